@@ -6,18 +6,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.local_files import remove_folder
-from floodmark.storage.locks import exclusive, exclusive_if_free
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
-from floodmark.storage.warehouse import BACKFILLS, GONE, engine_folder, escape
+from floodmark.storage.warehouse import BACKFILLS, escape
 
 _NUMBERED = re.compile(r"(\d+)\.(step|done)\.json")
 _TITLE = "the log of a backfill"
@@ -51,13 +48,13 @@ class Standing:
 class BackfillLog:
     """The log of one backfill: of the view `key`, created in the epoch `created`."""
 
-    def __init__(self, root: str | Path, key: str, created: int) -> None:
-        self._files = RecordFiles(root, f"{BACKFILLS}/{escape(key)}.{created}", _TITLE)
+    def __init__(self, place: Place, key: str, created: int) -> None:
+        self._files = RecordFiles(place, f"{BACKFILLS}/{escape(key)}.{created}", _TITLE)
 
     def standing(self) -> Standing:
         """Return where the backfill stands; E0431 where a step is missing."""
         names = self._files.names()
-        steps, dones = _counts(names, self._files.folder)
+        steps, dones = _counts(names, self._files.place)
         if not steps:
             return Standing()
         ready, last = "ready.json" in names, steps - 1
@@ -91,28 +88,32 @@ class BackfillLog:
     @contextmanager
     def worked_on(self) -> Iterator[bool]:
         """Be the one who works on this backfill, or give False; a dead process lets go of it."""
-        self._files.make()
-        with exclusive_if_free(self._files.folder / "worker") as mine:
+        with self._files.lock("worker", wait=False) as mine:
             yield mine
 
 
-def versions_of_backfills(root: str | Path) -> Iterator[tuple[str, str, int]]:
+def versions_of_backfills(place: Place) -> Iterator[tuple[str, str, int]]:
     """Yield what the last finished steps of all backfills know: object, table, its version."""
-    for folder in sorted(_home(root).glob("*/")):
-        _, dones = _counts(os.listdir(folder), folder)
-        files = RecordFiles(root, f"{BACKFILLS}/{folder.name}", _TITLE)
+    for files in _logs(place):
+        _, dones = _counts(files.names(), files.place)
         record = files.body(_name(dones - 1, "done"), ObjectRecord) if dones else None
         if record is not None:
             yield from ((record.object, table, at) for table, at in record.versions.items())
 
 
-def check_backfills(root: str | Path) -> None:
+def check_backfills(place: Place) -> None:
     """Raise E0431 where a backfill has lost the record of a step."""
-    for folder in sorted(_home(root).glob("*/")):
-        _counts(os.listdir(folder), folder)
+    for files in _logs(place):
+        _counts(files.names(), files.place)
 
 
-def _counts(names: Iterable[str], folder: Path) -> tuple[int, int]:
+def _logs(place: Place) -> Iterator[RecordFiles]:
+    """Yield the records of each backfill."""
+    for name in RecordFiles(place, BACKFILLS, _TITLE).folders():
+        yield RecordFiles(place, f"{BACKFILLS}/{name}", _TITLE)
+
+
+def _counts(names: Iterable[str], folder: str) -> tuple[int, int]:
     """Return how many steps there are, and of how many it is known what came of them."""
     found = [m for name in names if (m := _NUMBERED.fullmatch(name))]
     steps, dones = ([int(m[1]) for m in found if m[2] == kind] for kind in ("step", "done"))
@@ -128,21 +129,15 @@ def _name(number: int, kind: str) -> str:
 
 
 @contextmanager
-def fence(root: str | Path) -> Iterator[None]:
+def fence(place: Place) -> Iterator[None]:
     """Hold what the commits of backfills and the removal of their tables take turns at."""
-    RecordFiles(root, BACKFILLS, _TITLE).make()
-    with exclusive(_home(root) / "fence"):
+    with RecordFiles(place, BACKFILLS, _TITLE).lock("fence"):
         yield
 
 
-def forget(root: str | Path, kept: Collection[tuple[str, int]]) -> None:
+def forget(place: Place, kept: Collection[tuple[str, int]]) -> None:
     """Remove the logs of all backfills but those of some views, each with its creating epoch."""
-    if _home(root).is_dir():
-        names = {f"{escape(key)}.{created}" for key, created in kept}
-        for folder in _home(root).iterdir():
-            if folder.is_dir() and folder.name not in names:
-                remove_folder(folder, engine_folder(root) / GONE)
-
-
-def _home(root: str | Path) -> Path:
-    return engine_folder(root) / BACKFILLS
+    names = {f"{escape(key)}.{created}" for key, created in kept}
+    for name in RecordFiles(place, BACKFILLS, _TITLE).folders():
+        if name not in names:
+            RecordFiles(place, "", _TITLE).remove_folder(f"{BACKFILLS}/{name}")

@@ -26,6 +26,7 @@ from floodmark.storage.backup_manifest import backups as backups
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.files_of_epoch import files_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
 from floodmark.storage.plain_files import check_plain
 from floodmark.storage.progress import Progress
@@ -145,7 +146,7 @@ def _check_record(source: Path, path: str) -> None:
     if path == f"{ENGINE}/{SEED}":
         drawn_seed(source)
     elif path.startswith(f"{ENGINE}/") and path.endswith(".json"):
-        read_record(source / path, kind_of(path.removeprefix(f"{ENGINE}/")) or Any)
+        read_record(LocalObjects(source), path, kind_of(path.removeprefix(f"{ENGINE}/")) or Any)
 
 
 def _name_checkpoints(partial: Path) -> Iterator[Entry]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from floodmark.errors import DataError, TransientError
+from floodmark.storage.durability import objects_of
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
 from floodmark.storage.row_files import Rows, flush_rows, from_log, to_log
-from floodmark.storage.warehouse import local_root
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +87,15 @@ class CatalogVersion:
 class CatalogLog:
     """The append-only list of catalog versions of one warehouse."""
 
-    def __init__(self, root: str | Path) -> None:
-        self._root = local_root(root)
-        self._files = RecordFiles(root, "catalog", "the catalog log")
+    def __init__(self, place: Place) -> None:
+        self._objects = objects_of(place)
+        self._files = RecordFiles(self._objects, "catalog", "the catalog log")
 
     def last(self) -> int:
         """Return the newest version's number, 0 before the first; E0431 where one is missing."""
         names = (name.removesuffix(".json") for name in self._files.names())
         found = [int(name) for name in names if name.isdecimal()]
-        refuse_gaps(found, 1, "catalog version", self._files.folder)
+        refuse_gaps(found, 1, "catalog version", self._files.place)
         return max(found, default=0)
 
     def latest(self) -> CatalogVersion | None:
@@ -112,7 +112,7 @@ class CatalogLog:
                 f"there is no catalog version {version}",
                 hint=f"versions go from 1 to {self.last()}",
             )
-        return replace(found, dml=tuple(from_log(self._root, found.dml)))
+        return replace(found, dml=tuple(from_log(self._objects.place, found.dml)))
 
     def taken_back(self, version: int) -> TakenBack | None:
         """Return why a version never came into force; None where it did, or is to."""
@@ -128,7 +128,7 @@ class CatalogLog:
         """Raise E0431 where the version is missing by which an epoch goes."""
         if version > self.last():
             but = f"epoch {epoch} goes by it"
-            raise_missing(f"catalog version {version}", but, self._files.folder)
+            raise_missing(f"catalog version {version}", but, self._files.place)
 
     def append(
         self,
@@ -144,9 +144,8 @@ class CatalogLog:
         record = CatalogVersion(
             number, epoch, defined, applied_at, renamed or {}, tuple(dml), takes_back
         )
-        if self._files.durable:
-            flush_rows(record.dml)
-        logged = {**asdict(record), "dml": to_log(self._root, record.dml)}
+        flush_rows(self._objects, record.dml)
+        logged = {**asdict(record), "dml": to_log(self._objects.place, record.dml)}
         if takes_back is None:
             del logged["takes_back"]
         if not self._files.put(_name(record.version), logged):

@@ -6,8 +6,7 @@ before has lost commits.
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "corrected.json"
@@ -21,8 +20,8 @@ class CorrectedTables:
     A record that is lost or damaged is none: then nothing is known.
     """
 
-    def __init__(self, root: str | Path) -> None:
-        self._files = RecordFiles(root, "", "the record of corrections")
+    def __init__(self, place: Place) -> None:
+        self._files = RecordFiles(place, "", "the record of corrections")
 
     def read(self) -> dict[str, int]:
         """Return the version that each table has at least."""

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from floodmark.errors import UserError
-from floodmark.storage.local_files import disk_errors, flush, make_folder, put_if_absent
+from floodmark.storage.local_files import disk_errors
+from floodmark.storage.local_objects import LocalObjects
+from floodmark.storage.objects import Objects, Place, create_once
 from floodmark.storage.records import Record, new_id, read_record, sealed_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.warehouse import ENGINE, local_root
 
 VARIABLE: Final = "FLOODMARK_DURABLE"
 """What new warehouses are, unless that is said otherwise: `true` or `false`."""
 NAME: Final = "warehouse.json"
+_KEY: Final = f"{ENGINE}/{NAME}"
+_TITLE: Final = "the record of the warehouse"
 _CHOICES = {"true": True, "false": False}
 
 
@@ -41,16 +46,24 @@ def durable_by_default() -> bool:
     return _CHOICES[text]
 
 
-def is_durable(root: str | Path) -> bool:
+def objects_of(place: Place, durable: bool | None = None) -> Objects:
+    """Return the objects of a warehouse; of a folder, `durable` says what its record does not."""
+    if not isinstance(place, str | Path):
+        return place
+    root = local_root(place)
+    return LocalObjects(root, partial(is_durable, root) if durable is None else durable)
+
+
+def is_durable(place: Place) -> bool:
     """Tell whether a warehouse is durable: by its record, before that by default."""
-    chosen = chosen_for(root)
+    chosen = chosen_for(place)
     return durable_by_default() if chosen is None else chosen
 
 
-def chosen_for(root: str | Path) -> bool | None:
+def chosen_for(place: Place) -> bool | None:
     """Return what was chosen for a warehouse; None before it is made."""
-    with disk_errors("the record of the warehouse"):
-        record = read_record(engine_folder(root) / NAME, Choice)
+    with disk_errors(_TITLE):
+        record = read_record(objects_of(place), _KEY, Choice)
     return None if record is None else bool(record.body.durable)
 
 
@@ -71,12 +84,10 @@ def check_choice(root: str | Path, durable: bool | None) -> None:
 def choose(root: str | Path, durable: bool | None) -> None:
     """Record what a warehouse is, where that is not recorded; E0436 where it is the contrary."""
     wanted = durable_by_default() if durable is None else durable
-    path = engine_folder(root) / NAME
-    if not path.exists():
-        text = sealed_text(NAME, Record({"durable": wanted}, 0, new_id()))
-        with disk_errors("the record of the warehouse"):
-            make_folder(path.parent, durable=wanted)
-            if wanted:
-                flush(path.parent.parent)  # the folder may be there, and its name not yet
-            put_if_absent(path, text, durable=wanted)
+    objects = objects_of(root, wanted)
+    with disk_errors(_TITLE):
+        if objects.head(_KEY) is None:
+            text = sealed_text(NAME, Record({"durable": wanted}, 0, new_id()))
+            create_once(objects, _KEY, text.encode())
+            objects.flush([_KEY])  # the folder may have been there, and its name not yet
     check_choice(root, durable)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from floodmark.errors import DataError
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
@@ -35,7 +34,7 @@ class Listing:
         """Return the newest epoch; 0 where there is none."""
         return max(self.opened, default=0)
 
-    def check(self, bucket: int, folder: Path, *, full: bool) -> None:
+    def check(self, bucket: int, folder: str, *, full: bool) -> None:
         """Raise E0431 where a record is missing between others; a `full` bucket has all."""
         first = max(bucket * BUCKET, 1)
         refuse_gaps(self.opened, first, "epoch", folder)
@@ -59,7 +58,7 @@ def listed(files: RecordFiles, bucket: int, *, full: bool = False) -> Listing:
     for left in reversed(range(_TRIES)):
         found = _parsed(files.names(str(bucket)))
         try:
-            found.check(bucket, files.folder / str(bucket), full=full)
+            found.check(bucket, f"{files.place}/{bucket}", full=full)
         except DataError:
             if not left:
                 raise
@@ -71,7 +70,7 @@ def listed(files: RecordFiles, bucket: int, *, full: bool = False) -> Listing:
 def buckets(files: RecordFiles) -> list[int]:
     """Return the buckets that there are, oldest first; E0431 where one is missing."""
     found = sorted(int(name) for name in files.names() if name.isdigit())
-    refuse_gaps(found, 0, "the folder of epochs", files.folder)
+    refuse_gaps(found, 0, "the folder of epochs", files.place)
     return found
 
 

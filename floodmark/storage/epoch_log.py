@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from floodmark.errors import DataError, TransientError
+from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_listing import BUCKET as BUCKET
 from floodmark.storage.epoch_listing import buckets, listed
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.records import Record, new_id
 from floodmark.storage.row_files import Rows, flush_rows, from_log, to_log
-from floodmark.storage.warehouse import local_root
 
 _DISCOVERED = "discovered.json"
 _T = TypeVar("_T")
@@ -106,9 +106,9 @@ def dml_of(table: str) -> str:
 class EpochLog:
     """The epoch log of one warehouse; epochs count from 1."""
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = local_root(root)
-        self._files = RecordFiles(root, "epochs", "the epoch log")
+    def __init__(self, place: Place) -> None:
+        self.objects = objects_of(place)
+        self._files = RecordFiles(self.objects, "epochs", "the epoch log")
 
     def head(self) -> Head:
         """Return where the log stands; reads two folder listings and one record.
@@ -158,14 +158,13 @@ class EpochLog:
             renamed or {},
             new_id(),
         )
-        if self._files.durable:
-            flush_rows(dml)
+        flush_rows(self.objects, dml)
         self._put(epoch, "open", record)
         return record
 
     def seal(self, epoch: int, objects: Sequence[ObjectRecord], sealed_at: datetime) -> SealRecord:
         """Seal the open epoch with the records of all active objects, untouched ones included."""
-        assert (self._files.folder / _name(epoch, "open")).exists(), f"epoch {epoch} is not open"
+        assert self._files.has(_name(epoch, "open")), f"epoch {epoch} is not open"
         by_name = {record.object: record for record in objects}
         record = SealRecord(epoch, sealed_at, by_name, self._suspended_after(epoch))
         self._put(epoch, "seal", record)
@@ -232,7 +231,9 @@ class EpochLog:
         splits = dict(opened.splits)
         for amended in self._numbered(epoch, "amended", Amended):
             splits |= amended.splits
-        return replace(opened, splits=splits, dml=from_log(self.root, opened.dml), id=found.id)
+        return replace(
+            opened, splits=splits, dml=from_log(self.objects.place, opened.dml), id=found.id
+        )
 
     def catalog_version(self, epoch: int) -> int:
         """Return the catalog version of an epoch, 0 before the first."""
@@ -362,7 +363,7 @@ class EpochLog:
     ) -> bool:
         data = asdict(record)
         if "dml" in data:
-            data["dml"] = to_log(self.root, data["dml"])
+            data["dml"] = to_log(self.objects.place, data["dml"])
         return self._files.put(_name(epoch, kind), data, id=data.pop("id", None))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "leaving.json"
@@ -26,8 +26,8 @@ class Leaving:
 class LeavingTables:
     """The record of what leaves one warehouse; its writer holds the lease."""
 
-    def __init__(self, root: str | Path) -> None:
-        self._files = RecordFiles(root, "", "the record of tables that leave")
+    def __init__(self, place: Place) -> None:
+        self._files = RecordFiles(place, "", "the record of tables that leave")
 
     def read(self) -> Leaving | None:
         """Return what leaves; None where nothing does."""

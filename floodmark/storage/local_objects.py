@@ -222,7 +222,7 @@ def _names(folder: Path, start: str) -> list[str]:
 
 def _is_name(name: str) -> bool:
     """Tell whether a name can be part of a key, and is not of what is being written."""
-    if PARTIAL.fullmatch(name):
+    if name[0] == "." and PARTIAL.fullmatch(name):
         return False
     return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
 

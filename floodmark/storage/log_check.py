@@ -5,24 +5,24 @@ Only the newest records are looked at when epochs run. This reads them all, and 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from floodmark.errors import FloodmarkError
 from floodmark.storage.backfill_log import check_backfills
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_listing import BUCKET, buckets, listed
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.objects import Objects, Place
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import drawn_seed
-from floodmark.storage.warehouse import BACKFILLS, engine_folder
+from floodmark.storage.warehouse import BACKFILLS, ENGINE
 
 _UNDONE = ".undone-000000.json"
 _LOGS = ("epochs", "catalog", BACKFILLS)
@@ -36,50 +36,60 @@ class Checked:
     error: FloodmarkError | None = None
 
 
-def checked_logs(root: str | Path) -> Iterator[Checked]:
+def checked_logs(place: Place) -> Iterator[Checked]:
     """Yield every record once it is read, then every log once it is known to have no gaps.
 
     Whoever holds no lease may see an error of what is written just then.
     """
-    engine = engine_folder(root)
+    engine = objects_of(place).below(ENGINE)
     newest = epoch = 0
-    yield from checked_singles(root)
-    for path in _records(engine):
-        name, found = path.relative_to(engine).as_posix(), list[Any]()
+    yield from checked_singles(place)
+    for name in (name for log in _LOGS for name in _records(engine, log)):
+        found = list[Any]()
         if (kind := kind_of(name)) is None:
             continue  # somebody else's
-        yield _told(name, partial(_read, path, kind, found))
+        yield _told(name, partial(_read, engine, name, kind, found))
         if name.endswith((".open.json", _UNDONE)) and found and found[0] is not None:
-            said = found[0].body.catalog_version, int(path.name.partition(".")[0])
-            newest, epoch = max((newest, epoch), said)
-    yield from _epochs(root)
-    yield _told("catalog", partial(CatalogLog(root).check_has, newest, epoch))
-    yield _told(BACKFILLS, partial(check_backfills, root))
+            number = int(name.rpartition("/")[2].partition(".")[0])
+            newest, epoch = max((newest, epoch), (found[0].body.catalog_version, number))
+    yield from _epochs(place)
+    yield _told("catalog", partial(CatalogLog(place).check_has, newest, epoch))
+    yield _told(BACKFILLS, partial(check_backfills, place))
 
 
-def checked_singles(root: str | Path) -> Iterator[Checked]:
+def checked_singles(place: Place) -> Iterator[Checked]:
     """Yield the records that are no part of a log, and the seed, once each is read."""
-    for path in sorted(engine_folder(root).glob("[!.]*.json")):
-        if (kind := kind_of(path.name)) is not None:
-            yield _told(path.name, partial(read_record, path, kind))
-    yield _told(SEED, partial(drawn_seed, root))
+    engine = objects_of(place).below(ENGINE)
+    for name in (key.removesuffix("/") for key in _names(engine, "")):
+        if name.endswith(".json") and (kind := kind_of(name)) is not None:
+            yield _told(name, partial(read_record, engine, name, kind))
+    yield _told(SEED, partial(drawn_seed, place))
 
 
-def _read(path: Path, kind: Any, into: list[Any]) -> None:
-    into.append(read_record(path, kind))
+def _read(engine: Objects, name: str, kind: Any, into: list[Any]) -> None:
+    into.append(read_record(engine, name, kind))
 
 
-def _records(engine: Path) -> Iterator[Path]:
-    """Yield what has the name of a record in a log, whatever it is; that of a folder by name."""
-    for log in _LOGS:
-        for base, folders, names in os.walk(engine / log):
-            folders.sort()
-            found = sorted(n for n in (*names, *folders) if n[0] != "." and n.endswith(".json"))
-            yield from (Path(base, name) for name in found)
+def _records(engine: Objects, folder: str) -> Iterator[str]:
+    """Yield what has the name of a record below a folder, whatever it is: of a folder, too."""
+    for key in _names(engine, f"{folder}/"):
+        name = key.removesuffix("/")
+        if name.endswith(".json") and not name.rpartition("/")[2].startswith("."):
+            yield name
+        if key.endswith("/"):
+            yield from _records(engine, name)
 
 
-def _epochs(root: str | Path) -> Iterator[Checked]:
-    files = RecordFiles(root, "epochs", "the epoch log")
+def _names(engine: Objects, folder: str) -> list[str]:
+    """Return what lies in a folder; nothing of what the log itself is told for."""
+    try:
+        return list(engine.list(folder, deep=False))
+    except OSError:
+        return []
+
+
+def _epochs(place: Place) -> Iterator[Checked]:
+    files = RecordFiles(place, "epochs", "the epoch log")
     yield _told("epochs", partial(buckets, files))
     there = sorted(int(name) for name in files.names() if name.isdigit())
     used = [bucket for bucket in there if any(n[0] != "." for n in files.names(str(bucket)))]

@@ -71,24 +71,24 @@ class MemoryObjects(Objects):
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
         """See `Objects.get`."""
-        with self._asked("get", key) as place:
+        with self._asked("get", self._key(key)) as place:
             found = self._bucket.objects.get(place)
         return None if found is None else (found.data[start:end], str(found.number))
 
     def head(self, key: str) -> Head | None:
         """See `Objects.head`."""
-        with self._asked("head", key) as place:
+        with self._asked("head", self._key(key)) as place:
             found = self._bucket.objects.get(place)
         return None if found is None else Head(len(found.data), str(found.number), found.number)
 
     def create(self, key: str, data: bytes) -> str | Exists:
         """See `Objects.create`."""
-        with self._asked("create", key) as place:
+        with self._asked("create", self._key(key)) as place:
             return Exists(key) if place in self._bucket.objects else self._write(place, data)
 
     def replace(self, key: str, data: bytes, tag: str) -> str | Stale:
         """See `Objects.replace`."""
-        with self._asked("replace", key) as place:
+        with self._asked("replace", self._key(key)) as place:
             found = self._bucket.objects.get(place)
             if found is None or str(found.number) != tag:
                 return Stale(key)
@@ -97,7 +97,7 @@ class MemoryObjects(Objects):
     def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
         """See `Objects.list`."""
         start = self._start + check_prefix(prefix)
-        with self._asked("list", None):
+        with self._asked("list", start):
             places = sorted(place for place in self._bucket.objects if place.startswith(start))
         keys = (place.removeprefix(self._start) for place in places)
         found = keys if deep else dict.fromkeys(_shallow(key, len(prefix)) for key in keys)
@@ -106,12 +106,12 @@ class MemoryObjects(Objects):
     def upload(self, key: str, path: Path) -> str:
         """See `Objects.upload`."""
         data = path.read_bytes()
-        with self._asked("upload", key) as place:
+        with self._asked("upload", self._key(key)) as place:
             return self._write(place, data)
 
     def copy(self, source: str, key: str) -> str:
         """See `Objects.copy`."""
-        with self._asked("copy", key) as place:
+        with self._asked("copy", self._key(key)) as place:
             found = self._bucket.objects.get(self._key(source))
             if found is None:
                 raise FileNotFoundError(2, "No such object", self.spark_url(source))
@@ -120,7 +120,7 @@ class MemoryObjects(Objects):
     def delete(self, keys: Iterable[str]) -> None:
         """See `Objects.delete`."""
         places = [self._key(key) for key in keys]
-        with self._asked("delete", None):
+        with self._asked("delete", *places):
             for place in places:
                 self._bucket.objects.pop(place, None)
 
@@ -157,9 +157,9 @@ class MemoryObjects(Objects):
         return str(self._bucket.writes)
 
     @contextmanager
-    def _asked(self, call: str, key: str | None) -> Iterator[str]:
-        """Give the place of a key to a call, which may be one that fails."""
-        place = "" if key is None else self._key(key)
+    def _asked(self, call: str, *places: str) -> Iterator[str]:
+        """Give the first of some places to a call, which may be one that fails."""
+        place = next(iter(places), self._start)
         with self._bucket.lock:
             self._bucket.calls.append(call)
             fault = self._bucket.faults.pop(len(self.calls), None)
@@ -167,7 +167,7 @@ class MemoryObjects(Objects):
                 yield place
             if fault is not None:
                 why = f"the call {call} (number {len(self.calls)}) fails as it was told to"
-                raise Unavailable(why, place, maybe_done=fault != "refused")
+                raise Unavailable(why, f"memory:/{place}", maybe_done=fault != "refused")
 
 
 def _shallow(key: str, length: int) -> str:

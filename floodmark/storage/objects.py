@@ -117,6 +117,10 @@ class Objects(Protocol):
         """Return the name by which Spark finds an object."""
 
 
+Place = str | Path | Objects
+"""Where a warehouse lies: a folder, by its path, or any store."""
+
+
 def check_key(key: str) -> str:
     """Return a key; E0401 for one that could leave its place, or that no store holds.
 

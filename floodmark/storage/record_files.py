@@ -1,18 +1,25 @@
-"""The files of a log: each a record that is put in place once and whole, or replaced as a whole."""
+"""The records of a log: each an object that is put in place once, or replaced as a whole."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn, TypeVar
 
 from floodmark.errors import DataError
-from floodmark.storage.durability import is_durable
-from floodmark.storage.local_files import disk_errors, make_folder, put_if_absent, replace_file
-from floodmark.storage.records import DAMAGED, Record, new_id, number_in, read_record, sealed_text
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.durability import objects_of
+from floodmark.storage.local_files import disk_errors
+from floodmark.storage.objects import Place, create_once, replace_once
+from floodmark.storage.records import (
+    DAMAGED,
+    Record,
+    new_id,
+    number_in,
+    opened_record,
+    read_record,
+    sealed_text,
+)
+from floodmark.storage.warehouse import ENGINE, GONE
 
 _T = TypeVar("_T")
 
@@ -20,32 +27,42 @@ _T = TypeVar("_T")
 class RecordFiles:
     """The records below one folder of a warehouse's engine; `title` is what people call them.
 
-    Names are paths relative to the folder. What a record says becomes of the `kind` that the
+    Names are keys relative to the folder. What a record says becomes of the `kind` that the
     reader names, a dataclass or a dict; where it is of another, the record is damaged.
     """
 
-    def __init__(self, root: str | Path, folder: str, title: str) -> None:
-        self.folder = engine_folder(root) / folder
-        self._root = root
+    def __init__(self, place: Place, folder: str, title: str) -> None:
+        engine = objects_of(place).below(ENGINE)
+        self._objects = engine.below(folder) if folder else engine
         self._title = title
 
-    @cached_property
-    def durable(self) -> bool:
-        """Tell whether what is put in place is on the disk then."""
-        return is_durable(self._root)
-
-    def make(self) -> None:
-        """Make the folder, where it is missing."""
-        with disk_errors(self._title):
-            make_folder(self.folder, durable=self.durable)
+    @property
+    def place(self) -> str:
+        """Return where the records lie, for messages."""
+        return self._objects.place
 
     def names(self, folder: str = "") -> list[str]:
-        """Return the names in the folder, or in one below it, in no order."""
+        """Return the names in the folder, or in one below it, those of folders included."""
+        return [name.removesuffix("/") for name in self._listed(folder)]
+
+    def folders(self) -> list[str]:
+        """Return the names of the folders in the folder."""
+        return [name[:-1] for name in self._listed("") if name.endswith("/")]
+
+    def _listed(self, folder: str) -> list[str]:
+        start = f"{folder}/" if folder else ""
         with disk_errors(self._title):
-            try:
-                return os.listdir(self.folder / folder)
-            except FileNotFoundError:
-                return []
+            return [k.removeprefix(start) for k in self._objects.list(start, deep=False)]
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a record, however damaged."""
+        with disk_errors(self._title):
+            return self._objects.head(name) is not None
+
+    def text(self, name: str) -> str | None:
+        """Return the text of a record as it is; None where there is none."""
+        found = self._get(name)
+        return None if found is None else found[0].decode("utf-8", "replace")
 
     def read(self, name: str, kind: Any = Any) -> Record | None:
         """Return a record, or None where there is none; raises E0409, E0430 and E0432.
@@ -53,7 +70,7 @@ class RecordFiles:
         E0455 and its like where the system refuses to read it, here as anywhere in the log.
         """
         with disk_errors(self._title):
-            return read_record(self.folder / name, kind)
+            return read_record(self._objects, name, kind)
 
     def body(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says, or None where there is none."""
@@ -62,12 +79,8 @@ class RecordFiles:
 
     def derived(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says that can be found out again; None where it is damaged."""
-        record = self._unless_damaged(name, kind)
-        return None if record is None else record.body
-
-    def _unless_damaged(self, name: str, kind: Any = Any) -> Record | None:
         try:
-            return self.read(name, kind)
+            return self.body(name, kind)
         except DataError as error:
             if error.code not in DAMAGED:
                 raise
@@ -78,36 +91,64 @@ class RecordFiles:
 
         `number` is that of a record whose name says none.
         """
-        path = self.folder / name
         with disk_errors(self._title):
-            make_folder(path.parent, durable=self.durable)
-            return put_if_absent(path, self._text(name, body, number, id), durable=self.durable)
+            return create_once(self._objects, name, self._data(name, body, number, id))
 
     def replace(self, name: str, body: Any, *, derived: bool = False) -> None:
         """Put a record in the place of the one before it, whose number it counts on.
 
         A `derived` one takes the place of a damaged one, too: what that said can be found out.
         """
-        path = self.folder / name
-        before = self._unless_damaged(name) if derived else self.read(name)
-        number = 1 if before is None else before.number + 1
+        while not self._put_after(name, body, self._get(name), derived):
+            pass  # somebody else has put one in place meanwhile
+
+    def _put_after(
+        self, name: str, body: Any, before: tuple[bytes, str] | None, derived: bool
+    ) -> bool:
+        """Put a record in the place of one that was read; return False where it is another now."""
+        if before is None:
+            return self.put(name, body, number=1)
+        data = self._data(name, body, self._number_of(name, before[0], derived) + 1, None)
         with disk_errors(self._title):
-            make_folder(path.parent, durable=self.durable)
-            replace_file(path, self._text(name, body, number, None), durable=self.durable)
+            return replace_once(self._objects, name, data, before[1])
+
+    def _number_of(self, name: str, data: bytes, derived: bool) -> int:
+        try:
+            return opened_record(data, self._objects.spark_url(name)).number
+        except DataError as error:
+            if not derived or error.code not in DAMAGED:
+                raise
+            return 0
 
     def remove(self, name: str) -> None:
         """Remove a record, if it is there."""
         with disk_errors(self._title):
-            (self.folder / name).unlink(missing_ok=True)
+            self._objects.delete([name])
 
-    def _text(self, name: str, body: Any, number: int, id: str | None) -> str:
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder of the engine; of the files of the engine itself alone."""
+        self._objects.remove(name, GONE)
+
+    @contextmanager
+    def lock(self, name: str, *, wait: bool = True) -> Iterator[bool]:
+        """Hold a name alone for a block; see `Objects.lock`."""
+        with ExitStack() as held:
+            with disk_errors(self._title):
+                mine = held.enter_context(self._objects.lock(name, wait=wait))
+            yield mine
+
+    def _get(self, name: str) -> tuple[bytes, str] | None:
+        with disk_errors(self._title):
+            return self._objects.get(name)
+
+    def _data(self, name: str, body: Any, number: int, id: str | None) -> bytes:
         plain = name.rsplit("/", 1)[-1]
         said = number_in(plain)
         record = Record(body, number if said is None else said, id or new_id())
-        return sealed_text(plain, record)
+        return sealed_text(plain, record).encode("ascii")
 
 
-def refuse_gaps(found: Iterable[int], first: int, what: str, folder: Path) -> None:
+def refuse_gaps(found: Iterable[int], first: int, what: str, folder: str) -> None:
     """Raise `DataError` E0431 unless numbers are all those from `first` to the highest.
 
     E0432 where there is one below the first: it belongs elsewhere.
@@ -125,7 +166,7 @@ def refuse_gaps(found: Iterable[int], first: int, what: str, folder: Path) -> No
         raise_missing(f"{what} {missing}", f"{what} {last} is there", folder)
 
 
-def raise_missing(what: str, but: str, folder: Path) -> NoReturn:
+def raise_missing(what: str, but: str, folder: str) -> NoReturn:
     """Raise the error for a record that has to be there."""
     raise DataError(
         "E0431",

@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NoReturn
 
 import google_crc32c
 
 from floodmark.errors import DataError
-from floodmark.storage.plain_files import read_plain
+from floodmark.storage.objects import Objects
 from floodmark.storage.record_bodies import shaped
 
 FORMAT = 1
@@ -79,62 +78,65 @@ def sealed_text(name: str, record: Record) -> str:
     return f'{_compact(head)[:-1]},"body":{body}}}\n'
 
 
-def read_record(path: Path, kind: Any = Any) -> Record | None:
-    """Read a record's file, None when there is none; raises what `opened_text` does."""
-    try:
-        text = read_plain(path).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return None
-    return opened_text(text, path, kind)
+def read_record(objects: Objects, key: str, kind: Any = Any) -> Record | None:
+    """Read a record, None when there is none; raises what `opened_record` does."""
+    found = objects.get(key)
+    return None if found is None else opened_record(found[0], objects.spark_url(key), kind)
 
 
-def opened_text(text: str, path: Path, kind: Any = Any) -> Record:
+def opened_record(data: bytes, place: str, kind: Any = Any) -> Record:
+    """Read the bytes of a record, which lies at a place; raises what `opened_text` does."""
+    return opened_text(data.decode("utf-8", "replace"), place, kind)
+
+
+def opened_text(text: str, place: str, kind: Any = Any) -> Record:
     """Read the text of a record's file, and check it; its body becomes of the `kind` that it has.
 
     Raises `DataError` E0409 for one that is not whole or of another kind, E0432 for one with the
     number of another place, E0430 for one of a newer format.
     """
-    found = _opened(text, path)
+    found = _opened(text, place)
     if not found.format and not found.body and kind is not Any:
-        _damaged(path, "it says nothing")
+        _damaged(place, "it says nothing")
     try:
         return replace(found, body=shaped(kind, found.body))
     except ValueError as error:
-        _damaged(path, str(error))
+        _damaged(place, str(error))
 
 
-def _opened(text: str, path: Path) -> Record:
+def _opened(text: str, place: str) -> Record:
     """Return a record with its body as JSON has it."""
-    number = number_in(path.name)
+    folder, _, name = place.rpartition("/")
+    number = number_in(name)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        _damaged(path, str(error))
+        _damaged(place, str(error))
     if not isinstance(data, dict):
-        _damaged(path, "it is no object")
+        _damaged(place, "it is no object")
     if not isinstance(data.get("format"), int):
-        return Record(_typed(text, data, path), number or 0, None, 0)
+        return Record(_typed(text, data, place), number or 0, None, 0)
     if data["format"] > FORMAT:
         raise DataError(
             "E0430",
-            f"the log record {path.name} in {path.parent} has format {data['format']}; "
+            f"the log record {name} in {folder} has format {data['format']}; "
             f"this version of Floodmark knows formats up to {FORMAT}",
             hint="use the version that wrote the warehouse; nothing has been changed",
         )
     missing = {"number", "id", "crc32c", "body"} - data.keys()
     if missing:
-        _damaged(path, f"{', '.join(sorted(missing))} is missing")
+        _damaged(place, f"{', '.join(sorted(missing))} is missing")
     body = _compact(data["body"])
-    found = _checksum(path.name, data["number"], data["id"], body)
+    found = _checksum(name, data["number"], data["id"], body)
     if number is not None and number != data["number"]:
         raise DataError(
             "E0432",
-            f"the log record {path.name} in {path.parent} has the number {data['number']}",
+            f"the log record {name} in {folder} has the number {data['number']}",
             hint="records were renamed or copied over each other: restore _floodmark from a backup",
         )
     if found != data["crc32c"]:
-        _damaged(path, f"its checksum is {found}, and it says {data['crc32c']}")
-    return Record(_typed(body, data["body"], path), data["number"], data["id"], data["format"])
+        _damaged(place, f"its checksum is {found}, and it says {data['crc32c']}")
+    return Record(_typed(body, data["body"], place), data["number"], data["id"], data["format"])
 
 
 def to_text(value: Any) -> str:
@@ -160,18 +162,19 @@ def _checksum(name: str, number: int, id: str | None, body: str) -> str:
     return f"{google_crc32c.value(covered.encode('ascii')):08x}"
 
 
-def _typed(text: str, plain: Any, path: Path) -> Any:
+def _typed(text: str, plain: Any, place: str) -> Any:
     """Return a value with its types, of which the text and what is plain in it are known."""
     try:
         return from_text(text) if '"$' in text else plain
     except (ValueError, ArithmeticError) as error:
-        _damaged(path, str(error))
+        _damaged(place, str(error))
 
 
-def _damaged(path: Path, why: str) -> NoReturn:
+def _damaged(place: str, why: str) -> NoReturn:
+    folder, _, name = place.rpartition("/")
     raise DataError(
         "E0409",
-        f"the log record {path.name} in {path.parent} is damaged",
+        f"the log record {name} in {folder} is damaged",
         detail=why,
         hint="restore the file from a backup",
     )

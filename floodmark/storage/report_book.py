@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 
-from floodmark.storage.local_files import disk_errors
-from floodmark.storage.locks import exclusive
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "reported.json"
@@ -63,8 +61,8 @@ class ReportBook:
     A book that is lost or damaged means that everything is reported again.
     """
 
-    def __init__(self, root: str | Path) -> None:
-        self._files = RecordFiles(root, "", "the report book")
+    def __init__(self, place: Place) -> None:
+        self._files = RecordFiles(place, "", "the report book")
 
     def read(self) -> Book:
         """Return what was last reported, by object."""
@@ -77,9 +75,7 @@ class ReportBook:
 
     def change(self, changed: Callable[[Mapping[str, Reported]], Mapping[str, Reported]]) -> None:
         """Replace what is `changed` of the book as it is, while nobody else writes it."""
-        with disk_errors("the report book"):
-            self._files.folder.mkdir(parents=True, exist_ok=True)
-        with exclusive(self._files.folder / _LOCK):
+        with self._files.lock(_LOCK):
             book = self.read()
             if fresh := changed(book):
                 self.write({**book, **fresh})

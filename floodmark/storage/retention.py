@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from pathlib import Path
 
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "kept.json"
@@ -26,8 +26,8 @@ class Kept:
 class Retention:
     """The record of what one warehouse keeps; written before anything is removed."""
 
-    def __init__(self, root: str | Path) -> None:
-        self._files = RecordFiles(root, "", "the record of what is kept")
+    def __init__(self, place: Place) -> None:
+        self._files = RecordFiles(place, "", "the record of what is kept")
 
     def read(self) -> Kept:
         """Return what is kept."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 from dataclasses import dataclass
-from pathlib import Path
 
-from floodmark.storage.plain_files import read_plain
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "seed"
@@ -21,27 +20,24 @@ class Drawn:
     seed: str
 
 
-def pipeline_seed(root: str | Path) -> str:
+def pipeline_seed(place: Place) -> str:
     """Return the seed of a warehouse; it is drawn once, by whoever asks first."""
-    found = drawn_seed(root)
+    found = drawn_seed(place)
     if found is None:
-        _files(root).put(NAME, {"seed": secrets.token_hex(8)})
-        found = drawn_seed(root)
+        _files(place).put(NAME, {"seed": secrets.token_hex(8)})
+        found = drawn_seed(place)
     assert found is not None
     return found
 
 
-def drawn_seed(root: str | Path) -> str | None:
+def drawn_seed(place: Place) -> str | None:
     """Return the seed, None before it is drawn.
 
     Former versions wrote it as it is.
     """
-    files = _files(root)
-    try:
-        text = read_plain(files.folder / NAME).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return None
-    return text if _PLAIN.fullmatch(text) else _drawn(files)
+    files = _files(place)
+    text = files.text(NAME)
+    return text if text is None or _PLAIN.fullmatch(text) else _drawn(files)
 
 
 def _drawn(files: RecordFiles) -> str | None:
@@ -49,5 +45,5 @@ def _drawn(files: RecordFiles) -> str | None:
     return None if found is None else found.seed
 
 
-def _files(root: str | Path) -> RecordFiles:
-    return RecordFiles(root, "", "the seed of the warehouse")
+def _files(place: Place) -> RecordFiles:
+    return RecordFiles(place, "", "the seed of the warehouse")

@@ -25,6 +25,7 @@ from floodmark.storage.kept_files import (
     rows_of_statements,
 )
 from floodmark.storage.log_check import checked_logs
+from floodmark.storage.objects import Place
 from floodmark.storage.progress import Progress
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, engine_folder, local_root
@@ -75,7 +76,7 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
         return
     try:
         known |= {table: (key, version) for key, table, version in _unsealed(log)}
-        known |= _corrected(log.root, known)
+        known |= _corrected(log.objects, known)
         refuse_tables_ahead(log, store)
     except FloodmarkError as error:
         yield _of(error)
@@ -199,12 +200,12 @@ def _unsealed(log: EpochLog) -> Iterator[tuple[str, str, int]]:
     advanced = {} if head.open is None else log.advanced(head.open.epoch)
     for key, record in advanced.items():
         yield from ((key, table, version) for table, version in record.versions.items())
-    yield from versions_of_backfills(log.root)
+    yield from versions_of_backfills(log.objects)
 
 
-def _corrected(root: Path, known: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
+def _corrected(place: Place, known: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
     """Return the tables of corrections, each with its object and version."""
-    tables = CorrectedTables(root).read()
+    tables = CorrectedTables(place).read()
     views = {table: known.get(table.removeprefix(f"{CORRECTIONS}/")) for table in tables}
     return {t: (found[0], tables[t]) for t, found in views.items() if found is not None}
 

@@ -8,7 +8,6 @@ After a restart nothing has counted: then the step has to be one that a pause ma
 from __future__ import annotations
 
 import ctypes
-import os
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -96,7 +95,7 @@ class ClockGuard:
 
         Where the record is damaged, that is when the last epoch was opened.
         """
-        if not os.path.lexists(self._files.folder / NAME):
+        if not self._files.has(NAME):
             return None
         return self._files.derived(NAME, Witness) or self._of_log()
 

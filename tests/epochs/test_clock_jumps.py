@@ -11,6 +11,7 @@ import pytest
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import UserError
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.records import read_record
 from floodmark.tables import clock
 from floodmark.testing import FixedClock
@@ -177,7 +178,7 @@ def test_a_record_of_the_clock_of_a_former_version_is_read(tmp_path: Path) -> No
     fm, machine = after(tmp_path, timedelta(days=400))
     with fm:
         known = tmp_path / "warehouse" / "_floodmark" / "clock.json"
-        record = read_record(known)
+        record = read_record(LocalObjects(known.parent), known.name)
         assert record is not None and record.format == 1
         known.write_text(json.dumps(record.body))
         assert not created(fm)

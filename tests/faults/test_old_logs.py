@@ -16,6 +16,7 @@ from floodmark.spark.session import Sessions
 from floodmark.storage.delta_log import commit_path
 from floodmark.storage.durability import NAME as SETTINGS
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.records import read_record, to_text
 from floodmark.storage.table import OtherHistory
 from tests.warehouses import NOW, PROJECTED, READINGS, SUNK, Reading, Site, dying_at, put, visible
@@ -51,7 +52,7 @@ def _move(path: Path, old: str, new: str) -> None:
     if path.suffix == ".sql":
         path.write_text(path.read_text().replace(old, new))
     elif old in path.read_text():
-        record = read_record(path)
+        record = read_record(LocalObjects(path.parent), path.name)
         assert record is not None
         path.write_text(to_text(record.body).replace(old, new))
 
@@ -173,7 +174,7 @@ def as_former_version(root: Path) -> None:
     """Write records and commits as the versions did that had neither envelopes nor ids."""
     (root / ENGINE / SETTINGS).unlink()
     for path in (root / ENGINE).rglob("*.json"):
-        record = read_record(path)
+        record = read_record(LocalObjects(path.parent), path.name)
         assert record is not None
         path.write_text(to_text(record.body))
     for path in root.rglob("_delta_log/*.json"):

@@ -269,13 +269,13 @@ def test_a_record_is_on_the_disk_before_it_has_its_name(
     EpochLog(tmp_path).open(1, NOW, 1, NOW, dml=dml)
     bucket = tmp_path / "_floodmark" / "epochs" / "0"
     names = [path.relative_to(tmp_path / "_floodmark").as_posix() for path in flushed.paths]
-    assert names[:4] == ["dml/t-1/part.parquet", ".", "dml", "dml/t-1"]
+    assert names[:4] == ["dml/t-1/part.parquet", "dml/t-1", "dml", "."]
     assert flushed.paths[-2].name.startswith(".1.open.json") and flushed.paths[-1] == bucket
     assert bucket.parent in flushed.paths[4:-2]
     flushed.paths.clear()
     CatalogLog(tmp_path).append(1, [], NOW, dml=dml)
     names = [path.relative_to(tmp_path / "_floodmark").as_posix() for path in flushed.paths]
-    assert names[:4] == ["dml/t-1/part.parquet", ".", "dml", "dml/t-1"]
+    assert names[:4] == ["dml/t-1/part.parquet", "dml/t-1", "dml", "."]
     assert names[-1] == "catalog"
 
 

@@ -1,0 +1,102 @@
+"""The logs of a warehouse on a store that loses requests and answers. No disk."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+
+from floodmark.errors import TransientError
+from floodmark.storage.backfill_log import BackfillLog, Step, forget, versions_of_backfills
+from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
+from floodmark.storage.epoch_log import EpochLog, Head, ObjectRecord
+from floodmark.storage.leaving import LeavingTables
+from floodmark.storage.log_check import checked_logs
+from floodmark.storage.memory_objects import Fault, MemoryObjects
+from floodmark.storage.objects import Place
+from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.storage.retention import Retention
+from floodmark.storage.seed import pipeline_seed
+
+NOW = datetime(2024, 1, 1, tzinfo=UTC)
+RECORD = ObjectRecord("public.v", {"public/v": 3}, rows_out=2)
+STATEMENT = AppliedStatement("CREATE TABLE v (k INT)", None, "statement", "public.v")
+
+
+def work(place: Place) -> None:
+    """Go on with two epochs and what belongs to them, from wherever the logs are."""
+    pipeline_seed(place)
+    log, catalog, backfill = EpochLog(place), CatalogLog(place), BackfillLog(place, "v", 1)
+    if not catalog.last():
+        catalog.append(1, [STATEMENT], NOW)
+    while (head := log.head()).sealed < 2:
+        epoch = head.sealed + 1
+        if head.open is None:
+            log.open(epoch, NOW, 1, NOW)
+        if not log.events(epoch):
+            log.record("note", NOW, f"in epoch {epoch}")
+        log.seal(epoch, [RECORD], NOW)
+    if (standing := backfill.standing()).open is not None or not standing.steps:
+        backfill.begin(0, Step(2))
+        backfill.done(0, RECORD)
+    Retention(place).keep_from(2, NOW)
+    ReportBook(place).change(lambda _: {"public.v": Reported(epoch=2)})
+    LeavingTables(place).write(1, ["public/w"])
+    LeavingTables(place).forget()
+
+
+def check(place: Place) -> None:
+    assert EpochLog(place).head() == Head(2, None)
+    assert [e.message for n in (1, 2) for e in EpochLog(place).events(n)] == [
+        "in epoch 1", "in epoch 2",
+    ]  # fmt: skip
+    assert [v.statements for v in CatalogLog(place).versions()] == [(STATEMENT,)]
+    assert list(versions_of_backfills(place)) == [("public.v", "public/v", 3)]
+    assert Retention(place).read().oldest == 2
+    assert ReportBook(place).read()["public.v"].epoch == 2
+    assert LeavingTables(place).read() is None
+    assert [found for found in checked_logs(place) if found.error is not None] == []
+
+
+def test_logs_lie_in_any_store() -> None:
+    objects = MemoryObjects()
+    work(objects)
+    check(objects)
+    assert {key.partition("/")[0] for key in objects.list()} == {"_floodmark"}
+    forget(objects, [])
+    assert list(versions_of_backfills(objects)) == []
+
+
+@pytest.mark.parametrize("fault", ["refused", "lost request", "lost answer"])
+def test_whatever_call_fails_the_logs_go_on(fault: Fault) -> None:
+    whole = MemoryObjects()
+    work(whole)
+    for n in range(1, len(whole.calls) + 1):
+        objects = MemoryObjects()
+        objects.fail_at(n, fault)
+        with suppress(TransientError):
+            work(objects)
+        work(objects)
+        check(objects)
+
+
+def test_a_record_whose_answer_is_lost_is_put_once() -> None:
+    objects = MemoryObjects()
+    log = EpochLog(objects)
+    log.head()
+    calls = len(objects.calls)
+    log.open(1, NOW, 1, NOW)
+    asked = len(objects.calls) - calls
+    again = MemoryObjects()
+    again.fail_at(asked, "lost answer")
+    assert objects.calls[-1] == "create"
+    opened = EpochLog(again).open(1, NOW, 1, NOW)
+    assert EpochLog(again).opened(1).id == opened.id
+
+
+def test_a_store_that_does_not_answer_has_a_code() -> None:
+    objects = MemoryObjects()
+    objects.fail_at(1, "refused")
+    with pytest.raises(TransientError, match=r"E0545.*the epoch log.*_floodmark/epochs"):
+        EpochLog(objects).head()
