@@ -17,6 +17,7 @@ from floodmark.errors import DataError, OutOfReach
 from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.storage import delta_feed
 from floodmark.storage.delta_feed import Commit, FeedFile
+from floodmark.storage.local_objects import LocalObjects
 
 PARTITION = 0
 APPEND, CHANGE_FEED = "append", "change_feed"
@@ -66,7 +67,7 @@ class TableFeed:
 
     def _span(self) -> tuple[int, int]:
         try:
-            found = delta_feed.versions(self.folder)
+            found = delta_feed.versions(LocalObjects(self.folder))
         except OSError as error:
             raise self._no_table(error.strerror or str(error)) from error
         if found is None:
@@ -87,12 +88,12 @@ class TableFeed:
         if last is None and self.first is not None:
             after = self.first - 1
         elif last is None or last.payload.get("left"):
-            found = delta_feed.snapshot(self.folder, after)
+            found = delta_feed.snapshot(LocalObjects(self.folder), after)
             if found is None:
                 raise self._gone(after, oldest)
             yield found
         for version in range(after + 1, newest + 1):
-            commit = delta_feed.commit(self.folder, version)
+            commit = delta_feed.commit(LocalObjects(self.folder), version)
             if commit is None:
                 raise self._gone(version, oldest)
             yield commit

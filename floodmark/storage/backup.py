@@ -152,7 +152,7 @@ def _check_record(source: Path, path: str) -> None:
 def _name_checkpoints(partial: Path) -> Iterator[Entry]:
     """Write for each table which of its copied checkpoints is the newest, where it has any."""
     for log in sorted(partial.glob(f"**/{delta_log.LOG}")):
-        text = delta_log.last_checkpoint(log.parent)
+        text = delta_log.last_checkpoint(LocalObjects(log.parent))
         if text is not None:
             path = log / delta_log.LAST_CHECKPOINT
             path.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Tables as ordinary Delta tables on a local disk.
 
-Spark writes Parquet, this module commits it: one file in the log per commit, put in place with a
-hard link that fails when the version exists. delta-rs creates tables and writes checkpoints.
+Spark writes Parquet, this module commits it: one file in the log per commit, created
+where there is none of the version. delta-rs creates tables and writes checkpoints.
 Why the commit is not delta-rs': docs/adr/0002.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,12 @@ from deltalake.exceptions import DeltaError
 from floodmark.errors import DataError, TransientError
 from floodmark.scalar.types import Schema
 from floodmark.storage import delta_columns, delta_commit, delta_log
-from floodmark.storage.delta_clean import delete_unneeded
+from floodmark.storage.delta_clean import delete_empty_folders, delete_unneeded
 from floodmark.storage.delta_log import Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.durability import is_durable
-from floodmark.storage.local_files import (
-    LocalFiles,
-    disk_errors,
-    flush_files,
-    put_if_absent,
-    reading_log,
-    remove_folder,
-)
+from floodmark.storage.durability import objects_of
+from floodmark.storage.local_files import LocalFiles, disk_errors, reading_log
+from floodmark.storage.objects import Objects, create_once
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -46,7 +39,7 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
-from floodmark.storage.warehouse import GONE, STATE, engine_folder
+from floodmark.storage.warehouse import ENGINE, GONE, STATE
 
 _KEPT = 8
 """Snapshots kept per table: an epoch opens its upstreams at a few versions, again and again."""
@@ -61,19 +54,23 @@ class DeltaStore(LocalFiles):
 
     def __init__(self, root: str | Path, *, durable: bool | None = None) -> None:
         super().__init__(root)
-        self._durable = durable
+        self.objects = objects_of(self.root, durable)
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
 
-    @cached_property
-    def durable(self) -> bool:
-        """Tell whether commits are on the disk once they are made."""
-        return is_durable(self.root) if self._durable is None else self._durable
+    def at(self, table: str) -> Objects:
+        """Return the objects of a table."""
+        key = self._key(table)
+        return self.objects.below(key) if key else self.objects
+
+    def _key(self, table: str, *names: str) -> str:
+        """Return the key of what lies in the folder of a table."""
+        return "/".join((*self.folder(table).relative_to(self.root).parts, *names))
 
     @reading_log
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
-        return delta_log.is_begun(self.folder(table))
+        return delta_log.is_begun(self.at(table))
 
     @reading_log
     def create(
@@ -85,26 +82,41 @@ class DeltaStore(LocalFiles):
         """
         folder = self.folder(table)
         wanted = delta_schema(schema)
-        if delta_log.load(folder) is None:
+        if delta_log.load(self.at(table)) is None:
             with disk_errors(table):
                 folder.mkdir(parents=True, exist_ok=True)
-                _create(folder, json.dumps(wanted), properties)
-                if self.durable:
-                    flush_files(
-                        self.root, [delta_log.commit_path(folder, 0).relative_to(self.root)]
-                    )
+                self._create(table, json.dumps(wanted), properties)
+                self.objects.flush([self._key(table, delta_log.commit_key(0))])
         handle = self.open(table)
         if handle.schema != sql_schema(wanted):
             refuse_schema(table)
         return handle
 
+    def _create(self, table: str, schema: str, properties: Mapping[str, str] | None) -> None:
+        try:
+            DeltaTable.create(
+                str(self.folder(table)),
+                DeltaSchema.from_json(schema),
+                mode="error",
+                configuration=dict(properties or {}),
+                raise_if_key_not_exists=False,
+            )
+        except DeltaError as error:
+            # Another process that created it first is as good.
+            if delta_log.load(self.at(table)) is None:
+                raise DataError(
+                    "E0408",
+                    f"the Delta table {self.folder(table).name} cannot be created",
+                    detail=str(error),
+                    hint="look at the columns and table properties that the message names",
+                ) from error
+
     @reading_log
     def open(self, table: str, version: int | None = None) -> Handle:
         """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
-        folder = self.folder(table)
         known = self._nearest(table, version)
         if known is None:
-            known = delta_log.load(folder, version)
+            known = delta_log.load(self.at(table), version)
         if known is None:
             raise_missing_version(table, version if self.exists(table) else None)
         handle = self._follow(table, known, version)
@@ -148,25 +160,23 @@ class DeltaStore(LocalFiles):
 
     def _put(self, handle: Handle, version: int, adds: Sequence[DataFile], text: str) -> bool:
         """Put a commit in place, after the files that it adds; return False where there is one."""
-        folder, durable = self.folder(handle.table), self.durable
+        table, key = self.at(handle.table), delta_log.commit_key(version)
         with disk_errors(handle.table):
-            if durable:
-                flush_files(folder, [file.path for file in adds])
+            table.flush([file.path for file in adds])
             # A version whose log has been cleaned up is long past: writing after it would be lost.
-            present = delta_log.commit_path(folder, handle.version).exists()
-            path = delta_log.commit_path(folder, version)
-            return present and put_if_absent(path, text, durable=durable)
+            present = delta_log.has_commit(table, handle.version)
+            return present and create_once(table, key, text.encode())
 
     @reading_log
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """Return the commit infos of the versions after `after`, oldest first."""
-        folder, version = self.folder(table), after + 1
+        log, version = self.at(table), after + 1
         infos: list[Mapping[str, Any]] = []
-        while (actions := delta_log.read_commit(folder, version)) is not None:
+        while (actions := delta_log.read_commit(log, version)) is not None:
             infos.append(delta_commit.described(version, actions))
             version += 1
         # What is cleaned up begins with the oldest: a version that is there is the newest or later.
-        there = version > 0 and delta_log.commit_path(folder, version - 1).exists()
+        there = version > 0 and delta_log.has_commit(log, version - 1)
         if not there and self.open(table).version >= version:
             raise_missing_version(table, version)
         return infos
@@ -180,7 +190,7 @@ class DeltaStore(LocalFiles):
 
     @reading_log
     def _info(self, table: str, version: int) -> Mapping[str, Any] | None:
-        actions = delta_log.read_commit(self.folder(table), version)
+        actions = delta_log.read_commit(self.at(table), version)
         return None if actions is None else delta_commit.described(version, actions)
 
     def tables(self) -> Iterator[str]:
@@ -192,29 +202,29 @@ class DeltaStore(LocalFiles):
     @reading_log
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
-        folder = self.folder(table)
+        log = self.at(table)
         version = self.open(table).version
-        while (actions := delta_log.read_commit(folder, version)) is not None:
+        while (actions := delta_log.read_commit(log, version)) is not None:
             recorded = delta_commit.recorded(actions, app)
             if recorded is not None and recorded <= epoch:
-                return _last_before(folder, version, app, epoch)
+                return _last_before(log, version, app, epoch)
             version -= 1
-        kept = delta_log.load(folder, version) if version >= 0 else None
+        kept = delta_log.load(log, version) if version >= 0 else None
         recorded = kept.transactions.get(app) if kept else None
         if recorded is None or recorded > epoch:
             return None
-        return _last_before(folder, version, app, epoch)
+        return _last_before(log, version, app, epoch)
 
     @reading_log
     def settled(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
-        folder = self.folder(table)
-        if not delta_log.is_commit(folder, version):
+        log = self.at(table)
+        if not delta_log.is_commit(log, version):
             newest = self.open(table).version  # what is cleaned up begins with the oldest
             if newest < version:
                 raise_older(table, newest, version)
         with suppress(DataError):  # a damaged commit ends it: who reads the table is told
-            while (actions := delta_log.read_commit(folder, version + 1)) is not None:
+            while (actions := delta_log.read_commit(log, version + 1)) is not None:
                 told = any("txn" in a or "metaData" in a for a in actions)
                 if told or delta_commit.changes_data(actions):
                     break
@@ -227,8 +237,7 @@ class DeltaStore(LocalFiles):
         try:
             with disk_errors(table):
                 DeltaTable(str(self.folder(table))).create_checkpoint()
-                if self.durable:
-                    delta_log.flush_checkpoint(self.folder(table))
+                delta_log.flush_checkpoint(self.at(table))
         except DeltaError as error:
             raise TransientError(
                 "E0508",
@@ -241,13 +250,15 @@ class DeltaStore(LocalFiles):
     def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many."""
         kept = self.open(table, retain_versions_from)
-        return delete_unneeded(self.folder(table), kept.token, written_before.timestamp())
+        deleted = delete_unneeded(self.at(table), kept.token, written_before.timestamp())
+        delete_empty_folders(self.folder(table))
+        return deleted
 
     def drop(self, table: str) -> None:
         """Remove the table, its folder included; half of one is never a table."""
         with self._lock:
             self._recent.pop(table, None)
-        remove_folder(self.folder(table), engine_folder(self.root) / GONE)
+        self.objects.remove(self._key(table), f"{ENGINE}/{GONE}")
 
     def _nearest(self, table: str, version: int | None) -> Snapshot | None:
         """Return the newest snapshot at hand from which the version can be reached."""
@@ -255,12 +266,12 @@ class DeltaStore(LocalFiles):
             recent = list(self._recent.get(table, {}).values())
         usable = [s for s in recent if version is None or s.version <= version]
         nearest = max(usable, key=lambda snapshot: snapshot.version, default=None)
-        if nearest is None or not delta_log.is_current(self.folder(table), nearest):
+        if nearest is None or not delta_log.is_current(self.at(table), nearest):
             return None
         return nearest
 
     def _follow(self, table: str, snapshot: Snapshot, version: int | None = None) -> Handle:
-        return self._keep(table, delta_log.advance(self.folder(table), snapshot, version))
+        return self._keep(table, delta_log.advance(self.at(table), snapshot, version))
 
     def _keep(self, table: str, snapshot: Snapshot) -> Handle:
         with self._lock:
@@ -292,9 +303,7 @@ class DeltaStore(LocalFiles):
             version=version,
             files=files,
             transactions=transactions,
-            identity=delta_log.identity_of(
-                delta_log.commit_path(self.folder(handle.table), version)
-            ),
+            identity=delta_log.identity_of(self.at(handle.table), version),
         )
         return self._keep(handle.table, after)
 
@@ -310,29 +319,9 @@ def _handle(table: str, snapshot: Snapshot) -> Handle:
     )
 
 
-def _create(folder: Path, schema: str, properties: Mapping[str, str] | None) -> None:
-    try:
-        DeltaTable.create(
-            str(folder),
-            DeltaSchema.from_json(schema),
-            mode="error",
-            configuration=dict(properties or {}),
-            raise_if_key_not_exists=False,
-        )
-    except DeltaError as error:
-        # Another process that created it first is as good.
-        if delta_log.load(folder) is None:
-            raise DataError(
-                "E0408",
-                f"the Delta table {folder.name} cannot be created",
-                detail=str(error),
-                hint="look at the columns and table properties that the message names",
-            ) from error
-
-
-def _last_before(folder: Path, version: int, app: str, epoch: int) -> int:
+def _last_before(log: Objects, version: int, app: str, epoch: int) -> int:
     """Return the last version in a row from `version` on that records nothing later."""
-    while (actions := delta_log.read_commit(folder, version + 1)) is not None:
+    while (actions := delta_log.read_commit(log, version + 1)) is not None:
         recorded = delta_commit.recorded(actions, app)
         if recorded is not None and recorded > epoch:
             break

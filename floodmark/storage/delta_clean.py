@@ -3,53 +3,50 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from floodmark.storage import delta_log
 from floodmark.storage.delta_log import Snapshot
+from floodmark.storage.objects import Objects
 
 
-def delete_unneeded(folder: Path, oldest: Snapshot, before: float) -> int:
+def delete_unneeded(table: Objects, oldest: Snapshot, before: float) -> int:
     """Delete the files last written before `before` (Unix seconds) that no version since `oldest`
     needs, orphans of failed attempts included; return how many data files went.
     """
     needed = set(oldest.files)
     version = oldest.version + 1
-    while (actions := delta_log.read_commit(folder, version)) is not None:
+    while (actions := delta_log.read_commit(table, version)) is not None:
         needed.update(delta_log.added(actions))
         version += 1
-    deleted = 0
-    for path in list(_data_files(folder)):
-        relative = path.relative_to(folder).as_posix()
-        if relative not in needed and path.stat().st_mtime < before:
-            path.unlink(missing_ok=True)
-            deleted += 1
-    _delete_empty_folders(folder)
-    _delete_log(folder, oldest.version, before)
+    log = f"{delta_log.LOG}/"
+    data = [k for k in table.list() if k not in needed and not k.startswith(log)]
+    deleted = _delete_older(table, data, before)
+    _delete_older(table, _log_before_checkpoint(table, oldest.version), before)
     return deleted
 
 
-def _data_files(folder: Path) -> list[Path]:
-    found: list[Path] = []
-    for base, folders, names in os.walk(folder):
-        if Path(base) == folder and delta_log.LOG in folders:
-            folders.remove(delta_log.LOG)
-        found += [Path(base, name) for name in names]
-    return found
-
-
-def _delete_empty_folders(folder: Path) -> None:
+def delete_empty_folders(folder: Path) -> None:
+    """Delete what a disk keeps of folders without files, but for the log."""
     for base, _, _ in os.walk(folder, topdown=False):
         path = Path(base)
         if path != folder and delta_log.LOG not in path.parts and not any(path.iterdir()):
             path.rmdir()
 
 
-def _delete_log(folder: Path, oldest: int, before: float) -> None:
-    kept = max((v for v in delta_log.checkpoint_versions(folder) if v <= oldest), default=None)
+def _delete_older(table: Objects, keys: Iterable[str], before: float) -> int:
+    heads = ((key, table.head(key)) for key in keys)
+    older = [key for key, head in heads if head is not None and head.modified < before]
+    table.delete(older)
+    return len(older)
+
+
+def _log_before_checkpoint(table: Objects, oldest: int) -> list[str]:
+    """Return the keys of the log that the newest checkpoint up to a version makes needless."""
+    kept = max((v for v in delta_log.checkpoint_versions(table) if v <= oldest), default=None)
     if kept is None:
-        return
-    for path in (folder / delta_log.LOG).iterdir():
-        number = path.name.split(".")[0]
-        if number.isdigit() and int(number) < kept and path.stat().st_mtime < before:
-            path.unlink(missing_ok=True)
+        return []
+    found = ((name, name.partition(".")[0]) for name in delta_log.names_in_log(table))
+    older = (name for name, number in found if number.isdigit() and int(number) < kept)
+    return [f"{delta_log.LOG}/{name}" for name in older if not name.endswith("/")]

@@ -10,7 +10,6 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote
 
@@ -60,42 +59,44 @@ def commit_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def actions_of(text: str, path: Path) -> list[Action]:
-    """Return the actions of a commit's text.
+def actions_of(text: str, place: str) -> list[Action]:
+    """Return the actions of the text of a commit, which lies at a place.
 
     Raises `DataError` E0435 for one that is empty, cut off, miscounted, another version's or has
     what is no action, E0430 for one of a newer format.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
-        _damaged(path, "is empty")
+        _damaged(place, "is empty")
     try:
         actions = [json.loads(line) for line in lines]
     except ValueError as error:
-        _damaged(path, f"is not whole: {error}")
+        _damaged(place, f"is not whole: {error}")
     if not all(isinstance(action, dict) for action in actions):
-        _damaged(path, "is not whole: a line is no object")
+        _damaged(place, "is not whole: a line is no object")
     for action in actions:
         for kind in _SHAPES.keys() & action.keys():
             if action[kind] is not None and not _is_shaped(action[kind], _SHAPES[kind]):
-                _damaged(path, f"has an action `{kind}` that is none")
+                _damaged(place, f"has an action `{kind}` that is none")
     info = _info_of(actions)
+    table, name = _split(place)
     if str(info.get("engineInfo")).startswith(_OURS):
         told = metadata_of(info)
         if told.get("format", 0) > FORMAT:
             raise DataError(
                 "E0430",
-                f"the commit {path.name} of {path.parent.parent} has format {told['format']}; "
+                f"the commit {name} of {table} has format {told['format']}; "
                 f"this version of Floodmark knows formats up to {FORMAT}",
                 hint="use the version that wrote the warehouse; nothing has been changed",
             )
         counted = told.get("actions", len(actions))
         if counted != len(actions):
-            _damaged(path, f"has {len(actions)} of its {counted} actions")
+            _damaged(place, f"has {len(actions)} of its {counted} actions")
         # Ours follow the version that they read, or are no commits.
-        version = int(info.get("readVersion", int(path.stem) - 1)) + 1
-        if version != int(path.stem):
-            _damaged(path, f"is the commit of version {version}")
+        number = int(name.removesuffix(".json"))
+        version = int(info.get("readVersion", number - 1)) + 1
+        if version != number:
+            _damaged(place, f"is the commit of version {version}")
     return actions
 
 
@@ -198,10 +199,17 @@ def _encode(path: str) -> str:
     return quote(path, safe="/=~-._")
 
 
-def _damaged(path: Path, why: str) -> NoReturn:
+def _split(place: str) -> tuple[str, str]:
+    """Return the place of a table and the name of a commit, of where that lies."""
+    table, _, name = place.rsplit("/", 2)
+    return table, name
+
+
+def _damaged(place: str, why: str) -> NoReturn:
+    table, name = _split(place)
     raise DataError(
         "E0435",
-        f"the commit {path.name} of the Delta table {path.parent.parent} {why}",
+        f"the commit {name} of the Delta table {table} {why}",
         hint="restore the file from a backup; where the epoch that wrote it is not sealed, "
         "remove it instead, and the next run writes it again",
     )

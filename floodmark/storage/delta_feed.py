@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from floodmark.storage import delta_log
-from floodmark.storage.delta_log import LOG, Action
+from floodmark.storage.delta_log import Action
+from floodmark.storage.objects import Objects
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 READABLE = frozenset(
@@ -72,36 +72,34 @@ class _Alive:
                 self.files.pop(remove["path"], None)
 
 
-def versions(folder: Path) -> tuple[int, int] | None:
+def versions(table: Objects) -> tuple[int, int] | None:
     """Return the oldest and the newest commit that the log holds; None where there is no log.
 
     Raises `OSError` for a folder that cannot be listed.
     """
-    if not (folder / LOG).is_dir():
-        return None
-    names = (path.name for path in (folder / LOG).iterdir())
+    names = delta_log.names_in_log(table)
     found = sorted(int(m[1]) for name in names if (m := _COMMIT.fullmatch(name)))
     return (found[0], found[-1]) if found else None
 
 
-def commit(folder: Path, version: int) -> Commit | None:
+def commit(table: Objects, version: int) -> Commit | None:
     """Return one commit; None where the log does not have it (any more)."""
-    actions = delta_log.read_commit(folder, version)
+    actions = delta_log.read_commit(table, version)
     if actions is None:
         return None
     refused = next((r for a in actions if (r := _refusal(a)) is not None), None)
     return Commit(version, tuple(_files(actions)), refused)
 
 
-def snapshot(folder: Path, version: int) -> Commit | None:
+def snapshot(table: Objects, version: int) -> Commit | None:
     """Return the files of the table at a version, as if it added them all; None if it is gone."""
-    at = max((v for v in delta_log.checkpoint_versions(folder) if v <= version), default=-1)
+    at = max((v for v in delta_log.checkpoint_versions(table) if v <= version), default=-1)
     alive = _Alive()
     if at >= 0:
-        for path in sorted((folder / LOG).glob(f"{at:020d}.checkpoint*.parquet")):
-            alive.apply(_plain(delta_log.checkpoint_actions(path)))
+        for name in delta_log.checkpoint_names(table, at):
+            alive.apply(_plain(delta_log.checkpoint_actions(table, name)))
     for number in range(at + 1, version + 1):
-        actions = delta_log.read_commit(folder, number)
+        actions = delta_log.read_commit(table, number)
         if actions is None:
             return None
         alive.apply(actions)

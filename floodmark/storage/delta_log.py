@@ -6,14 +6,13 @@ history is. The log folder is never listed on the way to the newest version.
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 from floodmark.errors import DataError
@@ -22,9 +21,11 @@ from floodmark.storage import statistics
 from floodmark.storage.delta_commit import Action as Action
 from floodmark.storage.delta_commit import actions_of
 from floodmark.storage.delta_types import sql_schema
-from floodmark.storage.local_files import flush
-from floodmark.storage.plain_files import check_plain, plain, read_plain
+from floodmark.storage.objects import Objects
 from floodmark.storage.table import DataFile
+
+if TYPE_CHECKING:
+    from pyarrow import parquet as pq
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = "_last_checkpoint"
@@ -42,63 +43,71 @@ class Snapshot:
     transactions: Mapping[str, int] = None  # type: ignore[assignment]
     vectors: frozenset[str] = frozenset()
     """The files of which some rows are deleted by a vector."""
-    identity: tuple[int, int] = (0, 0)
-    """Inode and time of the newest commit: a table made anew has the same names."""
+    identity: str | None = None
+    """The tag of the newest commit: a table made anew has the same names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "files", self.files or {})
         object.__setattr__(self, "transactions", self.transactions or {})
 
 
-def commit_path(folder: Path, version: int) -> Path:
-    """Return the path of a commit."""
-    return folder / LOG / f"{version:020d}.json"
+def commit_key(version: int) -> str:
+    """Return the key of a commit, relative to its table."""
+    return f"{LOG}/{version:020d}.json"
 
 
-def is_commit(folder: Path, version: int) -> bool:
+def has_commit(table: Objects, version: int) -> bool:
+    """Tell whether there is a commit, however damaged."""
+    return table.head(commit_key(version)) is not None
+
+
+def is_commit(table: Objects, version: int) -> bool:
     """Tell whether there is a commit; E0435 for an emptied one, found without reading others."""
-    try:
-        size = commit_path(folder, version).stat().st_size
-    except FileNotFoundError:
-        return False
-    return size > 0 or read_commit(folder, version) is not None
+    found = table.head(commit_key(version))
+    return found is not None and (found.size > 0 or read_commit(table, version) is not None)
 
 
-def is_begun(folder: Path) -> bool:
+def is_begun(table: Objects) -> bool:
     """Tell whether a folder is a table: it has a first commit, or a checkpoint of later ones."""
-    log = folder / LOG
-    if commit_path(folder, 0).exists() or (log / LAST_CHECKPOINT).exists():
+    if has_commit(table, 0) or table.head(f"{LOG}/{LAST_CHECKPOINT}") is not None:
         return True
-    return log.is_dir() and any(_CHECKPOINT.fullmatch(name) for name in os.listdir(log))
+    return any(_CHECKPOINT.fullmatch(name) for name in names_in_log(table))
 
 
-def read_commit(folder: Path, version: int) -> list[Action] | None:
+def names_in_log(table: Objects) -> list[str]:
+    """Return the names of what lies in the log of a table, in order; none where it is no folder."""
+    with suppress(NotADirectoryError):
+        return [key.removeprefix(f"{LOG}/") for key in table.list(f"{LOG}/", deep=False)]
+    return []
+
+
+def read_commit(table: Objects, version: int) -> list[Action] | None:
     """Return the actions of a commit, or None when there is none; E0435 for a damaged one."""
-    try:
-        text = read_plain(commit_path(folder, version)).decode("utf-8", "replace")
-    except FileNotFoundError:
+    key = commit_key(version)
+    found = table.get(key)
+    if found is None:
         return None
-    return actions_of(text, commit_path(folder, version))
+    return actions_of(found[0].decode("utf-8", "replace"), table.spark_url(key))
 
 
-def load(folder: Path, version: int | None = None) -> Snapshot | None:
+def load(table: Objects, version: int | None = None) -> Snapshot | None:
     """Replay a table to its newest or a given version; None when that version is not there."""
-    snapshot = _from_checkpoint(folder, version)
-    snapshot = advance(folder, snapshot, version)
+    snapshot = _from_checkpoint(table, version)
+    snapshot = advance(table, snapshot, version)
     if snapshot.vectors:
-        _refuse_vectors(folder)
+        _refuse_vectors(table.place)
     if snapshot.version < 0 or (version is not None and snapshot.version != version):
         return None
     return snapshot
 
 
-def advance(folder: Path, snapshot: Snapshot, version: int | None = None) -> Snapshot:
+def advance(table: Objects, snapshot: Snapshot, version: int | None = None) -> Snapshot:
     """Replay the commits after a snapshot, up to the newest or the given version."""
     first = snapshot.version + 1
     last = first
     pending: list[Action] = []
     while version is None or last <= version:
-        actions = read_commit(folder, last)
+        actions = read_commit(table, last)
         if actions is None:
             break
         # A file that gets a deletion vector is removed and added in one commit, in any order.
@@ -106,40 +115,40 @@ def advance(folder: Path, snapshot: Snapshot, version: int | None = None) -> Sna
         last += 1
     if last == first:
         return snapshot
-    newest = apply(snapshot, pending, folder)
+    newest = apply(snapshot, pending, table.place)
     if newest.vectors:
-        _refuse_vectors(folder)
+        _refuse_vectors(table.place)
     return replace(
         newest,
         version=last - 1,
-        identity=identity_of(commit_path(folder, last - 1)),
+        identity=identity_of(table, last - 1),
     )
 
 
-def apply(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapshot:
-    """Replay actions over a snapshot; the version stays as it is.
+def apply(snapshot: Snapshot, actions: Iterable[Action], place: str) -> Snapshot:
+    """Replay actions over a snapshot of the table at a place; the version stays as it is.
 
     Raises `DataError` E0456 for what cannot be in a log.
     """
-    with _content_of(folder):
-        return _applied(snapshot, actions, folder)
+    with _content_of(place):
+        return _applied(snapshot, actions, place)
 
 
 @contextmanager
-def _content_of(folder: Path) -> Iterator[None]:
+def _content_of(place: str) -> Iterator[None]:
     """Turn what values of a log cannot be into E0456: whole JSON may say anything."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
             "E0456",
-            f"the Delta log of {folder.name} cannot be read: {type(error).__name__}: {error}",
+            f"the Delta log of {_name(place)} cannot be read: {type(error).__name__}: {error}",
             hint="restore the log from a backup, or remove what does not belong there; then "
             "RESUME what is suspended",
         ) from error
 
 
-def _applied(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Snapshot:
+def _applied(snapshot: Snapshot, actions: Iterable[Action], place: str) -> Snapshot:
     schema = snapshot.schema
     files = dict(snapshot.files)
     transactions, vectors = dict(snapshot.transactions), set(snapshot.vectors)
@@ -156,10 +165,10 @@ def _applied(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Sna
             case {"txn": dict(txn)}:
                 transactions[txn["appId"]] = txn["version"]
             case {"metaData": dict(metadata)}:
-                _check_metadata(metadata, folder)
+                _check_metadata(metadata, place)
                 schema = sql_schema(json.loads(metadata["schemaString"]))
             case {"protocol": dict(protocol)}:
-                _check_protocol(protocol, folder)
+                _check_protocol(protocol, place)
     return replace(
         snapshot,
         schema=schema,
@@ -169,33 +178,38 @@ def _applied(snapshot: Snapshot, actions: Iterable[Action], folder: Path) -> Sna
     )
 
 
-def is_current(folder: Path, snapshot: Snapshot) -> bool:
-    """Tell whether the snapshot's own commit is still the one on the disk."""
-    found = identity_of(commit_path(folder, snapshot.version))
-    return found == snapshot.identity and found != (0, 0)
+def is_current(table: Objects, snapshot: Snapshot) -> bool:
+    """Tell whether the snapshot's own commit is still the one in the log."""
+    found = identity_of(table, snapshot.version)
+    return found is not None and found == snapshot.identity
 
 
-def commit_versions(folder: Path) -> set[int]:
+def commit_versions(table: Objects) -> set[int]:
     """Return the versions whose commits are there."""
-    names = (folder / LOG).glob("*.json") if (folder / LOG).is_dir() else ()
-    return {int(path.stem) for path in names if path.stem.isdigit()}
+    stems = [n.removesuffix(".json") for n in names_in_log(table) if n.endswith(".json")]
+    return {int(stem) for stem in stems if stem.isdigit()}
 
 
-def checkpoint_versions(folder: Path) -> list[int]:
+def checkpoint_versions(table: Objects) -> list[int]:
     """Return the versions that have a checkpoint, oldest first."""
-    names = (path.name for path in (folder / LOG).glob("*.checkpoint*.parquet"))
-    return sorted({int(found[1]) for name in names if (found := _CHECKPOINT.fullmatch(name))})
+    found = (_CHECKPOINT.fullmatch(name) for name in names_in_log(table))
+    return sorted({int(match[1]) for match in found if match is not None})
 
 
-def last_checkpoint(folder: Path) -> str | None:
-    """Return the text that names the newest checkpoint of a folder; None where it has none."""
-    from pyarrow import parquet as pq
+def checkpoint_names(table: Objects, version: int) -> list[str]:
+    """Return the names of the files of a checkpoint, in the order of its parts."""
+    start = f"{LOG}/{version:020d}.checkpoint"
+    names = (key.removeprefix(f"{LOG}/") for key in table.list(start, deep=False))
+    return [name for name in names if name.removesuffix("/").endswith(".parquet")]
 
-    versions = checkpoint_versions(folder)
+
+def last_checkpoint(table: Objects) -> str | None:
+    """Return the text that names the newest checkpoint of a table; None where it has none."""
+    versions = checkpoint_versions(table)
     if not versions:
         return None
-    parts = sorted((folder / LOG).glob(f"{versions[-1]:020d}.checkpoint*.parquet"))
-    size = sum(pq.read_metadata(plain(part)).num_rows for part in parts)
+    parts = checkpoint_names(table, versions[-1])
+    size = sum(_parquet(table, part).metadata.num_rows for part in parts)
     several = {"parts": len(parts)} if len(parts) > 1 else {}
     return json.dumps({"version": versions[-1], "size": size, **several})
 
@@ -215,60 +229,63 @@ def removed(actions: Iterable[Action]) -> list[str]:
     return [unquote(action["remove"]["path"]) for action in actions if action.get("remove")]
 
 
-def flush_checkpoint(folder: Path) -> None:
+def flush_checkpoint(table: Objects) -> None:
     """Wait until the newest checkpoint is on the disk: what it holds may be deleted then."""
-    at = max(checkpoint_versions(folder), default=0)
-    for path in (folder / LOG).glob(f"{at:020d}.checkpoint*.parquet"):
-        flush(path)
-    if (folder / LOG / "_last_checkpoint").exists():
-        flush(folder / LOG / "_last_checkpoint")
-    flush(folder / LOG)
+    names = checkpoint_names(table, max(checkpoint_versions(table), default=0))
+    if table.head(f"{LOG}/{LAST_CHECKPOINT}") is not None:
+        names.append(LAST_CHECKPOINT)
+    table.below(LOG).flush(names)
 
 
-def _from_checkpoint(folder: Path, version: int | None) -> Snapshot:
-    at = _last_checkpoint(folder)
+def _from_checkpoint(table: Objects, version: int | None) -> Snapshot:
+    at = _last_checkpoint(table)
     if at is not None and version is not None and at > version:
-        at = max((v for v in checkpoint_versions(folder) if v <= version), default=None)
+        at = max((v for v in checkpoint_versions(table) if v <= version), default=None)
     if at is None:
         return Snapshot()
     snapshot = Snapshot()
-    for path in sorted((folder / LOG).glob(f"{at:020d}.checkpoint*.parquet")):
-        snapshot = apply(snapshot, checkpoint_actions(path), folder)
+    for name in checkpoint_names(table, at):
+        snapshot = apply(snapshot, checkpoint_actions(table, name), table.place)
     if not snapshot.schema:
         return Snapshot()
-    return replace(snapshot, version=at, identity=identity_of(commit_path(folder, at)))
+    return replace(snapshot, version=at, identity=identity_of(table, at))
 
 
-def _last_checkpoint(folder: Path) -> int | None:
+def _last_checkpoint(table: Objects) -> int | None:
+    found = table.get(f"{LOG}/{LAST_CHECKPOINT}")
     try:
-        return int(json.loads(read_plain(folder / LOG / LAST_CHECKPOINT))["version"])
-    except (FileNotFoundError, ValueError, KeyError):
+        return None if found is None else int(json.loads(found[0])["version"])
+    except (ValueError, KeyError):
         return None
 
 
-def checkpoint_actions(path: Path) -> Iterator[Action]:
+def checkpoint_actions(table: Objects, name: str) -> Iterator[Action]:
     """Yield the actions of one file of a checkpoint; maps in them are lists of pairs."""
+    file = _parquet(table, name)
+    known = set(file.schema_arrow.names)
+    # The schema comes first, because it gives the statistics of the files their types.
+    kinds = [kind for kind in ("protocol", "metaData", "txn", "add") if kind in known]
+    rows = file.read(columns=kinds)
+    for kind in kinds:
+        column = rows[kind].drop_null()
+        yield from ({kind: value} for value in column.to_pylist())
+
+
+def _parquet(table: Objects, name: str) -> pq.ParquetFile:
+    """Return a file of a checkpoint; `FileNotFoundError` where it has gone."""
+    import pyarrow as pa
     from pyarrow import parquet as pq
 
-    check_plain(path)
-    known = set(pq.read_schema(path).names)
-    rows = pq.read_table(
-        path, columns=[c for c in ("protocol", "metaData", "txn", "add") if c in known]
-    )
-    # The schema comes first, because it gives the statistics of the files their types.
-    for kind in ("protocol", "metaData", "txn", "add"):
-        if kind in known:
-            column = rows[kind].drop_null()
-            yield from ({kind: value} for value in column.to_pylist())
+    found = table.get(f"{LOG}/{name.removesuffix('/')}")
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "not there", table.spark_url(f"{LOG}/{name}"))
+    return pq.ParquetFile(pa.BufferReader(found[0]))
 
 
-def identity_of(path: Path) -> tuple[int, int]:
-    """Return a file's inode and time: inodes alone are used again for the next file."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return 0, 0
-    return found.st_ino, found.st_mtime_ns
+def identity_of(table: Objects, version: int) -> str | None:
+    """Return the tag of a commit; None where it is not there."""
+    found = table.head(commit_key(version))
+    return None if found is None else found.tag
 
 
 def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:
@@ -278,30 +295,34 @@ def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:
     )
 
 
-def _refuse_vectors(folder: Path) -> NoReturn:
-    purge = f"REORG TABLE delta.`{folder}` APPLY (PURGE)"
+def _refuse_vectors(place: str) -> NoReturn:
+    purge = f"REORG TABLE delta.`{place}` APPLY (PURGE)"
     raise DataError(
         "E0407",
-        f"the Delta table {folder.name} has deletion vectors; {purge} in Spark takes them away",
+        f"the Delta table {_name(place)} has deletion vectors; {purge} in Spark takes them away",
         hint="do that, and set its property delta.enableDeletionVectors to false, so that no new "
         "ones come; then RESUME what is suspended: what was deleted is taken in as deletes",
     )
 
 
-def _check_metadata(metadata: Mapping[str, Any], folder: Path) -> None:
+def _check_metadata(metadata: Mapping[str, Any], place: str) -> None:
     if metadata.get("partitionColumns"):
-        _refuse(folder, "is partitioned", "a table without partition columns")
+        _refuse(place, "is partitioned", "a table without partition columns")
     mode = dict(metadata.get("configuration") or {}).get("delta.columnMapping.mode", "none")
     if mode != "none":
-        _refuse(folder, f"maps its columns by {mode}", "a table without column mapping")
+        _refuse(place, f"maps its columns by {mode}", "a table without column mapping")
 
 
-def _check_protocol(protocol: Mapping[str, Any], folder: Path) -> None:
+def _check_protocol(protocol: Mapping[str, Any], place: str) -> None:
     unknown = set(protocol.get("readerFeatures") or ()) - _READABLE
     if unknown:
         features = ", ".join(sorted(unknown))
-        _refuse(folder, f"needs {features}", "a table without these features")
+        _refuse(place, f"needs {features}", "a table without these features")
 
 
-def _refuse(folder: Path, problem: str, remedy: str) -> NoReturn:
-    raise DataError("E0407", f"the Delta table {folder.name} {problem}", hint=f"use {remedy}")
+def _refuse(place: str, problem: str, remedy: str) -> NoReturn:
+    raise DataError("E0407", f"the Delta table {_name(place)} {problem}", hint=f"use {remedy}")
+
+
+def _name(place: str) -> str:
+    return place.rpartition("/")[2]

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from floodmark.storage import corrected, delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.object_record import versions_of
+from floodmark.storage.objects import Objects
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.table import DataFile
@@ -56,7 +58,7 @@ def files_of(root: Path, epoch: int) -> Iterator[str]:
     for table, version in versions_of(log.sealed(epoch).objects.values()).items():
         yield from _table_files(root, table, oldest.get(table, 0), version)
     for folder in sorted((root / CORRECTIONS).glob("*/*")):
-        snapshot = delta_log.load(folder)
+        snapshot = delta_log.load(LocalObjects(folder))
         if snapshot is not None:
             table = folder.relative_to(root).as_posix()
             yield from _table_files(root, table, 0, snapshot.version)
@@ -103,30 +105,31 @@ def _is_up_to(folder: Path, name: str, epoch: int, version: int) -> bool:
 
 def _table_files(root: Path, table: str, oldest: int, version: int) -> Iterator[str]:
     """Yield the files of a table's versions up to one: its log, and the data they need."""
-    folder = root / table
+    folder = LocalObjects(root / table)
     snapshot = delta_log.load(folder, version)
     if snapshot is None:
-        raise FileNotFoundError(2, "not there", str(delta_log.commit_path(folder, version)))
-    log = Path(table, delta_log.LOG)
-    for name in sorted(os.listdir(folder / delta_log.LOG)):
+        missing = folder.spark_url(delta_log.commit_key(version))
+        raise FileNotFoundError(2, "not there", missing)
+    for name in delta_log.names_in_log(folder):
         number = name.partition(".")[0]
         if number.isdigit() and int(number) <= version and not name.endswith(".crc"):
-            yield (log / name).as_posix()
+            yield f"{table}/{delta_log.LOG}/{name.removesuffix('/')}"
     # An epoch that is kept reads versions from `oldest` on; what is older may be gone.
     before = delta_log.load(folder, oldest) if oldest <= version else None
     first = before.version + 1 if before is not None else version
     needed = {**_added(folder, range(first, version + 1)), **snapshot.files}
     needed |= before.files if before is not None else {}
     for path, file in needed.items():
-        if (folder / path).stat().st_size != file.size:
-            raise FileNotFoundError(2, "not whole", str(folder / path))
+        found = folder.head(path)
+        if found is None or found.size != file.size:
+            raise FileNotFoundError(2, "not whole", folder.spark_url(path))
         yield f"{table}/{path}"
     for path in _added(folder, range(first)):
-        if path not in needed and (folder / path).exists():
+        if path not in needed and folder.head(path) is not None:
             yield f"{table}/{path}"
 
 
-def _added(folder: Path, versions: range) -> dict[str, DataFile]:
+def _added(table: Objects, versions: range) -> dict[str, DataFile]:
     """Return the files that some commits of a table add, by path."""
-    commits = (delta_log.read_commit(folder, version) or () for version in versions)
+    commits = (delta_log.read_commit(table, version) or () for version in versions)
     return {file.path: file for actions in commits for file in delta_log.added_files(actions)}

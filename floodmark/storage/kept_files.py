@@ -12,12 +12,13 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.object_record import versions_of
+from floodmark.storage.objects import Objects, Place
 from floodmark.storage.retention import Retention
 from floodmark.storage.table import DataFile, Store
 
 
 def needed(
-    store: Store, folder: Path, table: str, first: int, last: int
+    store: Store, objects: Objects, table: str, first: int, last: int
 ) -> tuple[list[DataFile], list[FloodmarkError]]:
     """Return the files that a table's versions from `first` to `last` need, each once.
 
@@ -29,11 +30,11 @@ def needed(
         files = {file.path: file for file in store.open(table, first).files}
     except FloodmarkError as error:
         errors.append(error)
-        at = min(delta_log.commit_versions(folder), default=last + 1) - 1
+        at = min(delta_log.commit_versions(objects), default=last + 1) - 1
     for version in range(at + 1, last + 1):
         try:
             with disk_errors(table):
-                actions = delta_log.read_commit(folder, version) or ()
+                actions = delta_log.read_commit(objects, version) or ()
                 added, gone = delta_log.added_files(actions), delta_log.removed(actions)
         except FloodmarkError as error:
             errors.append(error)
@@ -46,20 +47,20 @@ def needed(
     return list(files.values()), errors
 
 
-def first_versions(root: Path, log: EpochLog, epoch: int) -> dict[str, int]:
+def first_versions(place: Place, log: EpochLog, epoch: int) -> dict[str, int]:
     """Return the versions that the oldest kept epoch pins, by table."""
-    oldest = min(Retention(root).read().oldest, epoch)
+    oldest = min(Retention(place).read().oldest, epoch)
     return versions_of(log.sealed(oldest).objects.values())
 
 
-def rows_of_statements(root: Path, log: EpochLog) -> Iterator[Mapping[str, Any]]:
+def rows_of_statements(place: Place, log: EpochLog) -> Iterator[Mapping[str, Any]]:
     """Yield the entries of statements' rows that kept epochs have, or one that is to begin."""
     last, version = 0, 0
-    for last in log.epochs(after=Retention(root).read().oldest - 1):
+    for last in log.epochs(after=Retention(place).read().oldest - 1):
         opened = log.opened(last)
         version = opened.catalog_version
         yield from opened.dml
-    latest = CatalogLog(root).latest()
+    latest = CatalogLog(place).latest()
     if latest is not None and latest.version > version:
         yield from latest.dml
 

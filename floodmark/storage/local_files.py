@@ -90,27 +90,6 @@ class LocalFiles:
         return [f"{base}/{file.path}" for file in (handle.files if files is None else files)]
 
 
-def put_if_absent(path: Path, text: str, *, durable: bool = False) -> bool:
-    """Write a file whole or not at all; return False when it exists already.
-
-    A hard link refuses an existing target on every local file system, in one step, whoever else is
-    writing; a reader never sees half a file. What is `durable` is on the disk on return.
-    """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        if durable:
-            flush(temporary)
-        os.link(temporary, path)
-        if durable:
-            flush(path.parent)
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink(missing_ok=True)
-    return True
-
-
 def make_folder(folder: Path, *, durable: bool) -> None:
     """Make a folder and those above it where they are missing; `durable` ones are on the disk."""
     above = [folder, *folder.parents]

@@ -140,10 +140,14 @@ class LocalObjects:
         for name in _names(self._root / folder, start):
             key = folder + name
             if deep and name.endswith("/"):
-                if key > after or after.startswith(key):
+                if (key > after or after.startswith(key)) and not self._is_link(key):
                     yield from self._listed(key, "", after, deep)
             elif key > after:
                 yield key
+
+    def _is_link(self, folder: str) -> bool:
+        """Tell whether a folder is one elsewhere: what lies there is not the store's."""
+        return os.path.islink(self._root / folder)
 
     @contextmanager
     def _written(self, path: Path, write: Callable[[Path], object]) -> Iterator[Path]:

@@ -24,8 +24,9 @@ from floodmark.storage.kept_files import (
     needed,
     rows_of_statements,
 )
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.log_check import checked_logs
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Objects, Place
 from floodmark.storage.progress import Progress
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, engine_folder, local_root
@@ -146,8 +147,9 @@ def _findings(
         first = min(oldest.get(table, 0), version)
         yield from _of_files(root, store, object_, table, first, version)
         corrected = f"{CORRECTIONS}/{table}"
-        if table[0] != "_" and delta_log.commit_versions(root / corrected):
-            newest = max(delta_log.commit_versions(root / corrected))
+        made = delta_log.commit_versions(log.objects.below(corrected)) if table[0] != "_" else ()
+        if made:
+            newest = max(made)
             yield from _of_files(root, store, object_, corrected, newest, newest)
     try:
         for entry in rows_of_statements(root, log):
@@ -181,9 +183,10 @@ def _of_files(
 ) -> Iterator[Finding]:
     """Yield what is wrong with the commits and files that some versions of a table need."""
     folder = root / table
-    files, errors = needed(store, folder, table, first, last)
+    objects = LocalObjects(folder)
+    files, errors = needed(store, objects, table, first, last)
     yield from (_of(error, object_, table) for error in errors)
-    for message in [*_gaps(folder, last), *faults_of_files(folder, files)]:
+    for message in [*_gaps(objects, last), *faults_of_files(folder, files)]:
         yield Finding(f"{table}: {message}", RESTORE, object_, table)
 
 
@@ -210,9 +213,9 @@ def _corrected(place: Place, known: Mapping[str, tuple[str, int]]) -> dict[str, 
     return {t: (found[0], tables[t]) for t, found in views.items() if found is not None}
 
 
-def _gaps(folder: Path, version: int) -> Iterator[str]:
+def _gaps(table: Objects, version: int) -> Iterator[str]:
     """Yield the commits that are missing between the oldest that is kept and a version."""
-    there = delta_log.commit_versions(folder)
+    there = delta_log.commit_versions(table)
     start = min(there, default=version)
     missing = sorted(set(range(start, version + 1)) - there)
     if missing:

@@ -22,6 +22,7 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.server import status as server_status
 from floodmark.spark.server import stop as stop_server
 from floodmark.storage import delta
+from floodmark.storage.objects import Objects
 from tests.warehouses import GROUPED, NOW, READINGS, Site, contents, put, readings, visible
 
 pytestmark = pytest.mark.spark
@@ -157,11 +158,11 @@ def _full_once(real: Callable[..., bool]) -> Callable[..., bool]:
     """Return a write that finds the disk full at its first call."""
     calls: Iterator[OSError | None] = iter([OSError(errno.ENOSPC, "No space left on device")])
 
-    def write(path: Path, text: str, **options: bool) -> bool:
+    def write(objects: Objects, key: str, data: bytes) -> bool:
         error = next(calls, None)
         if error is not None:
             raise error
-        return real(path, text, **options)
+        return real(objects, key, data)
 
     return write
 
@@ -173,7 +174,7 @@ def test_a_full_disk_leaves_the_epoch_open_for_the_next_run(
     put(site.landing, "0", readings(0, 10))
     with site.connect() as fm:
         sealed = fm.warehouse.log.head().sealed
-        monkeypatch.setattr(delta, "put_if_absent", _full_once(delta.put_if_absent))
+        monkeypatch.setattr(delta, "create_once", _full_once(delta.create_once))
         with pytest.raises(TransientError, match="disk is full"):
             fm.advance(now=NOW)
         assert fm.warehouse.log.head().sealed == sealed

@@ -13,7 +13,7 @@ import pytest
 from floodmark.api import Floodmark
 from floodmark.errors import DataError
 from floodmark.spark.session import Sessions
-from floodmark.storage.delta_log import commit_path
+from floodmark.storage.delta_log import commit_key
 from floodmark.storage.durability import NAME as SETTINGS
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_objects import LocalObjects
@@ -159,7 +159,7 @@ def test_a_damaged_newest_commit_gives_no_fewer_rows(site: Site, kept: int) -> N
     root = site.root / "warehouse"
     epochs = EpochLog(root).head().sealed
     version = EpochLog(root).sealed(epochs).objects["s"].versions["public/s"]
-    path = commit_path(root / "public/s", version)
+    path = root / "public/s" / commit_key(version)
     whole = path.read_bytes()
     path.write_bytes(whole[:kept])
     with site.connect() as fm, pytest.raises(DataError, match=r"E0435.*public/s"):

@@ -48,7 +48,7 @@ LOGS = (
     Planted(
         "a commit is on the disk before its data",
         "storage/delta.py",
-        "flush_files(folder, [file.path for file in adds])",
+        "table.flush([file.path for file in adds])",
         "pass",
         (f"{_COMMITS}test_data_is_on_the_disk_before_the_commit_that_names_it",),
     ),

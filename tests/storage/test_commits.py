@@ -19,7 +19,7 @@ from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import BackfillLog, fence
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta import DeltaStore
-from floodmark.storage.delta_log import commit_path
+from floodmark.storage.delta_log import commit_key
 from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.records import to_text
@@ -148,7 +148,7 @@ def test_a_commit_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
     for epoch in (1, 2, 3):
         written(store, epoch, f"id{epoch}")
     for version in (2, 3):
-        earlier, place = (commit_path(tmp_path / T, v) for v in (version - 1, version))
+        earlier, place = (tmp_path / T / commit_key(v) for v in (version - 1, version))
         there = place.read_bytes()
         place.write_bytes(earlier.read_bytes())
         with pytest.raises(DataError, match=f"E0435.*is the commit of version {version - 1}"):
@@ -181,7 +181,7 @@ def test_a_damaged_newest_commit_is_refused(tmp_path: Path) -> None:
     handle = store.create(T, SCHEMA)
     files = write_rows(store, T, 1, [(1, "a")], [(2, "b")])
     store.commit(handle, adds=files, app="t", epoch=1, metadata={"epoch": 1})
-    path = commit_path(tmp_path / T, 1)
+    path = tmp_path / T / commit_key(1)
     whole = path.read_bytes()
     for text in damaged(path):
         path.write_bytes(text)
@@ -197,7 +197,7 @@ def test_a_damaged_newest_commit_is_refused(tmp_path: Path) -> None:
 def test_commits_of_others_need_only_be_whole(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     store.create(T, SCHEMA)
-    path = commit_path(tmp_path / T, 1)
+    path = tmp_path / T / commit_key(1)
     info = {"commitInfo": {"engineInfo": "Apache-Spark", "userMetadata": '{"actions": 9}'}}
     path.write_text(json.dumps(info))
     assert DeltaStore(tmp_path).open(T).version == 1
@@ -215,7 +215,7 @@ def test_a_commit_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     store.create(T, SCHEMA)
     info = {"engineInfo": "floodmark/2.0.0", "userMetadata": '{"format": 2, "actions": 1}'}
-    commit_path(tmp_path / T, 1).write_text(json.dumps({"commitInfo": info}))
+    (tmp_path / T / commit_key(1)).write_text(json.dumps({"commitInfo": info}))
     with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
         DeltaStore(tmp_path).open(T)
 

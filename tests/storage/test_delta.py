@@ -19,6 +19,7 @@ from floodmark.scalar import types as t
 from floodmark.scalar.types import Field
 from floodmark.storage import delta_log, statistics
 from floodmark.storage.delta import DeltaStore
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import GONE, engine_folder
 from tests.storage.conftest import SCHEMA, write_rows
@@ -111,7 +112,7 @@ def test_opening_after_a_checkpoint_needs_no_older_log(tmp_path: Path) -> None:
         handle = store.commit(handle, adds=files, app="o", epoch=epoch)
     store.checkpoint(T)
     store.vacuum(T, retain_versions_from=5, written_before=LATER)
-    assert not delta_log.commit_path(tmp_path / T, 4).exists()
+    assert not (tmp_path / T / delta_log.commit_key(4)).exists()
     reopened = DeltaStore(tmp_path).open(T)
     assert set(map(repr, reopened.files)) == set(map(repr, handle.files))
     assert reopened.transactions == {"o": 5}
@@ -155,7 +156,7 @@ def test_processes_never_share_a_version(tmp_path: Path, apps: tuple[str, str]) 
     recorded = [
         a["txn"]
         for v in range(1, handle.version + 1)
-        for a in delta_log.read_commit(tmp_path / T, v) or ()
+        for a in delta_log.read_commit(LocalObjects(tmp_path / T), v) or ()
         if "txn" in a
     ]
     pairs = [(txn["appId"], txn["version"]) for txn in recorded]
@@ -218,10 +219,10 @@ def test_timestamps_cut_at_milliseconds_stay_safe() -> None:
 def test_tables_that_cannot_be_read_are_refused(tmp_path: Path, properties: dict) -> None:
     actions = [{"metaData": {"schemaString": '{"fields":[]}', "configuration": properties}}]
     with pytest.raises(DataError, match="E0407"):
-        delta_log.apply(delta_log.Snapshot(), actions, tmp_path)
+        delta_log.apply(delta_log.Snapshot(), actions, str(tmp_path))
     with pytest.raises(DataError, match="E0407"):
         delta_log.apply(
-            delta_log.Snapshot(), [{"protocol": {"readerFeatures": ["v2Checkpoint"]}}], tmp_path
+            delta_log.Snapshot(), [{"protocol": {"readerFeatures": ["v2Checkpoint"]}}], "t"
         )
 
 

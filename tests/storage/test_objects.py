@@ -326,6 +326,16 @@ def test_what_is_no_file_is_no_object_of_a_disk(tmp_path: Path) -> None:
     assert list(objects.list(deep=False)) == ["broken", "folder/", "pipe"]
 
 
+def test_what_lies_elsewhere_is_not_of_a_disk_s_store(tmp_path: Path) -> None:
+    objects = LocalObjects(tmp_path / "store")
+    objects.create("a/b", b"")
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "x").write_bytes(b"")
+    (tmp_path / "store" / "link").symlink_to(tmp_path / "else")
+    assert list(objects.list()) == ["a/b"]
+    assert list(objects.list(deep=False)) == ["a/", "link/"]
+
+
 def test_what_is_not_whole_is_not_listed(tmp_path: Path) -> None:
     objects = LocalObjects(tmp_path)
     (tmp_path / f".x.json.{'0f' * 16}").write_bytes(b"")

@@ -10,7 +10,7 @@ import pytest
 
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta import DeltaStore
-from floodmark.storage.delta_log import commit_path
+from floodmark.storage.delta_log import commit_key
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.retention import Retention
 from floodmark.storage.verification import verify_tables
@@ -75,7 +75,7 @@ def test_files_of_older_epochs_that_are_kept_are_looked_at(tmp_path: Path) -> No
 def test_a_damaged_commit_hides_no_other_fault(text: str, tmp_path: Path) -> None:
     files = fill(tmp_path)
     files[3].unlink()
-    commit_path(tmp_path / TABLE, 2).write_text(text)
+    (tmp_path / TABLE / commit_key(2)).write_text(text)
     messages = found(tmp_path)
     assert len(messages) == 2 and "is missing, with 1 rows" in messages[1]
 
@@ -85,7 +85,7 @@ def test_a_damaged_commit_before_what_is_kept_hides_nothing(tmp_path: Path) -> N
     Retention(tmp_path).keep_from(3, NOW)
     files[1].unlink()  # as maintenance does: no epoch that is kept needs it
     files[3].unlink()
-    commit_path(tmp_path / TABLE, 2).write_text("{")
+    (tmp_path / TABLE / commit_key(2)).write_text("{")
     messages = found(tmp_path)
     assert sum("is missing, with 1 rows" in m for m in messages) == 1
 
