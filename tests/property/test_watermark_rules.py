@@ -14,8 +14,6 @@ from typing import Any
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from plan_examples import PROFILE, drawn, operator
-from watermark_strategies import RELATIONS, START, timed_plans, value_of
 
 from floodmark.changelog import ROW_ID
 from floodmark.errors import NotSupported
@@ -27,6 +25,8 @@ from floodmark.reference.rows import Row, difference, sort_value
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties import watermark
 from floodmark.stream.properties.watermark_values import propagate
+from tests.property.plan_examples import PROFILE, drawn, operator
+from tests.property.watermark_strategies import RELATIONS, START, timed_plans, value_of
 
 Steps = Mapping[str, Mapping[str, int]]
 """By object and column, the step at which its watermark is."""

@@ -12,8 +12,6 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
-from nested_strategies import called
-from plan_strategies import Builder, Draw
 
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan import nodes as n
@@ -40,6 +38,8 @@ from floodmark.scalar.types import (
     SqlType,
     list_of,
 )
+from tests.property.nested_strategies import called
+from tests.property.plan_strategies import Builder, Draw
 
 START = datetime(2024, 1, 1)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
