@@ -5,6 +5,7 @@ A backup that cannot be read is damaged. It is named, and stands in the way of n
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from typing import NoReturn
 
 from floodmark.errors import DataError
 from floodmark.storage.epoch_listing import BUCKET
-from floodmark.storage.plain_files import check_plain, read_plain
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.record_bodies import shaped
 from floodmark.storage.warehouse import ENGINE, local_root
 
@@ -93,11 +94,12 @@ def histories(found: Iterable[Backup]) -> list[Backup]:
 
 def _seal(backup: Backup, epoch: int) -> bytes | None:
     """Return the record that sealed an epoch, as a backup has it."""
-    path = backup.folder / ENGINE / "epochs" / str(epoch // BUCKET) / f"{epoch}.seal.json"
+    key = f"{ENGINE}/epochs/{epoch // BUCKET}/{epoch}.seal.json"
     try:
-        return read_plain(path)
+        found = LocalObjects(backup.folder).get(key)
     except OSError:
         return None
+    return None if found is None else found[0]
 
 
 def is_one(folder: Path) -> bool:
@@ -125,22 +127,21 @@ def write_manifest(folder: Path, backup: Backup, entries: list[Entry]) -> None:
         "copied_bytes": backup.copied_bytes,
     }
     lines = [json.dumps(header), *(json.dumps(asdict(entry)) for entry in entries)]
-    (folder / MANIFEST).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    LocalObjects(folder).create(MANIFEST, ("\n".join(lines) + "\n").encode())
 
 
 def header(folder: Path) -> Backup:
     """Return what a manifest begins with; E0444 where it cannot be read or lacks files."""
     try:
-        check_plain(folder / MANIFEST)
-        with (folder / MANIFEST).open("rb") as file:
-            data = json.loads(file.readline())
-            lines = sum(line.endswith(b"}\n") for line in file)
+        first, *others = _lines(folder)
+        data = json.loads(first)
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             refuse_damaged(folder, MANIFEST, "is of another version of the engine")
         data["made_at"] = datetime.fromisoformat(data["made_at"])
         found: Backup = shaped(Backup, {**data, "folder": folder})
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refuse_damaged(folder, MANIFEST, "cannot be read")
+    lines = sum(line.endswith(b"}") for line in others[:-1])
     if lines != found.files:
         refuse_damaged(folder, MANIFEST, f"is not whole: {lines} of {found.files} files")
     return found
@@ -150,10 +151,17 @@ def entries_of(folder: Path) -> list[Entry]:
     """Return what is in a backup; E0444 where the manifest is not whole."""
     expected = header(folder).files
     try:
-        lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()[1:]
-        entries = [shaped(Entry, json.loads(line)) for line in lines]
+        entries = [shaped(Entry, json.loads(line)) for line in _lines(folder)[1:-1]]
     except (OSError, ValueError, RecursionError):
         entries = []
     if len(entries) != expected:
         refuse_damaged(folder, MANIFEST, "is not whole")
     return entries
+
+
+def _lines(folder: Path) -> list[bytes]:
+    """Return the lines of a manifest, and what is after the last; `OSError` where it is no file."""
+    found = LocalObjects(folder).get(MANIFEST)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "not there", str(folder / MANIFEST))
+    return found[0].split(b"\n")
