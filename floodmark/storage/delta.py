@@ -26,8 +26,7 @@ from floodmark.storage import delta_columns, delta_commit, delta_log
 from floodmark.storage.delta_clean import delete_empty_folders, delete_unneeded
 from floodmark.storage.delta_log import Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.durability import objects_of
-from floodmark.storage.local_files import LocalFiles, disk_errors, reading_log
+from floodmark.storage.local_files import disk_errors, reading_log
 from floodmark.storage.objects import Objects, create_once
 from floodmark.storage.table import (
     DataFile,
@@ -39,13 +38,14 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
+from floodmark.storage.table_files import TableFiles
 from floodmark.storage.warehouse import ENGINE, GONE, STATE
 
 _KEPT = 8
 """Snapshots kept per table: an epoch opens its upstreams at a few versions, again and again."""
 
 
-class DeltaStore(LocalFiles):
+class DeltaStore(TableFiles):
     """The Delta tables below one root; safe to share between threads.
 
     Commits are on the disk, and their files before, where the warehouse is durable: that is known
@@ -53,19 +53,9 @@ class DeltaStore(LocalFiles):
     """
 
     def __init__(self, root: str | Path, *, durable: bool | None = None) -> None:
-        super().__init__(root)
-        self.objects = objects_of(self.root, durable)
+        super().__init__(root, durable)
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
-
-    def at(self, table: str) -> Objects:
-        """Return the objects of a table."""
-        key = self._key(table)
-        return self.objects.below(key) if key else self.objects
-
-    def _key(self, table: str, *names: str) -> str:
-        """Return the key of what lies in the folder of a table."""
-        return "/".join((*self.folder(table).relative_to(self.root).parts, *names))
 
     @reading_log
     def exists(self, table: str) -> bool:
@@ -86,7 +76,7 @@ class DeltaStore(LocalFiles):
             with disk_errors(table):
                 folder.mkdir(parents=True, exist_ok=True)
                 self._create(table, json.dumps(wanted), properties)
-                self.objects.flush([self._key(table, delta_log.commit_key(0))])
+                self.objects.flush([self.key(table, delta_log.commit_key(0))])
         handle = self.open(table)
         if handle.schema != sql_schema(wanted):
             refuse_schema(table)
@@ -258,7 +248,7 @@ class DeltaStore(LocalFiles):
         """Remove the table, its folder included; half of one is never a table."""
         with self._lock:
             self._recent.pop(table, None)
-        self.objects.remove(self._key(table), f"{ENGINE}/{GONE}")
+        self.objects.remove(self.key(table), f"{ENGINE}/{GONE}")
 
     def _nearest(self, table: str, version: int | None) -> Snapshot | None:
         """Return the newest snapshot at hand from which the version can be reached."""

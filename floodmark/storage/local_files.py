@@ -1,4 +1,4 @@
-"""The part of a store that is plain local files: stage folders, footers, atomic writes."""
+"""What lies inside of a store on a local disk: folders, atomic writes, flushes, and its errors."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from floodmark.errors import DataError, FloodmarkError, TransientError
-from floodmark.storage.delivered import folder_of, with_bounds
-from floodmark.storage.statistics import read_footer
-from floodmark.storage.table import DataFile, Handle
-from floodmark.storage.warehouse import local_root, table_folder
 
 _Store = TypeVar("_Store")
 _P = ParamSpec("_P")
@@ -27,67 +23,6 @@ _OF_PATHS = (
     errno.ELOOP, errno.ENAMETOOLONG, errno.EINVAL, errno.ENXIO,
 )  # fmt: skip
 """What is wrong with one path and not with the disk. Arrow has no number for damaged files."""
-
-
-class LocalFiles:
-    """Stage folders below the tables of a local warehouse."""
-
-    def __init__(self, root: str | Path) -> None:
-        self.root = local_root(root)
-
-    def folder(self, table: str) -> Path:
-        """Return the absolute folder of a table."""
-        return table_folder(self.root, table)
-
-    def stage(self, table: str, epoch: int, attempt: int) -> str:
-        """Return the absolute folder for the files of one attempt; not yet created."""
-        return str(self.folder(table) / f"{epoch}-{attempt}")
-
-    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
-        """Read the footers below a stage folder, by path; files without rows are left out."""
-        base = self.folder(table)
-        stage = Path(self.stage(table, epoch, attempt))
-        with disk_errors(table):
-            files = [read_footer(p, p.relative_to(base).as_posix()) for p in _parquet_files(stage)]
-        return tuple(file for file in files if file.rows > 0)
-
-    def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
-        """Move the Parquet files of `folder` into the table's stage folder."""
-        stage = Path(self.stage(table, epoch, attempt))
-        with disk_errors(table):
-            stage.mkdir(parents=True, exist_ok=True)
-            for source in list(_parquet_files(Path(folder))):
-                shutil.move(source, stage / f"adopted-{uuid.uuid4().hex}.parquet")
-        return self.staged(table, epoch, attempt)
-
-    def share(
-        self, table: str, paths: Sequence[str], epoch: int, attempt: int
-    ) -> tuple[DataFile, ...]:
-        """Link files of another table into the table's stage folder."""
-        stage = Path(self.stage(table, epoch, attempt))
-        with disk_errors(table):
-            stage.mkdir(parents=True, exist_ok=True)
-            for path in paths:
-                os.link(path, stage / f"shared-{uuid.uuid4().hex}.parquet")
-        return self.staged(table, epoch, attempt)
-
-    def take(
-        self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
-    ) -> tuple[DataFile, ...]:
-        """Copy delivered files into the table's folder; see `Store.take`."""
-        base, taken = self.folder(table), []
-        with disk_errors(table):
-            for path, first in files:
-                copy = base / folder_of(epoch, first) / f"{attempt}-{uuid.uuid4().hex}.parquet"
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, copy)
-                taken.append(with_bounds(read_footer(copy, copy.relative_to(base).as_posix())))
-        return tuple(file for file in taken if file.rows > 0)
-
-    def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
-        """Return the absolute paths of all files of the handle or of those given."""
-        base = self.folder(handle.table)
-        return [f"{base}/{file.path}" for file in (handle.files if files is None else files)]
 
 
 def make_folder(folder: Path, *, durable: bool) -> None:
@@ -199,11 +134,3 @@ def reading_log(
             return method(store, table, *args, **kwargs)
 
     return reading
-
-
-def _parquet_files(folder: Path) -> Iterator[Path]:
-    for base, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
-        for name in sorted(names):
-            if name[0] not in "._" and name.endswith(".parquet"):
-                yield Path(base, name)

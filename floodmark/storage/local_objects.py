@@ -1,8 +1,8 @@
 """The objects of a warehouse on a local disk: files and folders.
 
 An object gets its name by a hard link, which refuses one that is there, or by a rename over the one
-before it. In a durable warehouse a file is on the disk before it has its name, and the name when
-the call returns.
+before it. In a durable warehouse a file that is created or replaced is on the disk before it has
+its name, and the name when the call returns.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class LocalObjects:
     def create(self, key: str, data: bytes) -> str | Exists:
         """See `Objects.create`."""
         path = self._path(key)
-        with self._written(path, lambda new: new.write_bytes(data)) as temporary:
+        with self._written(path, lambda new: new.write_bytes(data), self.durable) as temporary:
             try:
                 os.link(temporary, path)
             except FileExistsError:
@@ -84,9 +84,12 @@ class LocalObjects:
         with _held(path) as found:
             if found is None or _tag(found) != tag:
                 return Stale(key)
-            with self._written(path, lambda new: new.write_bytes(data)) as temporary:
+            with self._written(path, lambda new: new.write_bytes(data), self.durable) as temporary:
                 _date_after(temporary, found)
-                return self._move(temporary, path)
+                replaced = _tag(temporary.stat())
+                temporary.replace(path)
+        self._flush_name(path)
+        return replaced
 
     def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
         """See `Objects.list`."""
@@ -97,15 +100,13 @@ class LocalObjects:
         """See `Objects.upload`."""
         check_plain(path)
         target = self._path(key)
-        with self._written(target, lambda new: shutil.copyfile(path, new)) as temporary:
-            return self._move(temporary, target)
+        return self._put(target, lambda new: shutil.copyfile(path, new))
 
     def copy(self, source: str, key: str) -> str:
         """See `Objects.copy`: both are one file, which nobody changes."""
         path, target = self._path(source), self._path(key)
         check_plain(path)
-        with self._written(target, lambda new: os.link(path, new)) as temporary:
-            return self._move(temporary, target)
+        return self._put(target, lambda new: os.link(path, new))
 
     def delete(self, keys: Iterable[str]) -> None:
         """See `Objects.delete`."""
@@ -150,25 +151,28 @@ class LocalObjects:
         return os.path.islink(self._root / folder)
 
     @contextmanager
-    def _written(self, path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
+    def _written(
+        self, path: Path, write: Callable[[Path], object], durable: bool
+    ) -> Iterator[Path]:
         """Give what a call has written to a file beside that of an object, for the block."""
         temporary = path.with_name(f".{path.name[:_LONGEST_NAME]}.{uuid.uuid4().hex}")
         try:
             try:
                 write(temporary)
             except FileNotFoundError:
-                make_folder(path.parent, durable=self.durable)
+                make_folder(path.parent, durable=durable)
                 write(temporary)
-            if self.durable:
+            if durable:
                 flush(temporary)
             yield temporary
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _move(self, temporary: Path, path: Path) -> str:
-        tag = _tag(temporary.stat())
-        temporary.replace(path)
-        self._flush_name(path)
+    def _put(self, path: Path, write: Callable[[Path], object]) -> str:
+        """Put what a call writes in the place of an object; it is flushed with others."""
+        with self._written(path, write, durable=False) as temporary:
+            tag = _tag(temporary.stat())
+            temporary.replace(path)
         return tag
 
     def _flush_name(self, path: Path) -> None:

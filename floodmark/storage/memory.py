@@ -18,7 +18,6 @@ from typing import Any, Literal
 from floodmark.errors import TransientError
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.local_files import LocalFiles
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -29,6 +28,7 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
+from floodmark.storage.table_files import TableFiles
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Log:
     oldest: int = 0
 
 
-class MemoryStore(LocalFiles):
+class MemoryStore(TableFiles):
     """Tables whose log dies with the process; safe to share between threads."""
 
     def __init__(self, root: str | Path) -> None:

@@ -90,7 +90,10 @@ class Objects(Protocol):
         """
 
     def upload(self, key: str, path: Path) -> str:
-        """Write a local file as an object, over one that is there, and return its tag."""
+        """Write a local file as an object, over one that is there, and return its tag.
+
+        See `flush`, here and with `copy`.
+        """
 
     def copy(self, source: str, key: str) -> str:
         """Write an object of this store under another key, too; `FileNotFoundError` without it."""
@@ -105,7 +108,10 @@ class Objects(Protocol):
         """
 
     def flush(self, keys: Iterable[str]) -> None:
-        """Wait until objects that others have written outlive a power cut, as all others do."""
+        """Wait until objects outlive a power cut that others have written, or that were copied.
+
+        Those that are created or replaced do at once, where the store does that at all.
+        """
 
     def lock(self, key: str, *, wait: bool = True) -> AbstractContextManager[bool]:
         """Hold a key alone for a block; without `wait`, it may be given as False, not held.

@@ -12,7 +12,6 @@ from typing import Any
 
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.local_files import LocalFiles
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -21,9 +20,10 @@ from floodmark.storage.table import (
     raise_conflict,
     raise_missing_version,
 )
+from floodmark.storage.table_files import TableFiles
 
 
-class Overlay(LocalFiles):
+class Overlay(TableFiles):
     """A store over another one, which it never changes; to be used from one thread.
 
     `pinned` has the tables that may be written, at the versions from which they go on; one that is
