@@ -451,7 +451,7 @@ class Floodmark:
         broken = set[str | None]()
         keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
         logs = verify_logs(self.root, progress) if names is None else iter(())
-        tables = verify_tables(self.root, self.warehouse.log, self.store, keys, progress)
+        tables = verify_tables(self.warehouse.log, self.store, keys, progress)
         for finding in chain(logs, tables):
             broken.add(finding.object)
             yield finding

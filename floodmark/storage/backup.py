@@ -123,7 +123,7 @@ def _copy(
     progress: Progress | None,
 ) -> tuple[list[Entry], int]:
     """Copy or link all files of an epoch; return their entries and the bytes that were copied."""
-    paths = list(files_of(source, epoch))
+    paths = list(files_of(LocalObjects(source), epoch))
     entries, new = [], 0
     for number, path in enumerate(paths, 1):
         found = (source / path).stat()

@@ -6,13 +6,10 @@ epoch, and versions of tables that the epoch does not pin.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from floodmark.storage import corrected, delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
-from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.objects import Objects
 from floodmark.storage.retention import Retention
@@ -21,10 +18,10 @@ from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     BACKFILLS,
     CORRECTIONS,
+    ENGINE,
     GONE,
     REPLAYS,
     STATEMENTS,
-    engine_folder,
 )
 
 _OTHERS = frozenset(
@@ -44,68 +41,77 @@ _OTHERS = frozenset(
 """What of the engine's folder is of one process, of a moment after the epoch, or of a statement."""
 
 
-def files_of(root: Path, epoch: int) -> Iterator[str]:
-    """Yield the files of a warehouse as of a sealed epoch, relative to its root.
+def files_of(objects: Objects, epoch: int) -> Iterator[str]:
+    """Yield the keys of a warehouse's files as of a sealed epoch.
 
     Raises `FileNotFoundError` where a log that tells them is not there (any more), and for a file
     that is not whole.
     """
-    kept = min(Retention(root).read().oldest, epoch)
-    log = EpochLog(root)
-    yield from _engine_files(root, epoch, log.opened(epoch).catalog_version)
-    yield from files_of_statements(root, log, kept, epoch)
+    kept = min(Retention(objects).read().oldest, epoch)
+    log = EpochLog(objects)
+    yield from _engine_files(objects, ENGINE, epoch, log.opened(epoch).catalog_version)
+    yield from files_of_statements(log, kept, epoch)
     oldest = versions_of(log.sealed(kept).objects.values())
     for table, version in versions_of(log.sealed(epoch).objects.values()).items():
-        yield from _table_files(root, table, oldest.get(table, 0), version)
-    for folder in sorted((root / CORRECTIONS).glob("*/*")):
-        snapshot = delta_log.load(LocalObjects(folder))
+        yield from _table_files(objects, table, oldest.get(table, 0), version)
+    for table in (
+        t for schema in _folders(objects, CORRECTIONS) for t in _folders(objects, schema)
+    ):
+        snapshot = delta_log.load(objects.below(table))
         if snapshot is not None:
-            table = folder.relative_to(root).as_posix()
-            yield from _table_files(root, table, 0, snapshot.version)
+            yield from _table_files(objects, table, 0, snapshot.version)
 
 
-def files_of_statements(root: Path, log: EpochLog, first: int, last: int) -> Iterator[str]:
+def _folders(objects: Objects, folder: str) -> list[str]:
+    """Return the folders right below one."""
+    keys = objects.list(f"{folder}/", deep=False)
+    return [key.removesuffix("/") for key in keys if key.endswith("/")]
+
+
+def files_of_statements(log: EpochLog, first: int, last: int) -> Iterator[str]:
     """Yield the files of rows that statements gave to the epochs from `first` to `last`.
 
     The first rows of a table are among them: the epoch that a catalog version begins with has them.
     """
+    start = f"{log.objects.place}/"
     for epoch in range(first, last + 1):
         for entry in log.opened(epoch).dml:
-            yield from (Path(path).relative_to(root).as_posix() for path in entry["paths"])
+            yield from (path.removeprefix(start) for path in entry["paths"])
 
 
-def _engine_files(root: Path, epoch: int, version: int) -> Iterator[str]:
-    """Yield the files of the engine's folder up to an epoch and a catalog version.
+def _engine_files(objects: Objects, folder: str, epoch: int, version: int) -> Iterator[str]:
+    """Yield the files below the engine's folder up to an epoch and a catalog version.
 
     A folder in the place of one is among them: it is no file that may be left out.
     """
-    engine = engine_folder(root)
-    for base, folders, names in os.walk(engine):
-        place = Path(base)
-        if place == engine:
-            folders[:] = sorted(name for name in folders if name not in _OTHERS)
-            names = [name for name in names if name not in _OTHERS]
-        names += [name for name in folders if name == SEED or name.endswith(".json")]
-        for name in sorted(names):
-            if not name.startswith(".") and _is_up_to(place, name, epoch, version):
-                yield (place / name).relative_to(root).as_posix()
+    for key in objects.list(f"{folder}/", deep=False):
+        file = key.removesuffix("/")
+        name = file.rpartition("/")[2]
+        if folder == ENGINE and name in _OTHERS:
+            continue
+        is_one = key == file or name == SEED or name.endswith(".json")
+        if is_one and not name.startswith(".") and _is_up_to(folder, name, epoch, version):
+            yield file
+        if key != file:
+            yield from _engine_files(objects, file, epoch, version)
 
 
-def _is_up_to(folder: Path, name: str, epoch: int, version: int) -> bool:
+def _is_up_to(folder: str, name: str, epoch: int, version: int) -> bool:
     """Tell whether a file of the engine's folder is of an epoch and catalog version, or before."""
     number = name.partition(".")[0]
-    if folder.parent.name == "epochs":
+    above, _, bucket = folder.rpartition("/")
+    if above == f"{ENGINE}/epochs":
         if number.isdigit():
             return int(number) <= epoch
-        return (int(folder.name) + 1) * BUCKET - 1 <= epoch
-    if folder.name == "catalog" and number.isdigit():
+        return (int(bucket) + 1) * BUCKET - 1 <= epoch
+    if folder == f"{ENGINE}/catalog" and number.isdigit():
         return int(number) <= version
     return True
 
 
-def _table_files(root: Path, table: str, oldest: int, version: int) -> Iterator[str]:
+def _table_files(objects: Objects, table: str, oldest: int, version: int) -> Iterator[str]:
     """Yield the files of a table's versions up to one: its log, and the data they need."""
-    folder = LocalObjects(root / table)
+    folder = objects.below(table)
     snapshot = delta_log.load(folder, version)
     if snapshot is None:
         missing = folder.spark_url(delta_log.commit_key(version))

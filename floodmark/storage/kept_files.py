@@ -81,25 +81,26 @@ def faults_of_rows(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"a statement wrote {entry['rows']} rows, and its files have {rows}"
 
 
-def faults_of_files(folder: Path, files: Iterable[DataFile]) -> Iterator[str]:
+def faults_of_files(table: Objects, files: Iterable[DataFile]) -> Iterator[str]:
     """Yield what is wrong with the data files of a table."""
     for file in files:
-        path = folder / file.path
         try:
-            size = path.stat().st_size
-        except FileNotFoundError:
-            yield f"{file.path} is missing, with {file.rows} rows"
-            continue
-        if size != file.size:
-            yield f"{file.path} has {size} bytes; the log says {file.size}"
-            continue
-        try:
-            rows = statistics.count_rows(path)
+            fault = _fault_of(table, file)
         except (OSError, ValueError) as error:
-            yield f"{file.path} is no Parquet file any more: {_line(error)}"
-            continue
-        if rows != file.rows:
-            yield f"{file.path} has {rows} rows; the log says {file.rows}"
+            fault = f"is no Parquet file any more: {_line(error)}"
+        if fault is not None:
+            yield f"{file.path} {fault}"
+
+
+def _fault_of(table: Objects, file: DataFile) -> str | None:
+    """Return what is wrong with a data file; raises what keeps it from being read."""
+    found = table.head(file.path)
+    if found is None:
+        return f"is missing, with {file.rows} rows"
+    if found.size != file.size:
+        return f"has {found.size} bytes; the log says {file.size}"
+    rows = statistics.count_rows(Path(table.spark_url(file.path)))
+    return None if rows == file.rows else f"has {rows} rows; the log says {file.rows}"
 
 
 def _line(error: Exception) -> str:

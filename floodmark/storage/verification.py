@@ -24,7 +24,6 @@ from floodmark.storage.kept_files import (
     needed,
     rows_of_statements,
 )
-from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.log_check import checked_logs
 from floodmark.storage.objects import Objects, Place
 from floodmark.storage.progress import Progress
@@ -106,7 +105,6 @@ def verify_logs(root: str | Path, progress: Progress | None = None) -> Iterator[
 
 
 def verify_tables(
-    root: str | Path,
     log: EpochLog,
     store: Store,
     objects: Collection[str] | None = None,
@@ -117,15 +115,14 @@ def verify_tables(
     Those are the tables that the last seal pins, in all versions that are kept, corrections, and
     the rows of statements.
     """
-    home, seen = local_root(root), set[tuple[str | None, str]]()
-    for found in _findings(home, log, store, objects, progress):
+    seen = set[tuple[str | None, str]]()
+    for found in _findings(log, store, objects, progress):
         if (found.table, found.message) not in seen:
             seen.add((found.table, found.message))
             yield found
 
 
 def _findings(
-    root: Path,
     log: EpochLog,
     store: Store,
     objects: Collection[str] | None,
@@ -135,7 +132,7 @@ def _findings(
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
     try:
         pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
-        oldest = first_versions(root, log, log.head().sealed) if pinned else {}
+        oldest = first_versions(log.objects, log, log.head().sealed) if pinned else {}
     except FloodmarkError as error:
         yield _of(error)
         return
@@ -145,14 +142,14 @@ def _findings(
             progress(table, number, len(pinned))
         yield from _of_commits(log, store, object_, table, version, id_of)
         first = min(oldest.get(table, 0), version)
-        yield from _of_files(root, store, object_, table, first, version)
+        yield from _of_files(log, store, object_, table, first, version)
         corrected = f"{CORRECTIONS}/{table}"
         made = delta_log.commit_versions(log.objects.below(corrected)) if table[0] != "_" else ()
         if made:
             newest = max(made)
-            yield from _of_files(root, store, object_, corrected, newest, newest)
+            yield from _of_files(log, store, object_, corrected, newest, newest)
     try:
-        for entry in rows_of_statements(root, log):
+        for entry in rows_of_statements(log.objects, log):
             if objects is None or entry["table"] in objects:
                 for fault in faults_of_rows(entry):
                     yield Finding(f"{entry['table']}: {fault}", RESTORE, entry["table"])
@@ -179,14 +176,13 @@ def _of_commits(
 
 
 def _of_files(
-    root: Path, store: Store, object_: str, table: str, first: int, last: int
+    log: EpochLog, store: Store, object_: str, table: str, first: int, last: int
 ) -> Iterator[Finding]:
     """Yield what is wrong with the commits and files that some versions of a table need."""
-    folder = root / table
-    objects = LocalObjects(folder)
+    objects = log.objects.below(table)
     files, errors = needed(store, objects, table, first, last)
     yield from (_of(error, object_, table) for error in errors)
-    for message in [*_gaps(objects, last), *faults_of_files(folder, files)]:
+    for message in [*_gaps(objects, last), *faults_of_files(objects, files)]:
         yield Finding(f"{table}: {message}", RESTORE, object_, table)
 
 

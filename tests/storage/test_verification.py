@@ -52,7 +52,7 @@ def fill(root: Path, epochs: int = 3, tables: int = 1) -> dict[int, Path]:
 
 def found(root: Path) -> list[str]:
     """Return what is wrong with a warehouse."""
-    findings = list(verify_tables(root, EpochLog(root), DeltaStore(root)))
+    findings = list(verify_tables(EpochLog(root), DeltaStore(root)))
     assert {f.object for f in findings} <= {"t"} and all(f.remedy for f in findings)
     return [f.message for f in findings]
 
