@@ -25,7 +25,7 @@ from tests.dagster.pipeline_skin import (  # noqa: F401
     make_skin,
     requested,
 )
-from tests.opened_records import Opened
+from tests.opened_records import Opened, count_opened  # noqa: F401
 
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
 REFUSED = {

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from floodmark.api import connect
-from tests.opened_records import Opened
+from tests.opened_records import Opened, count_opened  # noqa: F401
 
 
 def _reads(opened: Opened, root: Path, objects: int) -> Counter[str]:
