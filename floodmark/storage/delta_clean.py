@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from floodmark.storage import delta_log
@@ -36,10 +38,17 @@ def delete_empty_folders(folder: Path) -> None:
 
 
 def _delete_older(table: Objects, keys: Iterable[str], before: float) -> int:
-    heads = ((key, table.head(key)) for key in keys)
-    older = [key for key, head in heads if head is not None and head.modified < before]
+    older = [key for key in keys if _modified(table, key) < before]
     table.delete(older)
     return len(older)
+
+
+def _modified(table: Objects, key: str) -> float:
+    """Return when a file was written last; what is none, or is gone, is never old."""
+    with suppress(OSError):
+        if (head := table.head(key)) is not None:
+            return head.modified
+    return math.inf
 
 
 def _log_before_checkpoint(table: Objects, oldest: int) -> list[str]:

@@ -141,14 +141,10 @@ class LocalObjects:
         for name in _names(self._root / folder, start):
             key = folder + name
             if deep and name.endswith("/"):
-                if (key > after or after.startswith(key)) and not self._is_link(key):
+                if key > after or after.startswith(key):
                     yield from self._listed(key, "", after, deep)
             elif key > after:
                 yield key
-
-    def _is_link(self, folder: str) -> bool:
-        """Tell whether a folder is one elsewhere: what lies there is not the store's."""
-        return os.path.islink(self._root / folder)
 
     @contextmanager
     def _written(
@@ -219,10 +215,14 @@ def _date_after(path: Path, before: os.stat_result) -> None:
 
 
 def _names(folder: Path, start: str) -> list[str]:
-    """Return the names in a folder that begin so, in order; those of folders end with `/`."""
+    """Return the names in a folder that begin so, in order; those of folders end with `/`.
+
+    A link to a folder is none: what lies there is not the store's.
+    """
     try:
         with os.scandir(folder) as entries:
-            found = [e.name + "/" * e.is_dir() for e in entries if e.name.startswith(start)]
+            begun = (entry for entry in entries if entry.name.startswith(start))
+            found = [e.name + "/" * e.is_dir(follow_symlinks=False) for e in begun]
     except FileNotFoundError:
         return []
     return sorted(name for name in found if _is_name(name))

@@ -332,8 +332,11 @@ def test_what_lies_elsewhere_is_not_of_a_disk_s_store(tmp_path: Path) -> None:
     (tmp_path / "else").mkdir()
     (tmp_path / "else" / "x").write_bytes(b"")
     (tmp_path / "store" / "link").symlink_to(tmp_path / "else")
-    assert list(objects.list()) == ["a/b"]
-    assert list(objects.list(deep=False)) == ["a/", "link/"]
+    (tmp_path / "store" / "a" / "round").symlink_to(tmp_path / "store")
+    assert list(objects.list()) == ["a/b", "a/round", "link"]
+    assert list(objects.list(deep=False)) == ["a/", "link"]
+    with pytest.raises(OSError, match="no file"):
+        objects.get("link")
 
 
 def test_what_is_not_whole_is_not_listed(tmp_path: Path) -> None:
