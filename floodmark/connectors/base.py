@@ -107,7 +107,7 @@ class Discovery:
             if last is not None and last.end == split.end:
                 self._unfinished[split.partition] = split
 
-    def unfinished(self, partition: int) -> Split | None:
+    def partial_split(self, partition: int) -> Split | None:
         """Return the last split of a file that was cut and has rows left."""
         return self._unfinished.get(partition)
 
@@ -185,7 +185,7 @@ class Connector(Protocol):
     def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
         """Tell whether surely every row can be read and has a value in these columns."""
 
-    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+    def find_change(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say, in one sentence, why splits cannot be read again as they were; None: they can.
 
         Without `gone`, what is not there any more is passed over.
@@ -229,7 +229,7 @@ class WithoutFiles:
     def storable(self, splits: Sequence[Split]) -> None:
         """Return None."""
 
-    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+    def find_change(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Return None."""
         return None
 

@@ -49,7 +49,7 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
     given = {o.name.lower(): o for o in options}
     place = Path(path).expanduser()
     if not path.strip():
-        raise _unopened(place, "the path is empty", span)
+        raise _open_error(place, "the path is empty", span)
     format_ = _ENDINGS.get(place.suffix.lower(), "csv")
     if "format" in given:
         format_ = given["format"].value.lower()
@@ -69,7 +69,7 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
         raise _wrong_option(given["delimiter"], "no such delimiter", hint)
     # A device or a pipe has no end, and is not to be replaced.
     if os.path.exists(place) and not os.path.isfile(place):
-        raise _unopened(place, "it is no regular file", span)
+        raise _open_error(place, "it is no regular file", span)
     null = given["null"].value if "null" in given else ""
     return CopyFile(place, format_, _truth(given.get("header")), delimiter, null, span)
 
@@ -88,10 +88,10 @@ def _wrong_option(option: s.Option, message: str, hint: str) -> DataError:
 
 def out_of_reach(path: Path, error: OSError, span: Span | None) -> DataError:
     """Return E0424: the file cannot be opened."""
-    return _unopened(path, str(error.strerror or error), span)
+    return _open_error(path, str(error.strerror or error), span)
 
 
-def _unopened(path: Path, why: str, span: Span | None) -> DataError:
+def _open_error(path: Path, why: str, span: Span | None) -> DataError:
     return DataError(
         "E0424",
         f"COPY cannot open {path}: {why}",
@@ -115,7 +115,7 @@ def check_names(
         file.wrong(line, "a column is named twice")
 
 
-def typed(file: CopyFile, line: int, name: str, text: str, type_: SqlType) -> Any:
+def parse_value(file: CopyFile, line: int, name: str, text: str, type_: SqlType) -> Any:
     """Return the value that a text stands for; E0425 where it stands for none."""
     try:
         return cast_value(text, UNKNOWN, type_)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors.copied import CopyFile, check_names, typed
+from floodmark.connectors.copied import CopyFile, check_names, parse_value
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
 from floodmark.scalar.types import SqlType
@@ -125,7 +125,7 @@ def _exactly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -
         if len(fields) != len(names):
             file.wrong(record.line, f"{len(fields)} values for {len(names)} columns")
         for text, (name, type_, take) in zip(fields, takers, strict=True):
-            take(None if text is None else typed(file, record.line, name, text, type_))
+            take(None if text is None else parse_value(file, record.line, name, text, type_))
     return table_of(names, values, types)
 
 

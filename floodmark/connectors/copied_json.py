@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors.copied import CopyFile, check_names, typed
+from floodmark.connectors.copied import CopyFile, check_names, parse_value
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
 from floodmark.scalar.types import Kind, SqlType
@@ -59,7 +59,7 @@ class _Reading:
         # Arrow takes an object that goes on in another line, two of one, and dies of a null.
         if not _OBJECTS.fullmatch(block.data) or _FAR.search(block.data):
             return None
-        schema = pa.schema([(name, _read_as(t)) for name, t in self.types.items()])
+        schema = pa.schema([(name, _pyarrow_type(t)) for name, t in self.types.items()])
         options = reader.ParseOptions(schema, False, unexpected_field_behavior="error")
         try:
             found = reader.read_json(io.BytesIO(block.data), parse_options=options)
@@ -95,7 +95,10 @@ class _Reading:
                 rows.append((line, self._row(line, text)))
         names = self._names(name for _, row in rows for name in row)
         values = [
-            [_typed(self.file, line, name, row.get(name), self.types[name]) for line, row in rows]
+            [
+                _json_value(self.file, line, name, row.get(name), self.types[name])
+                for line, row in rows
+            ]
             for name in names
         ]
         return table_of(names, values, self.types)
@@ -115,7 +118,7 @@ class _Reading:
         return row
 
 
-def _read_as(type_: SqlType) -> pa.DataType:
+def _pyarrow_type(type_: SqlType) -> pa.DataType:
     import pyarrow as pa
 
     return arrow_type(type_) if type_.kind in _AS_ARE else pa.string()
@@ -130,18 +133,20 @@ def _column(found: pa.Table, name: str, type_: SqlType) -> pa.Array:
     return values if type_.kind in _AS_ARE else of_texts(values, type_)
 
 
-def _typed(file: CopyFile, line: int, name: str, value: Any, type_: SqlType) -> Any:
+def _json_value(file: CopyFile, line: int, name: str, value: Any, type_: SqlType) -> Any:
     match value:
         case None:
             return None
         case _ if type_.kind is Kind.JSONB:
-            return typed(file, line, name, json.dumps(value, default=float), type_)
+            return parse_value(file, line, name, json.dumps(value, default=float), type_)
         case list() if type_.kind is Kind.LIST and type_.element is not None:
-            return tuple(_typed(file, line, name, v, type_.element) for v in value)
+            return tuple(_json_value(file, line, name, v, type_.element) for v in value)
         case dict() if type_.kind is Kind.STRUCT:
-            return tuple(_typed(file, line, name, value.get(f.name), f.type) for f in type_.fields)
+            return tuple(
+                _json_value(file, line, name, value.get(f.name), f.type) for f in type_.fields
+            )
         case bool():
-            return typed(file, line, name, "true" if value else "false", type_)
+            return parse_value(file, line, name, "true" if value else "false", type_)
         case dict() | list():
             file.wrong(line, f'column "{name}" is {type_}, the value is {json.dumps(value)[:40]}')
-    return typed(file, line, name, str(value), type_)
+    return parse_value(file, line, name, str(value), type_)

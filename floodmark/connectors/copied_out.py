@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile, out_of_reach
-from floodmark.connectors.copied_text import joined
+from floodmark.connectors.copied_text import render_lines
 from floodmark.errors import DataError
 from floodmark.scalar.casts import cast_value
 from floodmark.scalar.types import VARCHAR, Kind, Schema, SqlType
@@ -62,7 +62,7 @@ def _csv(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
     if file.header:
         yield file.delimiter.join(field(f.name, VARCHAR) for f in schema) + "\n"
     heads = ["", *[file.delimiter] * (len(schema) - 1)]
-    yield from joined(
+    yield from render_lines(
         schema, rows, heads, "\n", lambda v, t: file.null if v is None else field(v, t)
     )
 
@@ -85,7 +85,7 @@ def _item(text: str) -> str:
 def _json(schema: Schema, rows: pa.Table) -> Iterator[str]:
     names = [json.dumps(f.name, ensure_ascii=False) for f in schema]
     heads = [f"{', ' if i else '{'}{name}: " for i, name in enumerate(names)]
-    yield from joined(schema, rows, heads, "}\n", _json_text)
+    yield from render_lines(schema, rows, heads, "}\n", _json_text)
 
 
 def _json_text(value: Any, type_: SqlType) -> str:

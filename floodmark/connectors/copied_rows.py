@@ -70,7 +70,7 @@ def _parquet(
         given.update(names)
         row = 1
         for batch in _batches(file, found, names):
-            yield _converted(file, batch, names, types, row)
+            yield _convert_batch(file, batch, names, types, row)
             row += batch.num_rows
 
 
@@ -92,7 +92,7 @@ def _batches(
         row += batch.num_rows
 
 
-def _converted(
+def _convert_batch(
     file: CopyFile, batch: pa.RecordBatch, names: Sequence[str], types: Types, row: int
 ) -> pa.Table:
     import pyarrow as pa

@@ -19,7 +19,7 @@ Render = Callable[[Any, SqlType], str]
 """Writes an engine value, or None, of a type."""
 
 
-def joined(
+def render_lines(
     schema: Schema, rows: pa.Table, heads: Sequence[str], end: str, render: Render
 ) -> Iterator[str]:
     """Yield a line per row: before each value the head of its column, then the end."""

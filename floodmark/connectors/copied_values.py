@@ -75,7 +75,7 @@ def _one_by_one(texts: pa.Array, type_: SqlType) -> pa.Array:
             values.append(to_arrow(cast_value(text, UNKNOWN, type_), type_))
         except RowError:
             place = encoded.indices.index(i).as_py()
-            raise NoValue(place, f"'{shortened(text)}' is not a value of type {type_}") from None
+            raise NoValue(place, f"'{shorten(text)}' is not a value of type {type_}") from None
     return pa.array(values, arrow_type(type_)).take(encoded.indices)
 
 
@@ -135,7 +135,7 @@ def _first_lost(values: pa.Array, type_: pa.DataType) -> int:
     return low
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text as a message shows it."""
     return text if len(text) <= 40 else text[:37] + "..."
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
+from floodmark.connectors.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.connectors.options import LARGEST, Options
 from floodmark.errors import UserError
 from floodmark.scalar.functions.intervals import LAST
@@ -64,11 +64,11 @@ def _moment(options: Options, name: str, default: str) -> datetime:
 
 
 def _ranges(options: Options, schema: Schema) -> dict[str, Callable[[int, int], tuple[int, int]]]:
-    def between(first: int) -> Callable[[int, int], tuple[int, int]]:
+    def range_from(first: int) -> Callable[[int, int], tuple[int, int]]:
         return lambda low, high: (first + low, first + high)
 
     return {
-        c.name: between(options.integer(f"fields.{c.name}.start", 0))
+        c.name: range_from(options.integer(f"fields.{c.name}.start", 0))
         for c in schema
         if c.type.is_integer
         and options.text(f"fields.{c.name}.kind", "random") == "sequence"
@@ -106,7 +106,7 @@ def _sequence(options: Options, column: Field, prefix: str) -> str:
     if f"{prefix}.end" in options.values:
         most = min(most, start + LARGEST - 1)
         count = options.integer(f"{prefix}.end", least=start, most=most) - start + 1
-        number = below("id", count)
+        number = number_below("id", count)
     return f"({start}L + {number})"
 
 
@@ -117,13 +117,13 @@ def _random(options: Options, column: Field, prefix: str, bits: str) -> str:
             low = options.integer(f"{prefix}.min", 0, least=-most, most=most)
             most = min(most, low + LARGEST - 1)
             high = options.integer(f"{prefix}.max", max(low, 32_767), least=low, most=most)
-            return f"({low}L + {below(bits, high - low + 1)})"
+            return f"({low}L + {number_below(bits, high - low + 1)})"
         case Kind.REAL | Kind.DOUBLE | Kind.NUMERIC:
             low_number = options.number(f"{prefix}.min", 0.0)
             width = options.number(f"{prefix}.max", 1.0) - low_number
             return f"({low_number!r}D + {unit(bits)} * {width!r}D)"
         case Kind.BOOLEAN:
-            return f"({below(bits, 2)} = 1)"
+            return f"({number_below(bits, 2)} = 1)"
         case Kind.VARCHAR:
             length = options.integer(f"{prefix}.length", 10, least=0, most=1_000_000)
             return f"substr(repeat(hex({bits}), {length // 16 + 1}), 1, {length})"
@@ -134,7 +134,7 @@ def _random(options: Options, column: Field, prefix: str, bits: str) -> str:
             high_moment = _moment(options, f"{prefix}.max", "2025-01-01 00:00:00")
             start = int(low_moment.timestamp() * 1_000_000)
             count = max(1, int(high_moment.timestamp() * 1_000_000) - start)
-            return _from_micros(f"{start}L + {below(bits, count)}", column)
+            return _from_micros(f"{start}L + {number_below(bits, count)}", column)
         case _:
             raise UserError(
                 "E0480",

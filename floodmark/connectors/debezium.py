@@ -23,7 +23,7 @@ from floodmark.connectors.messages import (
     Select,
     kind,
     logical_type,
-    parsed,
+    print_parse,
 )
 from floodmark.errors import IntakeCode
 from floodmark.scalar.types import TIMESTAMPTZ, VARCHAR
@@ -37,14 +37,16 @@ _FIELDS = ("before", "after", "op", "source")
 def _steps(lines: Lines) -> Sequence[Select]:
     names, places = (
         f"before struct<{row}>, after struct<{row}>, op STRING, source {_SOURCE}"
-        for row in (lines.named, lines.placed)
+        for row in (lines.json_ddl, lines.place_ddl)
     )
     schema = "schema STRING"
-    whole = parsed(
+    whole = print_parse(
         f"payload struct<{names}>, {schema}, {names}",
         f"payload: struct<{places}>, {schema}, {places}",
     )
-    logical = logical_types(f"{PARSED}.schema", [lines.schema[i].name for i in lines.told])
+    logical = logical_types(
+        f"{PARSED}.schema", [lines.schema[i].name for i in lines.logical_places]
+    )
     bare = ", ".join(f"'{name}', {PARSED}.{name}" for name in _FIELDS)
     payload = f"{PARSED}.payload"
     envelope = f"CASE WHEN {payload} IS NULL THEN named_struct({bare}) ELSE {payload} END"
@@ -60,7 +62,10 @@ def _steps(lines: Lines) -> Sequence[Select]:
             f"__nothing OR coalesce({hollow}, FALSE) AS __tombstone",
             f"{envelope} AS {_ENVELOPE}",
             f"{broken} AS __broken",
-            *(f"{text} AS {logical_type(i)}" for i, text in zip(lines.told, logical, strict=True)),
+            *(
+                f"{text} AS {logical_type(i)}"
+                for i, text in zip(lines.logical_places, logical, strict=True)
+            ),
         ),
         (
             "value",
@@ -71,7 +76,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
             f"{_why(_ENVELOPE)} AS {WHY}",
             f"{_ENVELOPE}.op AS __op",
             f"{_ENVELOPE}.source AS __source",
-            *(logical_type(i) for i in lines.told),
+            *(logical_type(i) for i in lines.logical_places),
         ),
     )
 

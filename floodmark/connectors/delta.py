@@ -27,7 +27,7 @@ from floodmark.connectors.base import (
 )
 from floodmark.connectors.delta_commits import APPEND, PARTITION, TableFeed
 from floodmark.connectors.files import FilesConnector
-from floodmark.connectors.files_discovery import changed_since, stat_file
+from floodmark.connectors.files_discovery import file_change, stat_file
 from floodmark.errors import DataError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
@@ -57,12 +57,12 @@ class DeltaConnector:
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
     ) -> tuple[Split, ...]:
         """List the files of the commits that come next, of about `limit` rows in all."""
-        last = None if discovery is None else discovery.unfinished(PARTITION)
+        last = None if discovery is None else discovery.partial_split(PARTITION)
         return self.feed.splits(last, taken.get(PARTITION, 0), limit)
 
     def check(self, splits: Sequence[Split]) -> None:
         """Raise E0489 for a file that is gone or is not the one that was logged."""
-        what = self.changed(splits)
+        what = self.find_change(splits)
         if what is not None:
             raise DataError(
                 "E0489",
@@ -71,13 +71,13 @@ class DeltaConnector:
                 ", and create the source anew",
             )
 
-    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+    def find_change(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say which file is gone or is not the one that was logged: by size and time."""
         for split in splits:
             path = self._path(split)
             if not gone and stat_file(path) is None:
                 continue
-            what = changed_since(path.parent, _pinned(split, path))
+            what = file_change(path.parent, _as_file_split(split, path))
             if what is not None:
                 return what
         return None
@@ -109,13 +109,13 @@ class DeltaConnector:
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per folder, kind of file, and values of partition columns."""
         self.check(splits)
-        ordered = sorted(splits, key=self._read_alike)
+        ordered = sorted(splits, key=self._scan_key)
         parts = [
-            self._scan(spark, list(group)) for _, group in groupby(ordered, key=self._read_alike)
+            self._scan(spark, list(group)) for _, group in groupby(ordered, key=self._scan_key)
         ]
         return reduce(lambda left, right: left.unionAll(right), parts)
 
-    def _read_alike(self, split: Split) -> tuple[str, str, str]:
+    def _scan_key(self, split: Split) -> tuple[str, str, str]:
         """Return what files must share to be read by one scan."""
         values = split.payload.get("values") or {}
         return split.payload["kind"], repr(sorted(values.items())), str(self._path(split).parent)
@@ -124,7 +124,7 @@ class DeltaConnector:
         kind, values = splits[0].payload["kind"], splits[0].payload.get("values") or {}
         folder = self._path(splits[0]).parent
         fed = kind.startswith("cdc")
-        inner = [_pinned(split, self._path(split)) for split in splits]
+        inner = [_as_file_split(split, self._path(split)) for split in splits]
         frame = self._files(folder, feed=fed).read(spark, inner)
         if fed:
             kinds = _GONE if kind == "cdc-" else _CAME
@@ -154,18 +154,18 @@ class DeltaConnector:
 
     def _alone(self, splits: Sequence[Split]) -> tuple[FilesConnector, list[Split]] | None:
         """Return files of appended rows of one folder as that of a connector of files."""
-        keys = {self._read_alike(split) for split in splits}
+        keys = {self._scan_key(split) for split in splits}
         plain = all(not s.payload.get("values") and s.payload["kind"] == "add" for s in splits)
         if len(keys) != 1 or not plain or self.feed.mode != APPEND:
             return None
-        found = [_pinned(split, self._path(split)) for split in splits]
+        found = [_as_file_split(split, self._path(split)) for split in splits]
         return self._files(self._path(splits[0]).parent), found
 
     def _path(self, split: Split) -> Path:
         return self.feed.folder / str(split.payload["path"])
 
 
-def _pinned(split: Split, path: Path) -> Split:
+def _as_file_split(split: Split, path: Path) -> Split:
     """Return a split as one of a connector of files."""
     known = {k: v for k, v in split.payload.items() if k in ("size", "mtime", "types", "digest")}
     payload = {**known, "file": path.name, "row": 0, "rows": split.end - split.start}

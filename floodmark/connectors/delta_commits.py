@@ -53,16 +53,16 @@ class TableFeed:
             for found in self._commits(last, span):
                 room = limit - sum(split.estimate for split in out)
                 if out and room <= 0:
-                    return _cut(out)
+                    return _mark_continued(out)
                 at = out[-1].end if out else position
                 out += self._of_commit(found, at, out[-1] if out else last, room)
                 if out and out[-1].payload.get("left"):
-                    return _cut(out)
+                    return _mark_continued(out)
         except DataError:
             # What comes before the commit that cannot be read is taken in first.
             if not out:
                 raise
-            return _cut(out)
+            return _mark_continued(out)
         return tuple(out)
 
     def _span(self) -> tuple[int, int]:
@@ -90,15 +90,15 @@ class TableFeed:
         elif last is None or last.payload.get("left"):
             found = delta_feed.snapshot(LocalObjects(self.folder), after)
             if found is None:
-                raise self._gone(after, oldest)
+                raise self._missing_error(after, oldest)
             yield found
         for version in range(after + 1, newest + 1):
             commit = delta_feed.commit(LocalObjects(self.folder), version)
             if commit is None:
-                raise self._gone(version, oldest)
+                raise self._missing_error(version, oldest)
             yield commit
 
-    def _gone(self, version: int, oldest: int) -> DataError:
+    def _missing_error(self, version: int, oldest: int) -> DataError:
         return DataError(
             "E0489",
             f"source {self.source}: version {version} of {self.folder} is not in its log any more; "
@@ -111,10 +111,10 @@ class TableFeed:
         self, commit: Commit, position: int, last: Split | None, room: int
     ) -> list[Split]:
         if commit.refused is not None:
-            raise self._refused(commit.version, commit.refused)
+            raise self._unreadable_error(commit.version, commit.refused)
         is_snapshot = last is None and self.first is None
         is_snapshot |= last is not None and bool(last.payload.get("left"))
-        chosen = list(self._chosen(commit))
+        chosen = list(self._row_files(commit))
         skipped = 0
         if is_snapshot and last is not None:
             skipped = len(chosen) - int(last.payload["left"])
@@ -123,12 +123,12 @@ class TableFeed:
             if number < skipped:
                 continue
             if is_snapshot and out and sum(s.estimate for s in out) >= room:
-                out[-1] = _with(out[-1], left=len(chosen) - number)
+                out[-1] = _add_payload(out[-1], left=len(chosen) - number)
                 break
             out += self._split(commit.version, kind, file, out[-1].end if out else position)
         return out
 
-    def _chosen(self, commit: Commit) -> Iterator[tuple[str, FeedFile]]:
+    def _row_files(self, commit: Commit) -> Iterator[tuple[str, FeedFile]]:
         """Yield the files with rows that come, in order, and what each says of its rows."""
         adds, removes, feed = (commit.of(kind) for kind in ("add", "remove", "cdc"))
         if self.mode == CHANGE_FEED:
@@ -140,10 +140,10 @@ class TableFeed:
         elif removes:
             if self.skips_changes or (self.ignores_deletes and not adds):
                 return
-            raise self._takes_away(commit.version, only=not adds)
+            raise self._removal_error(commit.version, only=not adds)
         yield from (("add", file) for file in adds)
 
-    def _takes_away(self, version: int, *, only: bool) -> DataError:
+    def _removal_error(self, version: int, *, only: bool) -> DataError:
         option = "ignore_deletes" if only else "skip_change_commits"
         what = "deletes rows" if only else "rewrites or deletes rows"
         return DataError(
@@ -154,7 +154,7 @@ class TableFeed:
             "passes such commits over",
         )
 
-    def _refused(self, version: int, why: str) -> DataError:
+    def _unreadable_error(self, version: int, why: str) -> DataError:
         return DataError(
             "E0487",
             f"source {self.source}: version {version} of {self.folder} cannot be read: {why}",
@@ -165,7 +165,7 @@ class TableFeed:
     def _split(self, version: int, kind: str, file: FeedFile, position: int) -> list[Split]:
         """Return the split of a file, none of an empty one."""
         if file.masked:
-            raise self._refused(version, f"{file.path} has a deletion vector")
+            raise self._unreadable_error(version, f"{file.path} has a deletion vector")
         from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 
         path = self.folder / file.path
@@ -182,7 +182,7 @@ class TableFeed:
         inside = tuple(f for f in self.schema if f.name.lower() not in near)
         facts = files_parquet.inspect_parquet(found, (*inside, *extra))
         if facts.bad is not None:
-            raise self._refused(version, f"{path} is broken: {facts.bad}")
+            raise self._unreadable_error(version, f"{path} is broken: {facts.bad}")
         if not facts.rows:
             return []
         types: dict[str, Any] = dict(facts.extra.get("types", {}))
@@ -196,10 +196,10 @@ class TableFeed:
         return [Split(PARTITION, position, position + facts.rows, facts.rows, payload)]
 
 
-def _with(split: Split, **more: Any) -> Split:
+def _add_payload(split: Split, **more: Any) -> Split:
     return replace(split, payload={**split.payload, **more})
 
 
-def _cut(splits: Sequence[Split]) -> tuple[Split, ...]:
+def _mark_continued(splits: Sequence[Split]) -> tuple[Split, ...]:
     """Return splits after which more is on offer."""
     return tuple(replace(split, partition_end=False) for split in splits)

@@ -27,11 +27,11 @@ class Fields:
     unused: tuple[str, ...] = ()
 
     @classmethod
-    def between(cls, schema: Schema, names: Iterable[str]) -> Fields:
+    def compare(cls, schema: Schema, names: Iterable[str]) -> Fields:
         """Compare a schema with the fields of a file, whatever their upper and lower case.
 
         >>> from floodmark.scalar.types import INT, Field
-        >>> Fields.between((Field("a", INT), Field("b", INT)), ["A", "x"])
+        >>> Fields.compare((Field("a", INT), Field("b", INT)), ["A", "x"])
         Fields(lacks=('b',), unused=('x',))
         """
         found = {name.lower(): name for name in names}
@@ -40,7 +40,7 @@ class Fields:
         unused = sorted(name for lower, name in found.items() if lower not in declared)
         return cls(lacks, tuple(unused[:_MOST]))
 
-    def told_of(self, needed: Schema) -> dict[str, list[str]]:
+    def payload_for(self, needed: Schema) -> dict[str, list[str]]:
         """Return the payload of which columns alone that are `needed` count as lacking."""
         lacks = tuple(c.name for c in needed if c.name in self.lacks)
         return Fields(lacks, self.unused).as_payload()
@@ -59,7 +59,7 @@ def of_another_kind(schema: Schema, names: Sequence[str]) -> str | None:
     'none of the declared columns, it has: x, y'
     >>> of_another_kind((Field("a", INT),), ["A", "y"])
     """
-    if len(Fields.between(schema, names).lacks) < len(schema) or not schema:
+    if len(Fields.compare(schema, names).lacks) < len(schema) or not schema:
         return None
     shown = ", ".join(names[:NAMES_SHOWN]) or "nothing"
     return f"{NONE_OF} {shown[:200]}"
@@ -78,14 +78,14 @@ def fields_of(splits: Sequence[Split]) -> Fields:
     return Fields(tuple(sorted(lacks)), tuple(sorted(unused)[:_MOST]))
 
 
-def told(fields: Fields, columns: Collection[str], rows: int) -> str | None:
+def describe_fields(fields: Fields, columns: Collection[str], rows: int) -> str | None:
     """Say in a sentence what is missing and what is not taken; None where there is nothing.
 
-    >>> told(Fields(("ts",), ("time",)), ["id", "ts", "v"], 1200)
+    >>> describe_fields(Fields(("ts",), ("time",)), ["id", "ts", "v"], 1200)
     'ts is in none of 1,200 rows; the rows have id, time, v'
-    >>> told(Fields(("ts", "v"), ()), ["id", "ts", "v"], 1)
+    >>> describe_fields(Fields(("ts", "v"), ()), ["id", "ts", "v"], 1)
     'ts, v are not in the only row; it has id'
-    >>> told(Fields((), ("time",)), ["id"], 3)
+    >>> describe_fields(Fields((), ("time",)), ["id"], 3)
     'no column takes time'
     """
     if not rows:

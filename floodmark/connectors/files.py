@@ -32,13 +32,13 @@ from floodmark.connectors.files_discovery import (
     PARTITION,
     FileFacts,
     FoundFile,
-    changed_since,
     check_inside,
     check_pinned,
+    file_change,
     list_new,
-    logged_name,
     offer_files,
-    shown_path,
+    printable_name,
+    printable_path,
 )
 from floodmark.connectors.messages import Lines, MessageForm, lacking, message_columns, no_message
 from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
@@ -93,7 +93,7 @@ class FilesConnector:
     ) -> tuple[Split, ...]:
         """List the files that are new and cut them into splits of about `limit` rows."""
         discovery = discovery if discovery is not None else Discovery()
-        rest = discovery.unfinished(PARTITION)
+        rest = discovery.partial_split(PARTITION)
         if rest is not None:
             check_pinned(self.folder, rest)
         return offer_files(
@@ -107,7 +107,7 @@ class FilesConnector:
     def _inspect(self, found: FoundFile) -> FileFacts:
         if not self.follow_links:
             check_inside(found.path)
-        if logged_name(found.path.name) != found.path.name:
+        if printable_name(found.path.name) != found.path.name:
             # Spark takes names as text: it would not find the file.
             facts = FileFacts(1, 1, bad="its name is not UTF-8")
         elif ":" in (path := str(found.path)) and _GLOB.search(path):
@@ -116,20 +116,22 @@ class FilesConnector:
         elif self.encode == "parquet":
             from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 
-            facts = files_parquet.inspect_parquet(found, self.spec.schema, self._needed)
+            facts = files_parquet.inspect_parquet(found, self.spec.schema, self._required_columns)
         else:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
             facts = files_looked_at.inspect_text(
-                found, self.spec.schema, self.dialect, needed=self._needed, **rows
+                found, self.spec.schema, self.dialect, needed=self._required_columns, **rows
             )
         if facts.bad is not None and not self.dead_letters:
-            raise _refused(f"{shown_path(found.path)} is not {self.encode}: {facts.bad}")
+            raise _unreadable_error(
+                f"{printable_path(found.path)} is not {self.encode}: {facts.bad}"
+            )
         if self.complete:
-            check_complete(facts.extra, shown_path(found.path))
+            check_complete(facts.extra, printable_path(found.path))
         return facts
 
     @property
-    def _needed(self) -> Schema:
+    def _required_columns(self) -> Schema:
         """Return the columns whose absence is worth telling: they have no DEFAULT."""
         return tuple(c for c in self.spec.schema if c.name not in self.spec.defaulted)
 
@@ -174,28 +176,30 @@ class FilesConnector:
         times = [c.name for c in self.spec.schema if outside_years(c.name, c.type) is not None]
         return all(files_parquet.is_intact(self.folder, s, columns, times) for s in splits)
 
-    def changed(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
+    def find_change(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:
         """Say which file is gone or is not the one that was logged: by size, time and digest."""
         there = [s for s in splits if gone or (self.folder / s.payload["file"]).exists()]
-        found = (changed_since(self.folder, split, digest=True) for split in there)
+        found = (file_change(self.folder, split, digest=True) for split in there)
         return next((what for what in found if what is not None), None)
 
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
         """Mark the splits of files that cannot be read; E0477 with `on_error = 'fail'`."""
         parquet = self.encode == "parquet"
-        found = files_unreadable.marked(self.folder, splits, parquet=parquet, changed=changed)
+        found = files_unreadable.mark_unreadable(
+            self.folder, splits, parquet=parquet, changed=changed
+        )
         for split, before in zip(found, splits, strict=True):
             if split is not before and not self.dead_letters:
-                raise _refused(split.payload["bad"])
+                raise _unreadable_error(split.payload["bad"])
         return found
 
     def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per form of file, plus one row for each file that is none."""
         self.check(splits)
         good = sorted(
-            (s for s in splits if "bad" not in s.payload and s.start < s.end), key=_read_alike
+            (s for s in splits if "bad" not in s.payload and s.start < s.end), key=_scan_key
         )
-        parts = [self._scan(spark, list(group)) for _, group in groupby(good, key=_read_alike)]
+        parts = [self._scan(spark, list(group)) for _, group in groupby(good, key=_scan_key)]
         bad = [s for s in splits if "bad" in s.payload]
         if bad or not parts:
             parts.append(self._bad_files(spark, bad))
@@ -209,7 +213,7 @@ class FilesConnector:
         else:
             rows = self._scan_text(spark, paths, splits)
         with_offsets = _with_offsets(spark, rows, splits)
-        return _cut(with_offsets.selectExpr(*self._output()), splits)
+        return _clip_rows(with_offsets.selectExpr(*self._output()), splits)
 
     def _scan_parquet(
         self, spark: SparkSession, paths: list[str], splits: list[Split]
@@ -242,7 +246,7 @@ class FilesConnector:
             *self._file_metadata(),
         )
         kept = lines.where("trim(value) <> ''")
-        carried = ("__file", "__row", *(f"__{m}" for m in self._wanted_file_metadata()))
+        carried = ("__file", "__row", *(f"__{m}" for m in self._file_metadata_names()))
         if self.form is not None:
             form = self.form
             lines_of = Lines(schema, self.spec.key, columns or (), form.coding, form.tells)
@@ -267,7 +271,7 @@ class FilesConnector:
             rows = rows.selectExpr("value", exact, *carried)
         return rows.selectExpr(
             *files_text.row_expressions(schema, cells, dialect), *absent, *carried
-        ).selectExpr(*names, *files_text.told_expressions(schema, cells, dialect), *passed)
+        ).selectExpr(*names, *files_text.corrupt_expressions(schema, cells, dialect), *passed)
 
     def _messages(self, rows: DataFrame, lines: Lines, carried: Sequence[str]) -> DataFrame:
         assert self.form is not None
@@ -278,12 +282,12 @@ class FilesConnector:
         absent = lacking(lines, self.spec.defaulted, self.form.row)
         return rows.selectExpr(*message_columns(lines), *absent, *told, *carried)
 
-    def _wanted_file_metadata(self) -> list[str]:
+    def _file_metadata_names(self) -> list[str]:
         return [m for m in names_of(self.spec) if m in ("file_path", "file_modified_at")]
 
     def _file_metadata(self) -> list[str]:
         fields = {"file_path": "file_path", "file_modified_at": "file_modification_time"}
-        return [f"_metadata.{fields[m]} AS __{m}" for m in self._wanted_file_metadata()]
+        return [f"_metadata.{fields[m]} AS __{m}" for m in self._file_metadata_names()]
 
     def _output(self) -> list[str]:
         """Return the Spark text of the contract's columns over rows with `__base`."""
@@ -321,11 +325,11 @@ class FilesConnector:
         ]
         hidden.append("CAST(NULL AS BIGINT) AS __line")
         hidden += no_message(self.spec.schema) if self.form is not None else []
-        metadata = no_metadata(names_of(self.spec), known_metadata(self.form))
+        metadata = no_metadata(names_of(self.spec), metadata_types(self.form))
         return frame.selectExpr(*nulls, *hidden, *metadata, *absent_texts(self.spec.defaulted))
 
 
-def _refused(what: str) -> DataError:
+def _unreadable_error(what: str) -> DataError:
     return DataError(
         "E0477",
         what,
@@ -333,7 +337,7 @@ def _refused(what: str) -> DataError:
     )
 
 
-def _read_alike(split: Split) -> str:
+def _scan_key(split: Split) -> str:
     """Return what files must share to be read by one scan."""
     return dumps([split.payload.get("types"), split.payload.get("columns")])
 
@@ -364,7 +368,7 @@ def _with_offsets(spark: SparkSession, rows: DataFrame, splits: Sequence[Split])
     return rows.join(broadcast(table), "__file")
 
 
-def _cut(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
+def _clip_rows(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
     """Return the rows within the splits, where one is a piece of its file.
 
     The bounds are data of an exploded array: plain numbers would stand in the code that Spark
@@ -383,7 +387,7 @@ def _cut(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
     return marked.where("__offset >= __from AND __offset < __to").drop("__from", "__to")
 
 
-def known_metadata(form: MessageForm | None) -> dict[str, SqlType]:
+def metadata_types(form: MessageForm | None) -> dict[str, SqlType]:
     """Return what files, and messages of a form, say of themselves, with its type."""
     told = {} if form is None else {name: type_ for name, (type_, _) in form.metadata.items()}
     return {**told, **METADATA}

@@ -97,7 +97,7 @@ def _split(
     `room` of the `limit` of rows is left.
     """
     facts = inspect(found)
-    pinned = {"file": logged_name(found.path.name), "size": found.size, "mtime": found.mtime}
+    pinned = {"file": printable_name(found.path.name), "size": found.size, "mtime": found.mtime}
     if facts.bad is not None:
         return Split(PARTITION, position, position + 1, 1, {**pinned, "bad": facts.bad})
     pinned["digest"] = digest_of(found.path)
@@ -148,7 +148,7 @@ def _names(folder: Path, pattern: str, discovery: Discovery) -> list[str]:
             return [
                 entry.name
                 for entry in entries
-                if logged_name(entry.name) not in discovery
+                if printable_name(entry.name) not in discovery
                 and not _is_temporary(entry.name)
                 and fnmatchcase(entry.name, pattern)
                 and _is_file(entry)
@@ -171,10 +171,10 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         raise
 
 
-def logged_name(name: str) -> str:
+def printable_name(name: str) -> str:
     r"""Return a file's name as logs and dead letters have it: as it is, where it is UTF-8.
 
-    >>> logged_name("a.json"), logged_name("caf\udce9.json")
+    >>> printable_name("a.json"), logged_name("caf\udce9.json")
     ('a.json', 'caf\\xe9.json')
     """
     return os.fsencode(name).decode("utf-8", errors="backslashreplace")
@@ -189,15 +189,15 @@ def check_inside(path: Path) -> None:
     if path.is_symlink() and not target.is_relative_to(path.parent.resolve()):
         raise DataError(
             "E0496",
-            f"{shown_path(path)} is a link to {shown_path(target)}, outside of its folder",
+            f"{printable_path(path)} is a link to {printable_path(target)}, outside of its folder",
             hint="put the file itself there; or follow_symlinks = 'true', where nobody can make "
             "links in the folder who may not read what they lead to",
         )
 
 
-def shown_path(path: Path) -> str:
+def printable_path(path: Path) -> str:
     """Return a path as text that can be written anywhere."""
-    return logged_name(str(path))
+    return printable_name(str(path))
 
 
 def _is_temporary(name: str) -> bool:
@@ -229,7 +229,7 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def changed_since(folder: Path, split: Split, *, digest: bool = False) -> str | None:
+def file_change(folder: Path, split: Split, *, digest: bool = False) -> str | None:
     """Say how the file of a logged split has changed since; None where it has not.
 
     With `digest` its content is looked at, too.
@@ -253,7 +253,7 @@ def changed_since(folder: Path, split: Split, *, digest: bool = False) -> str | 
 
 def check_pinned(folder: Path, split: Split) -> None:
     """Refuse a file that is gone or is not the one that was logged."""
-    what = changed_since(folder, split)
+    what = file_change(folder, split)
     if what is not None:
         raise DataError(
             "E0476",

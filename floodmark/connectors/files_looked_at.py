@@ -45,7 +45,7 @@ def inspect_text(
     columns is told, and what they have that no column takes.
     """
     try:
-        start, length = _unpacked(found) if found.path.suffix == ".gz" else _plain(found)
+        start, length = _unpack(found) if found.path.suffix == ".gz" else _plain(found)
     except (OSError, EOFError, zlib.error) as error:
         return FileFacts(1, 1, bad=f"cannot be read: {error}")
     bad = _not_text(found, start)
@@ -63,7 +63,7 @@ def inspect_text(
         keys = _keys(start, rows_of)
         variants = _key_variants(keys, schema)
         extra: dict[str, Any] = {"columns": variants} if variants else {}
-        told = Fields.between(schema, keys).told_of(needed) if keys else {}
+        told = Fields.compare(schema, keys).payload_for(needed) if keys else {}
         return FileFacts(length, rows, extra={**extra, **told})
     if not dialect.header:
         return FileFacts(length, rows)
@@ -75,7 +75,7 @@ def _plain(found: FoundFile) -> tuple[bytes, int]:
         return file.read(_SNIFF), found.size
 
 
-def _unpacked(found: FoundFile) -> tuple[bytes, int]:
+def _unpack(found: FoundFile) -> tuple[bytes, int]:
     with gzip.open(found.path) as file:
         start = file.read(_SNIFF)
         length = len(start)
@@ -167,11 +167,11 @@ def _with_header(
     by_lower = {name.lower(): name for name in wanted}
     names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
     if (other := of_another_kind(schema, cells)) is not None:
-        told = Fields.between(schema, [c for c in cells if c.isprintable()]).told_of(needed)
+        told = Fields.compare(schema, [c for c in cells if c.isprintable()]).payload_for(needed)
         return FileFacts(1, 1, extra=told, bad=f"the header has {other}")
     if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
         return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
     extra: dict[str, Any] = {} if names == wanted else {"columns": names}
     shown_names = [name for name in names if name.isprintable()]
-    told = Fields.between(schema, shown_names).told_of(needed)
+    told = Fields.compare(schema, shown_names).payload_for(needed)
     return FileFacts(length, rows, extra={**extra, **told})

@@ -7,7 +7,7 @@ from dataclasses import replace
 from floodmark.connectors import files_text
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.debezium import DEBEZIUM
-from floodmark.connectors.files import FilesConnector, known_metadata
+from floodmark.connectors.files import FilesConnector, metadata_types
 from floodmark.connectors.messages import Coding, MessageForm
 from floodmark.connectors.metadata import check_metadata
 from floodmark.connectors.options import Options
@@ -47,13 +47,13 @@ def make_files(spec: SourceSpec, options: Options) -> FilesConnector:
         if options.text(name, encode).lower() != encode:
             raise options.wrong(name, "what FORMAT … ENCODE says", encode)
     form = _form_of(spec, encode, options)
-    check_metadata(spec, known_metadata(form), _what(spec))
+    check_metadata(spec, metadata_types(form), _what(spec))
     if encode != "parquet":
         files_text.check_text_types(spec.name, spec.schema)
     return FilesConnector(
         spec=spec,
         folder=options.folder("path", "landing/orders"),
-        pattern=options.filled("match_pattern", "*.csv", "*"),
+        pattern=options.nonempty_text("match_pattern", "*.csv", "*"),
         encode=encode,
         dialect=_dialect(options) if encode == "csv" else None,
         dead_letters=options.choice("on_error", ("dead_letter", "fail", "null"), "dead_letter")

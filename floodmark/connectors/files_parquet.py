@@ -46,13 +46,13 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     if twice is not None:
         return FileFacts(1, 1, bad=twice)
     other = of_another_kind(schema, arrow.names)
-    told = Fields.between(schema, arrow.names).told_of(needed)
+    told = Fields.compare(schema, arrow.names).payload_for(needed)
     if other is not None and (footer.num_rows or arrow.names):
         return FileFacts(1, 1, extra=told, bad=f"the file has {other}")
     int96 = _int96_columns(footer)
     types: dict[str, str | None] = {}
     for column in schema:
-        stored = _stored_type(found.path, column, arrow, int96)
+        stored = _column_type(found.path, column, arrow, int96)
         if stored != spark_type(column.type):
             types[column.name] = stored
     unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
@@ -99,7 +99,7 @@ def _int96_columns(footer: Any) -> frozenset[str]:
     return frozenset(c.path for c in columns if c.physical_type == "INT96")
 
 
-def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[str]) -> str | None:
+def _column_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[str]) -> str | None:
     name = find_name(column.name, arrow.names)
     if name is None:
         return None
@@ -107,7 +107,7 @@ def _stored_type(path: Path, column: Field, arrow: pa.Schema, int96: frozenset[s
         # A writer that saw only NULLs in a column may have left its type open.
         return VOID
     type_ = arrow.field(name).type
-    stored = "timestamp_ltz" if name in int96 else stored_as(type_, column.type)
+    stored = "timestamp_ltz" if name in int96 else parquet_spark_type(type_, column.type)
     if stored is None or not _readable(stored, column.type):
         nanos = pa.types.is_timestamp(type_) and type_.unit == "ns"
         raise DataError(
@@ -128,10 +128,10 @@ def find_name(name: str, names: Iterable[str]) -> str | None:
     return close[0] if len(close) == 1 else None
 
 
-def stored_as(type_: pa.DataType, declared: SqlType) -> str | None:
+def parquet_spark_type(type_: pa.DataType, declared: SqlType) -> str | None:
     """Return the Spark type of a Parquet column, None when Spark does not read it.
 
-    >>> stored_as(pa.int32(), SqlType(Kind.BIGINT))
+    >>> parquet_spark_type(pa.int32(), SqlType(Kind.BIGINT))
     'int'
     """
     if pa.types.is_dictionary(type_):
@@ -167,7 +167,7 @@ def _holds(type_: pa.DataType, declared: SqlType) -> bool:
 
 def _holds_part(type_: pa.DataType, declared: SqlType) -> bool:
     # Elements that are all NULL or not there have the type of integers, where it was left open.
-    stored = stored_as(pa.int32() if pa.types.is_null(type_) else type_, declared)
+    stored = parquet_spark_type(pa.int32() if pa.types.is_null(type_) else type_, declared)
     return stored is not None and _readable(stored, declared)
 
 
@@ -249,8 +249,8 @@ def is_intact(folder: Path, split: Split, needed: Sequence[str], times: Sequence
         footer = pq.read_metadata(folder / split.payload["file"])
     except (pa.ArrowException, OSError):
         return False
-    return all(_has_values(_found(footer, split, c)) for c in needed) and all(
-        _has_known_times(_found(footer, split, c)) for c in times
+    return all(_has_values(_chunk_statistics(footer, split, c)) for c in needed) and all(
+        _has_known_times(_chunk_statistics(footer, split, c)) for c in times
     )
 
 
@@ -344,10 +344,10 @@ def _groups(footer: Any, first: int, last: int) -> Iterator[tuple[int, int, int]
 
 
 def _statistics(folder: Path, split: Split, column: str) -> list[Any]:
-    return _found(pq.read_metadata(folder / split.payload["file"]), split, column)
+    return _chunk_statistics(pq.read_metadata(folder / split.payload["file"]), split, column)
 
 
-def _found(footer: Any, split: Split, column: str) -> list[Any]:
+def _chunk_statistics(footer: Any, split: Split, column: str) -> list[Any]:
     first = split.payload["row"]
     last = first + split.end - split.start
     name = find_name(column, footer.schema.to_arrow_schema().names)

@@ -143,7 +143,7 @@ def row_expressions(
 ) -> list[str]:
     """Return the Spark text of the declared columns, and of what is wrong with a row.
 
-    Over them, `told_expressions` say it in words.
+    Over them, `corrupt_expressions` say it in words.
     """
     texts, bad = [], ["NOT is_valid_utf8(value)"]
     if dialect is not None:
@@ -168,7 +168,7 @@ def row_expressions(
     return [*texts, f"value AS {_LINE}", _PARSED, f"CASE {whens} END AS {_WRONG}"]
 
 
-def told_expressions(
+def corrupt_expressions(
     schema: Schema, cells: Mapping[str, str | None], dialect: CsvDialect | None
 ) -> list[str]:
     """Return the Spark text of `__corrupt` and `__reason`, over `row_expressions`."""
@@ -228,7 +228,7 @@ def convert(raw: str, type_: SqlType) -> str:
             form = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
             return f"CASE WHEN lower({raw}) RLIKE '{form}' THEN lower({raw}) END"
         case kind if kind in _NESTED:
-            return _nested_in_text(raw, type_)
+            return _parse_nested(raw, type_)
         case Kind.REAL | Kind.DOUBLE:
             # Java takes a letter of a type behind a number, and a power of two.
             odd = f"{raw} RLIKE '(?i)(?<!in)[dfp]'"
@@ -241,7 +241,7 @@ def convert(raw: str, type_: SqlType) -> str:
             return f"try_cast({raw} AS {spark_type(type_)})"
 
 
-def _nested_in_text(raw: str, type_: SqlType) -> str:
+def _parse_nested(raw: str, type_: SqlType) -> str:
     """Return the Spark text of the nested value that a text is, NULL if it is none.
 
     It is parsed into texts, as a line is into cells, and each of them becomes a value as a cell.

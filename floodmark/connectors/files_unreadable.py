@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.connectors.base import Split
-from floodmark.connectors.files_discovery import changed_since
+from floodmark.connectors.files_discovery import file_change
 
 
-def marked(
+def mark_unreadable(
     folder: Path, splits: Sequence[Split], *, parquet: bool, changed: bool
 ) -> tuple[Split, ...]:
     """Return the splits, those of files that cannot be read to their end marked as bad.
@@ -23,11 +23,11 @@ def marked(
     for split in splits:
         file = str(split.payload["file"])
         if "bad" not in split.payload and file not in reasons:
-            other = changed_since(folder, split)
+            other = file_change(folder, split)
             if other is not None:
                 reasons[file] = other if changed else None
             else:
-                reasons[file] = _broken(folder / file, parquet=parquet)
+                reasons[file] = _read_failure(folder / file, parquet=parquet)
         reason = reasons.get(file)
         out.append(split if reason is None else _bad(split, reason))
     return tuple(out)
@@ -37,7 +37,7 @@ def _bad(split: Split, reason: str) -> Split:
     return replace(split, payload={**split.payload, "bad": reason})
 
 
-def _broken(path: Path, *, parquet: bool) -> str | None:
+def _read_failure(path: Path, *, parquet: bool) -> str | None:
     """Say why a file cannot be read, having read all of it; None where it can."""
     try:
         if parquet:

@@ -23,7 +23,7 @@ def hash_of(seed: int, tag: int, row: str = "id") -> str:
     return f"xxhash64({seed}L, {tag}, {row})"
 
 
-def below(bits: str, count: str | int) -> str:
+def number_below(bits: str, count: str | int) -> str:
     """Return Spark text for a whole number from 0 to `count` - 1."""
     return f"pmod({bits}, CAST({count} AS BIGINT))"
 

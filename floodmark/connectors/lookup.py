@@ -51,7 +51,7 @@ class Store(Protocol):
     def version(self) -> int | None:
         """Return the version that is asked; None for the newest, or where there are none."""
 
-    def pinned(self, version: int | None) -> Store:
+    def pin(self, version: int | None) -> Store:
         """Return the store as it is now, or was at a version, for all that is asked of it."""
 
     def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
@@ -89,9 +89,9 @@ class Lookup(WithoutFiles):
         """Tell nothing."""
         return False
 
-    def pinned(self, version: int | None = None) -> Lookup:
+    def pin(self, version: int | None = None) -> Lookup:
         """Return the lookup into the store as it is now, or was at a version; else E0490."""
-        return replace(self, store=self.store.pinned(version))
+        return replace(self, store=self.store.pin(version))
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[Values]:
         """Yield the typed rows of the keys, in a fixed order, and their number within the key.
@@ -110,21 +110,21 @@ class Lookup(WithoutFiles):
             chunk = keys[start : start + size]
             names = [f.name for f in self.spec.schema]
             asked = [k for key in chunk for k in product(*map(_spellings, key, types))]
-            found = [self._typed(row) for row in self.store.ask(names, by, asked)]
+            found = [self._convert_row(row) for row in self.store.ask(names, by, asked)]
             self._check_promised(found, seen)
-            yield from self._numbered(found, by)
+            yield from self._number_rows(found, by)
 
     def _field(self, name: str) -> Field:
         return next(f for f in self.spec.schema if f.name == name)
 
-    def _typed(self, row: Values) -> Values:
+    def _convert_row(self, row: Values) -> Values:
         return tuple(self._value(f, value) for f, value in zip(self.spec.schema, row, strict=True))
 
     def _value(self, field: Field, value: Any) -> Any:
         if value is None and (field.nullable and field.name not in self.spec.key):
             return None
         try:
-            return typed(value, field.type)
+            return convert_value(value, field.type)
         except (RowError, ValueError, OverflowError):
             raise DataError(
                 "E0491",
@@ -146,7 +146,7 @@ class Lookup(WithoutFiles):
                 )
             seen.add(key)
 
-    def _numbered(self, rows: Sequence[Values], by: Sequence[str]) -> Iterator[Values]:
+    def _number_rows(self, rows: Sequence[Values], by: Sequence[str]) -> Iterator[Values]:
         places = [i for i, f in enumerate(self.spec.schema) if f.name in by]
         counts: dict[Key, int] = {}
         for row in sorted(rows, key=repr):
@@ -169,10 +169,10 @@ def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
                 f"{spec.name}.{field.name}: {field.type} cannot be looked up elsewhere",
                 hint="declare it as VARCHAR and cast it in the query, or leave it out",
             )
-    path = Path(options.filled("path", "dim.db"))
+    path = Path(options.nonempty_text("path", "dim.db"))
     store: Store
     if options.choice("store", ("sqlite", "delta")) == "sqlite":
-        table = options.filled("table", "dim", spec.name.rpartition(".")[2])
+        table = options.nonempty_text("table", "dim", spec.name.rpartition(".")[2])
         busy = options.number("busy_seconds", 5.0, least=0, most=3600)
         store = SqliteStore(spec.name, path, table, busy)
     else:
@@ -194,7 +194,7 @@ class SqliteStore:
         """Return None: a file has no versions."""
         return None
 
-    def pinned(self, version: int | None) -> SqliteStore:
+    def pin(self, version: int | None) -> SqliteStore:
         """Return the file: each query sees what is in it then."""
         return self
 
@@ -251,7 +251,7 @@ class DeltaStore:
     path: Path
     version: int | None = None
 
-    def pinned(self, version: int | None) -> DeltaStore:
+    def pin(self, version: int | None) -> DeltaStore:
         """Return the table at a version, else at the one that is its newest now."""
         return replace(self, version=self._table().version() if version is None else version)
 
@@ -322,11 +322,11 @@ def _sqlite_values(value: Any) -> tuple[Any, ...]:
     return (day, f"{day} 00:00:00", f"{day}T00:00:00", f"{day} 00:00:00.000000")
 
 
-def typed(value: Any, type_: SqlType) -> Any:
+def convert_value(value: Any, type_: SqlType) -> Any:
     """Return a stored value as one of a SQL type; a `ValueError` where it is none.
 
     >>> from floodmark.scalar.types import BOOLEAN, DATE
-    >>> typed(1, BOOLEAN), typed("2024-02-03", DATE)
+    >>> convert_value(1, BOOLEAN), convert_value("2024-02-03", DATE)
     (True, datetime.date(2024, 2, 3))
     """
     if value is None:
@@ -335,21 +335,21 @@ def typed(value: Any, type_: SqlType) -> Any:
         case Kind.BOOLEAN:
             return bool(_integer(value, 1, least=0))
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
-            return _integer(_of(value, (int,), but=bool), BITS[type_.kind])
+            return _integer(_check_instance(value, (int,), but=bool), BITS[type_.kind])
         case Kind.REAL | Kind.DOUBLE:
-            return float(_of(value, (int, float), but=bool))
+            return float(_check_instance(value, (int, float), but=bool))
         case Kind.NUMERIC:
-            return _exact(str(_of(value, (int, float, str, Decimal), but=bool)), type_)
+            return _exact(str(_check_instance(value, (int, float, str, Decimal), but=bool)), type_)
         case Kind.VARCHAR:
-            return _of(value, (str,))
+            return _check_instance(value, (str,))
         case Kind.BYTEA:
-            return bytes(_of(value, (bytes,)))
+            return bytes(_check_instance(value, (bytes,)))
         case Kind.DATE if isinstance(value, date) and not isinstance(value, datetime):
             return value
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ if isinstance(value, datetime):
             return _moment(value, type_)
         case _:
-            return from_text(_of(value, (str,)), type_)
+            return from_text(_check_instance(value, (str,)), type_)
 
 
 def _fits(type_: SqlType) -> Callable[[Any], bool]:
@@ -361,7 +361,7 @@ def _fits(type_: SqlType) -> Callable[[Any], bool]:
 
 
 def _integer(value: Any, bits: int, least: int | None = None) -> int:
-    whole: int = _of(value, (int,))
+    whole: int = _check_instance(value, (int,))
     if not (-(2**bits) if least is None else least) <= whole < 2**bits:
         raise ValueError(value)
     return whole
@@ -380,7 +380,7 @@ def _moment(value: datetime, type_: SqlType) -> datetime:
     return value if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _of(value: Any, types: tuple[type, ...], but: tuple[type, ...] | type = ()) -> Any:
+def _check_instance(value: Any, types: tuple[type, ...], but: tuple[type, ...] | type = ()) -> Any:
     if not isinstance(value, types) or isinstance(value, but):
         raise ValueError(value)
     return value

@@ -53,12 +53,12 @@ class Lines:
     tells: bool = False
 
     @property
-    def told(self) -> list[int]:
+    def logical_places(self) -> list[int]:
         """Return the places of the columns whose logical types messages can tell."""
         return [i for i, c in enumerate(self.schema) if self.tells and c.type.kind in NAMED]
 
     @property
-    def named(self) -> str:
+    def json_ddl(self) -> str:
         """Return the fields of a row as JSON names them, as Spark DDL."""
         names = [*(c.name for c in self.schema), *self.variants]
         return ", ".join(f"{quoted(name)} STRING" for name in names)
@@ -69,7 +69,7 @@ class Lines:
         return [f"c{i}" for i in range(len(self.schema) + len(self.variants))]
 
     @property
-    def placed(self) -> str:
+    def place_ddl(self) -> str:
         """Return these fields as a Spark type."""
         return ", ".join(f"{name}: STRING" for name in self.cells)
 
@@ -98,7 +98,7 @@ def logical_type(place: int) -> str:
     return f"__logical{place}"
 
 
-def parsed(names: str, places: str) -> str:
+def print_parse(names: str, places: str) -> str:
     """Return the text that parses `value` by its names, and calls what it finds by other ones.
 
     It is NULL where the line is more than one value.
@@ -178,7 +178,7 @@ def cell(row: str, places: Sequence[int]) -> str:
 def _value(lines: Lines, place: int, raw: str) -> str:
     """Return the text of a cell's value; times are also numbers, as change capture writes them."""
     type_ = lines.schema[place].type
-    logical = logical_type(place) if place in lines.told else None
+    logical = logical_type(place) if place in lines.logical_places else None
     if type_.kind is Kind.BYTEA and lines.coding.base64:
         # A backslash is no digit of base64.
         digits = convert(raw, type_)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.generated import GeneratedConnector, below, hash_of, unit
+from floodmark.connectors.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.connectors.options import Options, nearest
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
@@ -58,7 +58,7 @@ class Nexmark:
     def pick(self, tag: int, words: tuple[str, ...]) -> str:
         """Return Spark text that picks a word."""
         texts = ", ".join(quote(word) for word in words)
-        return f"element_at(array({texts}), CAST({below(self.bits(tag), len(words))} AS INT) + 1)"
+        return f"element_at(array({texts}), CAST({number_below(self.bits(tag), len(words))} AS INT) + 1)"
 
     def price(self, tag: int) -> str:
         """Return Spark text for a price in cents: 10 to a power uniform in [0, 6), times 100."""
@@ -98,23 +98,24 @@ _LAST_AUCTION = (
 
 def _some_person(g: Nexmark, tag: int) -> str:
     active = f"least({_LAST_PERSON} + 1, {_ACTIVE_PEOPLE})"
-    chosen = below(g.bits(tag), f"({active} + {_LEAD})")
+    chosen = number_below(g.bits(tag), f"({active} + {_LEAD})")
     return f"({_LAST_PERSON} + 1 - {active} + {chosen})"
 
 
 def _some_auction(g: Nexmark, tag: int) -> str:
     first = f"greatest({_LAST_AUCTION} - {_IN_FLIGHT}, 0)"
-    return f"({first} + {below(g.bits(tag), f'({_LAST_AUCTION} - {first} + 1 + {_LEAD})')})"
+    return f"({first} + {number_below(g.bits(tag), f'({_LAST_AUCTION} - {first} + 1 + {_LEAD})')})"
 
 
 def _either(g: Nexmark, tag: int, ratio: int, hot: str, other: str) -> str:
     """Return Spark text that is `hot` but for one time in `ratio`."""
-    return f"CASE WHEN {below(g.bits(tag), ratio)} > 0 THEN {hot} ELSE {other} END"
+    return f"CASE WHEN {number_below(g.bits(tag), ratio)} > 0 THEN {hot} ELSE {other} END"
 
 
 def _person(g: Nexmark) -> dict[str, str]:
     card = " || ' ' || ".join(
-        f"lpad(CAST({below(g.bits(tag), 10_000)} AS STRING), 4, '0')" for tag in range(14, 18)
+        f"lpad(CAST({number_below(g.bits(tag), 10_000)} AS STRING), 4, '0')"
+        for tag in range(14, 18)
     )
     mail = f"hex({g.bits(12)}) || '@' || hex({g.bits(13)}) || '.com'"
     return {
@@ -134,7 +135,7 @@ def _auction(g: Nexmark) -> dict[str, str]:
     seller = _either(g, 34, 4, hot_seller, _some_person(g, 35))
     # The mean length is the time to _IN_FLIGHT more auctions.
     horizon = 2 * _IN_FLIGHT * GROUP // 3 * 1000 // g.rate
-    length = f"(1 + {below(g.bits(33), max(horizon, 1))}) * 1000L"
+    length = f"(1 + {number_below(g.bits(33), max(horizon, 1))}) * 1000L"
     return {
         "id": f"{_LAST_AUCTION} + {FIRST_ID}",
         "item_name": g.padding(30, 16),
@@ -144,7 +145,7 @@ def _auction(g: Nexmark) -> dict[str, str]:
         "date_time": g.time(),
         "expires": f"timestamp_micros({g.micros()} + {length})",
         "seller": f"{seller} + {FIRST_ID}",
-        "category": f"10 + {below(g.bits(37), 5)}",
+        "category": f"10 + {number_below(g.bits(37), 5)}",
         "extra": g.padding(38, 336),
     }
 
@@ -152,13 +153,13 @@ def _auction(g: Nexmark) -> dict[str, str]:
 def _bid(g: Nexmark) -> dict[str, str]:
     hot_auction = f"({_LAST_AUCTION} DIV 100) * 100"
     hot_bidder = f"({_LAST_PERSON} DIV 100) * 100 + 1"
-    is_hot, number = f"{below(g.bits(55), 2)} > 0", below(g.bits(56), _CHANNELS)
+    is_hot, number = f"{number_below(g.bits(55), 2)} > 0", number_below(g.bits(56), _CHANNELS)
     path = f"lower(hex(xxhash64({g.seed}L, 57, {number})))"
     hot_page = f"lower(hex(xxhash64({g.seed}L, 58, {g.pick(56, _HOT_CHANNELS)})))"
     base_url = "'https://www.nexmark.com/' || {} || '/item.htm?query=1'"
     cold_url = (
         f"{base_url.format(path)} || "
-        f"CASE WHEN {below(f'xxhash64({g.seed}L, 59, {number})', 10)} > 0 "
+        f"CASE WHEN {number_below(f'xxhash64({g.seed}L, 59, {number})', 10)} > 0 "
         f"THEN '&channel_id=' || CAST({number} AS STRING) ELSE '' END"
     )
     auction = _either(g, 50, 2, hot_auction, _some_auction(g, 51))

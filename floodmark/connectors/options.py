@@ -93,13 +93,13 @@ class Options:
 
     def folder(self, name: str, example: str) -> Path:
         """Return an option that is a local folder, or the file:// URL of one."""
-        text = self.filled(name, example)
+        text = self.nonempty_text(name, example)
         url = urlparse(text)
         if url.scheme not in ("", "file"):
             raise self.wrong(name, "a local folder or a file:// URL", example)
         return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
 
-    def filled(self, name: str, example: str, default: str | None = None) -> str:
+    def nonempty_text(self, name: str, example: str, default: str | None = None) -> str:
         """Return an option that is a text and not empty."""
         if not (text := self.text(name, default)).strip():
             raise self.wrong(name, "allowed to be empty", example)

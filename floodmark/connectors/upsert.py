@@ -21,7 +21,7 @@ from floodmark.connectors.messages import (
     MessageForm,
     Select,
     kind,
-    parsed,
+    print_parse,
 )
 from floodmark.errors import IntakeCode
 
@@ -29,8 +29,8 @@ _MESSAGE = "__message"
 
 
 def _steps(lines: Lines) -> Sequence[Select]:
-    named, placed = lines.named, lines.placed
-    message = parsed(
+    named, placed = lines.json_ddl, lines.place_ddl
+    message = print_parse(
         f"key struct<{named}>, value struct<{named}>",
         f"key: struct<{placed}>, value: struct<{placed}>",
     )
@@ -45,7 +45,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
         (
             "value",
             f"{message} AS {_MESSAGE}",
-            f"{parsed(named, placed)} AS {PARSED}",
+            f"{print_parse(named, placed)} AS {PARSED}",
             "trim(value) = 'null' AS __nothing",
         ),
         (
@@ -56,7 +56,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
         (
             "value",
             kind("__nothing", f"__keyed AND {_MESSAGE}.value IS NULL"),
-            f"CASE WHEN __keyed THEN {_merged(lines)} ELSE {_bare(lines)} END AS {NEW}",
+            f"CASE WHEN __keyed THEN {_message_row(lines)} ELSE {_bare(lines)} END AS {NEW}",
             f"CAST(NULL AS struct<{placed}>) AS {OLD}",
             f"CASE WHEN {corrupt} THEN {IntakeCode.CORRUPT} END AS {WHY}",
             "__keyed",
@@ -64,7 +64,7 @@ def _steps(lines: Lines) -> Sequence[Select]:
     )
 
 
-def _merged(lines: Lines) -> str:
+def _message_row(lines: Lines) -> str:
     """Return the text of a message's row: the key's columns from the key, the rest as its value."""
     of_key = {
         place

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from floodmark.connectors.fields import Fields, told
+from floodmark.connectors.fields import Fields, describe_fields
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
@@ -102,7 +102,7 @@ def fields_said(found: AnalysedObject, records: Iterable[ObjectRecord]) -> str |
     unused = {name for r in fed for name in r.unused}
     columns = [c.name for c in found.declared.physical]
     fields = Fields(tuple(c for c in columns if c in lacks), tuple(sorted(unused)))
-    return told(fields, columns, sum(r.rows_in for r in fed))
+    return describe_fields(fields, columns, sum(r.rows_in for r in fed))
 
 
 def assumed_formats(plan: Collection[str], pipeline: Pipeline) -> list[str]:

@@ -239,7 +239,7 @@ def _lost(change: Change, plan: Plan, warehouse: Warehouse) -> str | None:
     before = warehouse.deployed().pipeline[change.key].declared
     if taken and before is not None and before.connector != found.declared.connector:
         return f"its rows came from {before.connector}"
-    return connector_of(found).changed(taken)
+    return connector_of(found).find_change(taken)
 
 
 def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -> Result:

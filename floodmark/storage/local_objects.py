@@ -30,12 +30,12 @@ class LocalObjects:
 
     def __init__(self, root: str | Path, durable: bool | Callable[[], bool] = False) -> None:
         self._root = Path(root)
-        self._chosen = durable
+        self._row_files = durable
 
     @cached_property
     def durable(self) -> bool:
         """Tell whether what is written is on the disk then."""
-        return self._chosen if isinstance(self._chosen, bool) else self._chosen()
+        return self._row_files if isinstance(self._row_files, bool) else self._row_files()
 
     @property
     def place(self) -> str:

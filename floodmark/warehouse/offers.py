@@ -63,7 +63,7 @@ class Offers:
             if declared is not None and declared.connector is not None:
                 try:
                     connector = self.connector(pipeline[source])
-                    what = connector.changed(found[-splits:], gone=False)
+                    what = connector.find_change(found[-splits:], gone=False)
                 except Exception as error:  # It does not stop looking at the others.
                     what = _told(error, source).message
                 if what is not None:

@@ -357,7 +357,7 @@ def test_a_file_that_became_a_link_in_a_circle_is_gone(tmp_path: Path) -> None:
     splits = connector.offer({}, 10)
     (tmp_path / "a.parquet").unlink()
     (tmp_path / "a.parquet").symlink_to("a.parquet")
-    assert "is gone" in (connector.changed(splits) or "")
+    assert "is gone" in (connector.find_change(splits) or "")
     (marked,) = connector.without_unreadable(splits, changed=True)
     assert "is gone" in marked.payload["bad"]
 

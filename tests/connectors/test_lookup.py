@@ -15,7 +15,7 @@ import pytest
 from deltalake import write_deltalake
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.lookup import Lookup, make_lookup, typed
+from floodmark.connectors.lookup import Lookup, convert_value, make_lookup
 from floodmark.connectors.options import Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, TransientError, UserError
@@ -226,7 +226,7 @@ def test_missing_options_and_types() -> None:
     ],
 )
 def test_values(value: Any, type_: SqlType, expected: Any) -> None:
-    assert typed(value, type_) == expected
+    assert convert_value(value, type_) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from floodmark.connectors.files_unreadable import _broken
+from floodmark.connectors.files_unreadable import _read_failure
 from floodmark.spark.session import Sessions
 from tests.warehouses import NOW, Site
 
@@ -153,7 +153,7 @@ def test_a_file_with_a_time_beyond_all_microseconds_is_known(
 ) -> None:
     times = pa.array([0, time], pa.int64()).cast(pa.timestamp("ms"))
     pq.write_table(pa.table({"n": nest(times)}), tmp_path / "0.parquet")
-    found = _broken(tmp_path / "0.parquet", parquet=True)
+    found = _read_failure(tmp_path / "0.parquet", parquet=True)
     assert (found is None) == (told is None) and (told or "") in (found or "")
 
 

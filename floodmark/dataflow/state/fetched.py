@@ -55,9 +55,9 @@ class FetchedRows:
         io = self.io
         done = io.recorded(self.table) if self.kept else None
         if done is None:
-            newest = self.lookup.pinned().store.version
+            newest = self.lookup.pin().store.version
             version = io.pin(self.lookup.spec.name, newest)
-            files = self._written(self.lookup.pinned(version).fetch(by, keys()))
+            files = self._written(self.lookup.pin(version).fetch(by, keys()))
             if not self.kept:
                 return io.read_scratch(self.table, files, self.columns)
             before = io.handle_before(self.table)

@@ -173,7 +173,7 @@ class _Gathering(OfTable):
         append_only = found.append_only
         table = layout.current_table(found) if append_only else layout.changes_table(found)
         stored = task.stored(table)
-        if stored is None or found.feeders or connector.changed(splits) is None:
+        if stored is None or found.feeders or connector.find_change(splits) is None:
             return None
         version, files = stored
         versions = {**task.kept_versions(), table: version}

@@ -246,7 +246,7 @@ class _Again:
         if any(not Path(path).exists() for path in gone):
             return "the rows of a statement are not kept any more"
         connector = self._connector(found)
-        return None if connector is None else connector.changed(work.splits.get(found.key, ()))
+        return None if connector is None else connector.find_change(work.splits.get(found.key, ()))
 
     def _keeping(self, found: AnalysedObject) -> list[str]:
         """Return the sinks into a table that keep state: it goes when they begin anew, or go."""
