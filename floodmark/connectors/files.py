@@ -16,7 +16,9 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors import files_looked_at, files_text, files_unreadable
+from floodmark.connectors import files_faults as files_unreadable
+from floodmark.connectors import files_inspection as files_looked_at
+from floodmark.connectors import files_text
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import (
     BEFORE,

@@ -174,7 +174,7 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 def printable_name(name: str) -> str:
     r"""Return a file's name as logs and dead letters have it: as it is, where it is UTF-8.
 
-    >>> printable_name("a.json"), logged_name("caf\udce9.json")
+    >>> printable_name("a.json"), printable_name("caf\udce9.json")
     ('a.json', 'caf\\xe9.json')
     """
     return os.fsencode(name).decode("utf-8", errors="backslashreplace")

@@ -58,7 +58,8 @@ class Nexmark:
     def pick(self, tag: int, words: tuple[str, ...]) -> str:
         """Return Spark text that picks a word."""
         texts = ", ".join(quote(word) for word in words)
-        return f"element_at(array({texts}), CAST({number_below(self.bits(tag), len(words))} AS INT) + 1)"
+        place = number_below(self.bits(tag), len(words))
+        return f"element_at(array({texts}), CAST({place} AS INT) + 1)"
 
     def price(self, tag: int) -> str:
         """Return Spark text for a price in cents: 10 to a power uniform in [0, 6), times 100."""

@@ -356,7 +356,7 @@ PROTOCOL = (
     Planted(
         "a file that was taken in is listed again",
         "connectors/files_discovery.py",
-        "if logged_name(entry.name) not in discovery\n                and not _is_temporary",
+        "if printable_name(entry.name) not in discovery\n                and not _is_temporary",
         "if not _is_temporary",
         ("tests/connectors/test_files_offer.py::test_a_late_name_that_sorts_first_is_still_found",),
     ),
