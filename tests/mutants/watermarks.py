@@ -97,6 +97,13 @@ WATERMARKS = (
         (_RULES,),
     ),
     Planted(
+        "of several conditions of a join the lowest bound counts",
+        _VALUES,
+        "out[column] = max((out.get(column, bound), bound), key=rank)",
+        "out[column] = min((out.get(column, bound), bound), key=rank)",
+        (_RULES,),
+    ),
+    Planted(
         "a union has the watermark of its first input",
         _VALUES,
         "out[name] = _lowest(bounds, node.field(name).type)",

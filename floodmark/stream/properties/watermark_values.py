@@ -52,7 +52,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             return _join(node, *inputs)
         case n.Filter() if reads_now(node.predicate):
             return {}
-        case n.GrowingSeries():
+        case n.Values() | n.GrowingSeries():
             return {}
         case n.LookupJoin() | n.Filter() | n.ProjectSet():
             return inputs[0]
@@ -69,7 +69,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.SortBuffer():
             return _among(inputs[0], (node.column,))
         case _:
-            return {}
+            raise AssertionError(f"no watermarks for {type(node).__name__}")
 
 
 def _among(values: Values, columns: tuple[str, ...]) -> Values:
