@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.places import project_of, within
+from floodmark.catalog.places import anchor_path, project_of
 from floodmark.changelog import EPOCH, KIND
 from floodmark.epochs.loop import EpochLoop
 from floodmark.epochs.maintenance.maintenance import MaintenanceReport, is_due, maintain
@@ -392,7 +392,7 @@ class Floodmark:
         The relative path of a COPY starts at the project.
         """
         if isinstance(statement, s.CopyFrom | s.CopyTo):
-            return replace(statement, path=within(self.warehouse.project, statement.path))
+            return replace(statement, path=anchor_path(self.warehouse.project, statement.path))
         return with_mode(statement, self.warehouse.settings.mode)
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:

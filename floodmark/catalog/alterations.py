@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from floodmark.catalog.catalog import RENAMED, Catalog, printed, unknown_object
+from floodmark.catalog.catalog import RENAMED, Catalog, reparse, unknown_object
 from floodmark.catalog.column_changes import with_column, with_renamed, without_column
-from floodmark.catalog.objects import CatalogObject, Kind, Relation, key_of, kind_named, qualified
+from floodmark.catalog.objects import (
+    CatalogObject,
+    Kind,
+    Relation,
+    catalog_name,
+    key_of,
+    kind_named,
+)
 from floodmark.catalog.readers import with_former_name, with_seen, without_seen
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
@@ -15,13 +22,13 @@ from floodmark.sql import statements as s
 _WITH_OPTIONS = (s.CreateTable, s.CreateSource, s.CreateSink, s.CreateMaterializedView)
 
 
-def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relation]) -> Catalog:
+def apply_alter(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relation]) -> Catalog:
     """Return the catalog after an ALTER; itself where there is nothing to do.
 
     `relations` are what queries see of the objects. Raises E0201 for an object that is not there,
     E0203 for one of another kind, E0366 for what cannot be altered.
     """
-    found = found_by(statement, catalog)
+    found = find_object(statement, catalog)
     visible = tuple(f.name for f in relations[found.key].visible) if found.key in relations else ()
     match statement:
         case s.AlterAddColumn():
@@ -43,17 +50,17 @@ def altered(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Relati
         case _:
             if found.kind is Kind.MATERIALIZED_VIEW:
                 catalog = with_seen(catalog, found.key, visible)
-            definition = _altered(statement, found)
+            definition = _new_definition(statement, found)
             if isinstance(statement, s.AlterQuery):
                 # What a query names is looked for where it is written.
                 here = replace(definition, span=statement.span)
-                catalog.altered(catalog.objects[found.key], here)
+                catalog.alter(catalog.objects[found.key], here)
             return catalog_with(catalog, found, definition)
 
 
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
     """Tell whether an ALTER … IF EXISTS names what is not there."""
-    name = qualified(statement.name)
+    name = catalog_name(statement.name)
     kind = kind_named(statement)
     return statement.missing_ok and not catalog.is_taken(
         name if kind is None else key_of(name, kind)
@@ -64,13 +71,13 @@ def catalog_with(
     catalog: Catalog, found: CatalogObject, definition: s.Definition, *past: tuple[str, ...]
 ) -> Catalog:
     """Return the catalog with another definition of an object."""
-    return catalog.altered(catalog.objects[found.key], printed(definition, found), *past)
+    return catalog.alter(catalog.objects[found.key], reparse(definition, found), *past)
 
 
-def found_by(statement: s.Alter, catalog: Catalog) -> CatalogObject:
-    """Return the object that an ALTER names; E0201 and E0203 as `altered`."""
+def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
+    """Return the object that an ALTER names; E0201 and E0203 as `apply_alter`."""
     kind = kind_named(statement)
-    name = qualified(statement.name)
+    name = catalog_name(statement.name)
     key = name if kind is None else key_of(name, kind)
     if key not in catalog.objects:
         what = "relation" if kind is None else kind.value
@@ -87,7 +94,7 @@ def found_by(statement: s.Alter, catalog: Catalog) -> CatalogObject:
     return found
 
 
-def _altered(statement: s.Alter, found: CatalogObject) -> s.Definition:
+def _new_definition(statement: s.Alter, found: CatalogObject) -> s.Definition:
     definition = found.statement
     queried = isinstance(definition, s.CreateSink | s.CreateMaterializedView | s.CreateView)
     match statement:

@@ -14,11 +14,11 @@ from floodmark.catalog.objects import (
     CatalogObject,
     Kind,
     Origin,
+    catalog_name,
     key_of,
     kind_of,
     name_of,
     not_available,
-    qualified,
     title_of,
 )
 from floodmark.catalog.outputs import objects_of
@@ -56,7 +56,7 @@ class Catalog:
         Raises E0202 where the name is taken or one of the system's schemas, E0201 for an unknown
         relation, E0204 for a cycle.
         """
-        name = qualified(statement.name)
+        name = catalog_name(statement.name)
         if name.startswith(_SYSTEM):
             raise BindError(
                 "E0202",
@@ -65,9 +65,9 @@ class Catalog:
                 hint="choose another schema",
             )
         if self.group_of(key_of(name, kind_of(statement))) and name not in self.objects:
-            raise taken(statement, name, "source with outputs")
+            raise name_taken(statement, name, "source with outputs")
         catalog = self
-        for declared in self.declared(statement, origin):
+        for declared in self.declare(statement, origin):
             catalog = catalog._add(declared)
         return catalog
 
@@ -78,18 +78,18 @@ class Catalog:
 
         It held when it was made; what it reads may be restored after it.
         """
-        found = self.declared(statement, origin)
+        found = self.declare(statement, origin)
         one = next((declared for declared in found if declared.key == key), found[0])
         return self.replace([replace(one, **known)])
 
-    def altered(
+    def alter(
         self, found: CatalogObject, statement: s.Definition, *past: tuple[str, ...]
     ) -> Catalog:
         """Return the catalog with another definition of an object, in the same place.
 
         `past` is what becomes of its rows that the definition does not tell.
         """
-        (made,) = self.declared(statement, found.origin)
+        (made,) = self.declare(statement, found.origin)
         filed = found.filed or found.sql if found.origin is Origin.FILE else None
         made = replace(
             made,
@@ -100,28 +100,28 @@ class Catalog:
             past=(*found.past, *past),
             resolved=found.resolved if made.option("path") == found.option("path") else None,
         )
-        return self.replace([made])._checked(made)
+        return self.replace([made])._check(made)
 
-    def redefined(self, found: CatalogObject, statement: s.Definition) -> Catalog:
+    def redefine(self, found: CatalogObject, statement: s.Definition) -> Catalog:
         """Return the catalog with an object under another text of the same meaning."""
-        return self.altered(found, printed(statement, found))
+        return self.alter(found, reparse(statement, found))
 
     def has(self, statement: s.Definition) -> bool:
         """Tell whether there is what a statement would create, or something else of that name."""
-        return self.is_taken(key_of(qualified(statement.name), kind_of(statement)))
+        return self.is_taken(key_of(catalog_name(statement.name), kind_of(statement)))
 
     def is_taken(self, key: str) -> bool:
         """Tell whether something has a key, or several objects go by it."""
         return key in self.objects or bool(self.group_of(key))
 
-    def made_by(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
+    def objects_of(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
         """Return the objects that a statement made, in the order of their creation."""
-        key = key_of(qualified(statement.name), kind_of(statement))
+        key = key_of(catalog_name(statement.name), kind_of(statement))
         return tuple(self.objects[k] for k in self.group_of(key) or (key,))
 
     def output_of(self, found: CatalogObject) -> tuple[CatalogObject, ...]:
         """Return the objects of which one object is the last: itself, and what it is split off."""
-        if found.part is None or found.name != qualified(found.part.output.name):
+        if found.part is None or found.name != catalog_name(found.part.output.name):
             return (found,)
         return tuple(self.objects[key] for key in self.output_named(found.name))
 
@@ -135,7 +135,7 @@ class Catalog:
         made = ((o.name, o.statement) for o in self.objects.values())
         return frozenset(name for name, st in made if _takes_or_gives_rows(st))
 
-    def declared(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
+    def declare(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
         """Return the objects of a statement with all that they read."""
         out = []
         for declared in _declare(statement, origin, self._sets):
@@ -147,7 +147,7 @@ class Catalog:
     def output_named(self, name: str) -> tuple[str, ...]:
         """Return the keys of the objects of one output, if that has several."""
         parts = ((k, o.part) for k, o in self.objects.items())
-        return tuple(k for k, part in parts if part and qualified(part.output.name) == name)
+        return tuple(k for k, part in parts if part and catalog_name(part.output.name) == name)
 
     def replace(self, objects: Iterable[CatalogObject]) -> Catalog:
         """Return the catalog with these objects in place of those of the same key."""
@@ -196,13 +196,13 @@ class Catalog:
     def _add(self, declared: CatalogObject) -> Catalog:
         statement = declared.statement
         if declared.key in self.objects:
-            raise taken(statement, declared.name, self.objects[declared.key].kind.value)
+            raise name_taken(statement, declared.name, self.objects[declared.key].kind.value)
         group = "" if declared.part is None else declared.part.group
         if group in self.objects and not self.group_of(group):
-            raise taken(statement, group, self.objects[group].kind.value)
-        return Catalog({**self.objects, declared.key: declared})._checked(declared)
+            raise name_taken(statement, group, self.objects[group].kind.value)
+        return Catalog({**self.objects, declared.key: declared})._check(declared)
 
-    def _checked(self, declared: CatalogObject) -> Catalog:
+    def _check(self, declared: CatalogObject) -> Catalog:
         """Return the catalog if what an object names is there, and nothing feeds itself."""
         statement = declared.statement
         for name in (*declared.reads, *((declared.target,) if declared.target else ())):
@@ -225,7 +225,7 @@ class Catalog:
         return self
 
 
-def taken(statement: s.Definition, name: str, kind: str) -> BindError:
+def name_taken(statement: s.Definition, name: str, kind: str) -> BindError:
     """Return the error for a name that something else has."""
     replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
     free = "choose another name, or use CREATE … IF NOT EXISTS"
@@ -237,7 +237,7 @@ def taken(statement: s.Definition, name: str, kind: str) -> BindError:
     )
 
 
-def printed(statement: s.Definition, found: CatalogObject) -> s.Definition:
+def reparse(statement: s.Definition, found: CatalogObject) -> s.Definition:
     """Return a definition as its text says it, at the place of the object."""
     place = found.span
     again = parse_statement(to_sql(statement), place.file, line=place.line, column=place.column)
@@ -278,7 +278,7 @@ def _takes_or_gives_rows(statement: s.Definition) -> bool:
 def _declare(
     statement: s.Definition, origin: Origin, sets: Collection[str]
 ) -> tuple[CatalogObject, ...]:
-    name = qualified(statement.name)
+    name = catalog_name(statement.name)
     match statement:
         case s.CreateMaterializedView() | s.CreateView():
             reads = relations_of(statement.query)
@@ -293,14 +293,14 @@ def _declare(
                     hint="CREATE SINK … INTO a table, or WITH (connector = 'files', path = '…')",
                 )
             reads = relations_of(statement.query)
-            target = None if statement.into is None else qualified(statement.into)
+            target = None if statement.into is None else catalog_name(statement.into)
             return (CatalogObject(name, statement, origin, reads, target, sql=statement.sql),)
         case s.CreateSource():
             return objects_of(statement, origin, sets)
         case s.CreateTable():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)
         case s.CreateIndex():
-            reads = (qualified(statement.table),)
+            reads = (catalog_name(statement.table),)
             return (CatalogObject(name, statement, origin, reads, sql=statement.sql),)
         case s.CreateFunction() | s.CreateAggregate():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)

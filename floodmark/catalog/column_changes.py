@@ -16,7 +16,7 @@ Defined = s.CreateSource | s.CreateTable
 
 def with_column(statement: s.AlterAddColumn, found: CatalogObject) -> s.Definition:
     """Return the definition with one more column; E0830 to E0832 for one that has no value."""
-    definition = _defined(found, statement)
+    definition = _own_definition(found, statement)
     column = statement.column
     if column.name in {c.name for c in definition.columns}:
         raise BindError(
@@ -54,8 +54,8 @@ def with_column(statement: s.AlterAddColumn, found: CatalogObject) -> s.Definiti
 
 def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Definition:
     """Return the definition without a column; E0833 where the object itself needs it."""
-    definition = _defined(found, statement)
-    _known(statement.column, definition, statement.span, found)
+    definition = _own_definition(found, statement)
+    _check_column(statement.column, definition, statement.span, found)
     key = {c.name for c in definition.columns if c.primary_key}
     key |= set(definition.primary_key.columns) if definition.primary_key else set()
     needs = [
@@ -91,9 +91,9 @@ def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Defi
 
 def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Definition:
     """Return the definition with another name for a column, in all its expressions."""
-    definition = _defined(found, statement)
+    definition = _own_definition(found, statement)
     old, new = statement.column, statement.new_name
-    _known(old, definition, statement.span, found)
+    _check_column(old, definition, statement.span, found)
     if new in {c.name for c in definition.columns}:
         raise BindError(
             "E0830",
@@ -120,16 +120,14 @@ def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Defi
     def name(text: str) -> str:
         return new if text == old else text
 
-    def renamed(tree: exp.Expression | None) -> exp.Expression | None:
-        return None if tree is None else renamed_in(tree, old, new)
+    def rename(tree: exp.Expression | None) -> exp.Expression | None:
+        return None if tree is None else rename_column_in(tree, old, new)
 
     key = definition.primary_key
     return replace(
         definition,
         columns=tuple(
-            replace(
-                c, name=name(c.name), generated=renamed(c.generated), default=renamed(c.default)
-            )
+            replace(c, name=name(c.name), generated=rename(c.generated), default=rename(c.default))
             for c in definition.columns
         ),
         primary_key=None if key is None else replace(key, columns=tuple(map(name, key.columns))),
@@ -149,15 +147,15 @@ def _conflict(clause: s.ConflictClause | None, old: str, new: str) -> s.Conflict
         replace(
             item,
             columns=tuple(new if c == old else c for c in item.columns),
-            value=renamed_in(item.value, old, new),
+            value=rename_column_in(item.value, old, new),
         )
         for item in clause.assignments
     )
-    where = None if clause.where is None else renamed_in(clause.where, old, new)
+    where = None if clause.where is None else rename_column_in(clause.where, old, new)
     return replace(clause, version_columns=names, assignments=sets, where=where)
 
 
-def renamed_in(tree: exp.Expression, old: str, new: str) -> exp.Expression:
+def rename_column_in(tree: exp.Expression, old: str, new: str) -> exp.Expression:
     """Return a copy of an expression over the object's own columns."""
     copy = tree.copy()
     for column in copy.find_all(exp.Column):
@@ -193,7 +191,7 @@ def _ends_by(definition: Defined, column: str) -> bool:
     return any(_is_ttl_column(o) and o.value == column for o in definition.options)
 
 
-def _defined(found: CatalogObject, statement: s.Alter) -> Defined:
+def _own_definition(found: CatalogObject, statement: s.Alter) -> Defined:
     definition = found.statement
     if isinstance(definition, s.CreateSource | s.CreateTable) and found.part is None:
         return definition
@@ -205,7 +203,9 @@ def _defined(found: CatalogObject, statement: s.Alter) -> Defined:
     )
 
 
-def _known(column: str, definition: Defined, span: Span | None, found: CatalogObject) -> None:
+def _check_column(
+    column: str, definition: Defined, span: Span | None, found: CatalogObject
+) -> None:
     names = [c.name for c in definition.columns]
     if column not in names:
         near = get_close_matches(column, names, n=3)

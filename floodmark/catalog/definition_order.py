@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from floodmark.catalog.catalog import COMPANIONS, calls_in
-from floodmark.catalog.objects import Kind, key_of, kind_of, qualified
+from floodmark.catalog.objects import Kind, catalog_name, key_of, kind_of
 from floodmark.catalog.references import relations_of
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
@@ -40,7 +40,7 @@ def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
         made = [places.setdefault(key, i) for key in _keys(definition)]
         uses.append({place for place in made if place != i})
     for i, definition in enumerate(definitions):
-        named = (places.get(key) for key in _named(definition))
+        named = (places.get(key) for key in _references(definition))
         uses[i] |= {place for place in named if place is not None and place != i}
     sorter = TopologicalSorter(dict(enumerate(uses)))
     try:
@@ -67,14 +67,14 @@ def _keys(definition: s.Definition) -> Iterator[str]:
 
 
 def _key(definition: s.Definition) -> str:
-    name = qualified(definition.name)
+    name = catalog_name(definition.name)
     try:
         return key_of(name, kind_of(definition))
     except NotSupported:  # It stands for several, or is refused when its turn comes.
         return name
 
 
-def _named(definition: s.Definition) -> Iterator[str]:
+def _references(definition: s.Definition) -> Iterator[str]:
     """Yield the keys of what a definition names; some may be nothing's."""
     transforms: tuple[s.Transform, ...] = getattr(definition, "transforms", ())
     queries = [getattr(definition, "query", None), *(t.query for t in transforms)]
@@ -85,5 +85,5 @@ def _named(definition: s.Definition) -> Iterator[str]:
             yield name.removesuffix(companion)
     into = getattr(definition, "into", None) or getattr(definition, "table", None)
     if isinstance(into, s.ObjectName):
-        yield qualified(into)
+        yield catalog_name(into)
     yield from (key_of(name, Kind.FUNCTION) for name in calls_in(definition))

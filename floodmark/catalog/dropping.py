@@ -9,10 +9,10 @@ from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
 from floodmark.catalog.objects import (
     CatalogObject,
     Kind,
+    catalog_name,
     key_of,
     kind_named,
-    qualified,
-    written_kind,
+    syntax_kind,
 )
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
@@ -20,14 +20,15 @@ from floodmark.sql import statements as s
 _KEEPING = ("force_append_only", "ignore_delete")
 
 
-def without(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
+def drop_objects(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
     """Return the catalog without some objects, and the keys that went, dependents first.
 
     Raises E0201 for one that is not there, E0203 for one of another kind, E0205 for one in use,
     E0342 where the rows that a sink has written stay, E0146 for a function with other parameters.
     """
     each = [
-        (name, _named(catalog, statement, name)) for name in (statement.name, *statement.others)
+        (name, _drop_targets(catalog, statement, name))
+        for name in (statement.name, *statement.others)
     ]
     for (name, found), written in zip_longest(each, statement.takes[: len(each)]):
         if written is not None:
@@ -37,27 +38,27 @@ def without(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ..
     named = tuple(key for key in catalog.objects if key in keys)
     gone = catalog.dependents(*named)
     if gone and not statement.cascade:
-        users = ", ".join(_called(catalog.objects[k]) for k in gone)
+        users = ", ".join(_display_name(catalog.objects[k]) for k in gone)
         used = next(name for name, found in each if {*catalog.dependents(*found)} & {*gone})
         raise BindError(
             "E0205",
-            f'"{qualified(used)}" is used by {users}',
+            f'"{catalog_name(used)}" is used by {users}',
             span=used.span,
             hint="drop those first, or add CASCADE",
         )
     after = catalog
     for key in named if statement.with_rows else ():
-        after = _withdrawn(after, key, statement)
+        after = _withdraw(after, key, statement)
     kept = {k: o for k, o in after.objects.items() if k not in keys and k not in gone}
     return Catalog(kept), (*reversed(gone), *reversed(named))
 
 
-def _called(found: CatalogObject) -> str:
+def _display_name(found: CatalogObject) -> str:
     """Return the name; that of a sink may be that of a table, too."""
     return f"the sink {found.name}" if found.kind is Kind.SINK else found.name
 
 
-def _withdrawn(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
+def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
     """Return the catalog in which a sink's target loses what it has written."""
     sink = catalog.objects[key]
     target = None if sink.target is None else catalog.objects[sink.target]
@@ -78,9 +79,9 @@ def _withdrawn(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
     return catalog.replace([replace(target, past=(*target.past, (WITHDRAWN, key)))])
 
 
-def _named(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:
+def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:
     """Return the keys of what a name stands for: all that a source has; none for IF EXISTS."""
-    kind, text = kind_named(statement), qualified(name)
+    kind, text = kind_named(statement), catalog_name(name)
     assert kind is not None
     if kind is Kind.SOURCE and (group := catalog.group_of(text) or catalog.output_named(text)):
         return group
@@ -91,7 +92,7 @@ def _named(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str
         names = [o.name for o in catalog.objects.values() if o.kind is kind]
         raise unknown_object(text, names, name.span, kind.value)
     found = catalog.objects[key]
-    meant = written_kind(found.shown)
+    meant = syntax_kind(found.own_statement)
     if statement.kind is not meant:
         raise BindError(
             "E0203",
@@ -115,5 +116,5 @@ def _check_parameters(
             "E0146",
             f'"{found.name}" takes ({types})',
             span=name.span,
-            hint=f"DROP {written_kind(declared).value} {found.name}: a name is one function",
+            hint=f"DROP {syntax_kind(declared).value} {found.name}: a name is one function",
         )

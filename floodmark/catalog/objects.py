@@ -97,27 +97,27 @@ class CatalogObject:
     resolved: str | None = None
 
     @property
-    def stored_name(self) -> str:
+    def storage_name(self) -> str:
         """Return the name that it had when its tables began; its schema is still the same."""
         return self.stored or self.name
 
     @property
-    def stored_base(self) -> str:
+    def storage_base(self) -> str:
         """Return the name under which its tables lie in the folders of its schema."""
-        return self.stored_name.rpartition(".")[2]
+        return self.storage_name.rpartition(".")[2]
 
     @property
-    def stored_key(self) -> str:
+    def storage_key(self) -> str:
         """Return what its rows and commits are known by, whatever it is called now."""
-        return key_of(self.stored_name, self.kind)
+        return key_of(self.storage_name, self.kind)
 
     @property
     def text(self) -> str:
         """Return the SQL of this object: what was written, or what stands for it alone."""
-        return self.sql if self.part is None else to_sql(self.shown)
+        return self.sql if self.part is None else to_sql(self.own_statement)
 
     @property
-    def shown(self) -> s.Definition:
+    def own_statement(self) -> s.Definition:
         """Return the statement that makes this object, with no more others than it must."""
         return self.statement if self.part is None else self.part.output
 
@@ -168,7 +168,7 @@ def kind_of(statement: s.Definition) -> Kind:
     return kind
 
 
-def written_kind(statement: s.Definition) -> s.ObjectKind:
+def syntax_kind(statement: s.Definition) -> s.ObjectKind:
     """Return the kind as CREATE, DROP and SHOW CREATE write it: aggregates are one of their own."""
     if isinstance(statement, s.CreateAggregate):
         return s.ObjectKind.AGGREGATE
@@ -178,7 +178,7 @@ def written_kind(statement: s.Definition) -> s.ObjectKind:
 
 def check_kind(found: CatalogObject, kind: s.ObjectKind | None, name: s.ObjectName) -> None:
     """Raise E0203 where a statement says another kind than an object has, or is a part of."""
-    kinds = (written_kind(found.statement), written_kind(found.shown))
+    kinds = (syntax_kind(found.statement), syntax_kind(found.own_statement))
     if kind is not None and kind not in kinds:
         raise BindError(
             "E0203",
@@ -236,7 +236,7 @@ def title_of(key: str) -> str:
     return key.replace(":", " ", 1) if key.startswith((SINK_PREFIX, FUNCTION_PREFIX)) else key
 
 
-def qualified(name: s.ObjectName) -> str:
+def catalog_name(name: s.ObjectName) -> str:
     """Return the catalog's form of a written name: the default schema is left out."""
     return str(name) if name.schema not in (None, DEFAULT_SCHEMA) else name.name
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import CatalogObject, Origin, Part, qualified
+from floodmark.catalog.objects import CatalogObject, Origin, Part, catalog_name
 from floodmark.catalog.references import relations_of, rename, table_name, tables_of
 from floodmark.catalog.splitting import is_split, parts_of
 from floodmark.errors import BindError
@@ -34,10 +34,10 @@ def objects_of(
     outputs = tuple(_outputs(source)) if source.for_tables else (source,)
     found = [(o, parts_of(o, sets)) for o in outputs]
     several = source.for_tables or len(found[0][1]) > 1
-    group = qualified(source.name)
+    group = catalog_name(source.name)
     return tuple(
         CatalogObject(
-            qualified(made.name),
+            catalog_name(made.name),
             made,
             origin,
             _reads(made),
@@ -55,7 +55,7 @@ def _reads(made: s.CreateSource | s.CreateMaterializedView) -> tuple[str, ...]:
         return relations_of(made.query)
     queries = (t.query for t in made.transforms if is_split(t))
     names = (name for query in queries if query is not None for name in relations_of(query))
-    return tuple(name for name in names if name != qualified(made.name))
+    return tuple(name for name in names if name != catalog_name(made.name))
 
 
 def _outputs(source: s.CreateSource) -> Iterator[s.CreateSource]:
@@ -96,7 +96,7 @@ def _output(
     own = listed if listed.columns else source
     transforms: tuple[s.Transform, ...] = ()
     if listed.query is not None:
-        same = {table, qualified(name), qualified(source.name), source.name.name}
+        same = {table, catalog_name(name), catalog_name(source.name), source.name.name}
         query = _of_output(listed.query, name, same, tables, source)
         transforms = (s.Transform(query, options=listed.options, span=listed.span),)
     format_ = source.format

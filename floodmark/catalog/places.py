@@ -27,16 +27,16 @@ def project_of(pipelines: Path) -> Path:
     return next(marked, folder.parent)
 
 
-def known_project(pipelines: Path) -> Path | None:
+def find_project(pipelines: Path) -> Path | None:
     """Return the project of a folder of pipeline files; None where nothing says that it is one."""
     project = project_of(pipelines)
     return project if pipelines.is_dir() or (project / PROJECT_FILE).is_file() else None
 
 
-def within(project: Path, path: str) -> str:
+def anchor_path(project: Path, path: str) -> str:
     """Return a path that starts at a project; one that starts elsewhere is as it was.
 
-    >>> [within(Path("/p"), path) for path in ("landing/../in", "a:b/in", "s3://bucket/in")]
+    >>> [anchor_path(Path("/p"), path) for path in ("landing/../in", "a:b/in", "s3://bucket/in")]
     ['/p/in', '/p/a:b/in', 's3://bucket/in']
     """
     if "://" in path or "\0" in path:
@@ -44,7 +44,7 @@ def within(project: Path, path: str) -> str:
     return normpath(project / Path(path).expanduser())
 
 
-def located(catalog: Catalog, deployed: Catalog, project: Path, *, filed: bool) -> Catalog:
+def resolve_paths(catalog: Catalog, deployed: Catalog, project: Path, *, filed: bool) -> Catalog:
     """Return the catalog with the places that relative paths of its objects stand for.
 
     Where the pipeline files are planned (`filed`), all start at their project: a warehouse has one.
@@ -55,19 +55,19 @@ def located(catalog: Catalog, deployed: Catalog, project: Path, *, filed: bool) 
         before = deployed.objects.get(key)
         settled = before is not None and _path(before) == _path(found)
         settled = not filed and (found.origin is Origin.FILE or settled)
-        place = found.resolved if settled else resolved_path(found, project)
+        place = found.resolved if settled else resolve_path(found, project)
         if place != found.resolved:
             moved.append(replace(found, resolved=place))
     return catalog.replace(moved) if moved else catalog
 
 
-def relocated(catalog: Catalog, project: Path) -> list[CatalogObject]:
+def find_relocations(catalog: Catalog, project: Path) -> list[CatalogObject]:
     """Return the objects whose paths stand for another place in a project, with that place."""
-    places = ((o, resolved_path(o, project)) for o in catalog.objects.values() if o.resolved)
+    places = ((o, resolve_path(o, project)) for o in catalog.objects.values() if o.resolved)
     return [replace(o, resolved=place) for o, place in places if place != o.resolved]
 
 
-def moved(before: Mapping[str, CatalogObject], after: CatalogObject) -> str | None:
+def describe_move(before: Mapping[str, CatalogObject], after: CatalogObject) -> str | None:
     """Say to which other place the same path of an object leads now; None where it does not."""
     former = before.get(after.key)
     if former is None or former.resolved is None or _path(former) != _path(after):
@@ -77,12 +77,12 @@ def moved(before: Mapping[str, CatalogObject], after: CatalogObject) -> str | No
     return f"its path {_path(after)} is {after.resolved} now, it was {former.resolved}"
 
 
-def resolved_path(found: CatalogObject, project: Path) -> str | None:
+def resolve_path(found: CatalogObject, project: Path) -> str | None:
     """Return the place of an object's relative path in a project; None where it has none."""
     path = _path(found)
     if not path:
         return None
-    place = within(project, path)
+    place = anchor_path(project, path)
     return None if place == path or Path(path).is_absolute() else place
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from sqlglot import exp
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.column_changes import renamed_in
+from floodmark.catalog.column_changes import rename_column_in
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.catalog.references import forget_column, name_columns, table_name, tables_of
 from floodmark.sql import statements as s
@@ -38,7 +38,7 @@ def without_seen(catalog: Catalog, key: str, column: str, columns: Sequence[str]
         known = dict(reader.sees).get(key, tuple(columns))
         left = ((k, tuple(c for c in v if c != column or k != key)) for k, v in reader.sees)
         change = partial(forget_column, known=known, column=column)
-        catalog = _put(catalog, replace(reader, sees=tuple(left)), key, change)
+        catalog = _rewrite_reader(catalog, replace(reader, sees=tuple(left)), key, change)
     return catalog
 
 
@@ -53,25 +53,25 @@ def with_former_name(
         known = dict(reader.sees).get(key, tuple(columns))
         if reader.kind is Kind.INDEX or old not in known:
             continue
-        sees = tuple((k, _swapped(v, old, new) if k == key else v) for k, v in reader.sees)
-        change = partial(name_columns, known=known, present=_swapped(known, old, new))
-        catalog = _put(catalog, replace(reader, sees=sees), key, change)
+        sees = tuple((k, _swap(v, old, new) if k == key else v) for k, v in reader.sees)
+        change = partial(name_columns, known=known, present=_swap(known, old, new))
+        catalog = _rewrite_reader(catalog, replace(reader, sees=sees), key, change)
     for sink in catalog.feeders(key):
         written = sink.statement
         assert isinstance(written, s.CreateSink)
-        names = _swapped(written.target_columns, old, new)
+        names = _swap(written.target_columns, old, new)
         if names != written.target_columns:
-            catalog = catalog.redefined(sink, replace(written, target_columns=names))
+            catalog = catalog.redefine(sink, replace(written, target_columns=names))
     for index in _readers(catalog, key):
         hint = index.statement
         if isinstance(hint, s.CreateIndex):
             hint = replace(
                 hint,
-                keys=tuple(renamed_in(k, old, new) for k in hint.keys),
-                include=_swapped(hint.include, old, new),
-                distributed_by=tuple(renamed_in(k, old, new) for k in hint.distributed_by),
+                keys=tuple(rename_column_in(k, old, new) for k in hint.keys),
+                include=_swap(hint.include, old, new),
+                distributed_by=tuple(rename_column_in(k, old, new) for k in hint.distributed_by),
             )
-            catalog = catalog.redefined(index, hint)
+            catalog = catalog.redefine(index, hint)
     return catalog
 
 
@@ -79,11 +79,11 @@ def _readers(catalog: Catalog, key: str) -> list[CatalogObject]:
     return [o for o in catalog.objects.values() if key in o.reads]
 
 
-def _swapped(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
+def _swap(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
     return tuple(new if name == old else name for name in names)
 
 
-def _put(
+def _rewrite_reader(
     catalog: Catalog, reader: CatalogObject, key: str, change: Callable[[exp.Table], None]
 ) -> Catalog:
     """Return the catalog with a reader whose references to a relation are changed."""
@@ -97,5 +97,5 @@ def _put(
     if query == statement.query:
         return catalog.replace([reader])
     if isinstance(statement, s.CreateSink):
-        return catalog.redefined(reader, replace(statement, query=query, from_relation=None))
-    return catalog.redefined(reader, replace(statement, query=query))
+        return catalog.redefine(reader, replace(statement, query=query, from_relation=None))
+    return catalog.redefine(reader, replace(statement, query=query))

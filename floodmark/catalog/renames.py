@@ -11,9 +11,16 @@ from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
-from floodmark.catalog.alterations import found_by
+from floodmark.catalog.alterations import find_object
 from floodmark.catalog.catalog import COMPANIONS, Catalog
-from floodmark.catalog.objects import DEFAULT_SCHEMA, CatalogObject, Kind, Origin, key_of, qualified
+from floodmark.catalog.objects import (
+    DEFAULT_SCHEMA,
+    CatalogObject,
+    Kind,
+    Origin,
+    catalog_name,
+    key_of,
+)
 from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
@@ -39,7 +46,7 @@ class Names:
         return None if base is None else base + suffix
 
 
-def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[str, str]]:
+def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[str, str]]:
     """Return the catalog after a RENAME, and the new key by the former one.
 
     Every object keeps its place. Raises E0201 for an object that is not there, E0202 for a name
@@ -52,22 +59,22 @@ def renamed(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, dict[s
             span=statement.span,
             hint="CREATE FUNCTION with the new name, then DROP the old one",
         )
-    group = qualified(statement.name)
+    group = catalog_name(statement.name)
     if group not in catalog and catalog.is_taken(group):
         raise _one_of_several(f"{group} makes several objects", statement.name.span)
-    found = found_by(statement, catalog)
+    found = find_object(statement, catalog)
     if found.part is not None:
         what = f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes"
         raise _one_of_several(what, statement.name.span)
     name = replace(found.statement.name, name=statement.new_name)
-    key = key_of(qualified(name), found.kind)
+    key = key_of(catalog_name(name), found.kind)
     if key == found.key:
         return catalog, {}
     if catalog.is_taken(key):
         other = catalog.objects.get(key)
         raise BindError(
             "E0202",
-            f'"{qualified(name)}" exists already, as a '
+            f'"{catalog_name(name)}" exists already, as a '
             f"{other.kind.value if other is not None else 'source with outputs'}",
             span=statement.span,
             hint="choose another name, or RENAME or DROP that one first",
@@ -88,7 +95,7 @@ def _one_of_several(what: str, span: Span | None) -> NotSupported:
 def _with_names(catalog: Catalog, names: Names) -> Catalog:
     out = Catalog()
     for found in catalog.objects.values():
-        again = rewritten(found.statement if found.part is None else _whole(found), names)
+        again = rewrite_names(found.statement if found.part is None else _whole(found), names)
         key = names.keys.get(found.key, found.key)
         seen = tuple((names.relation(k) or k, columns) for k, columns in found.sees)
         if again is None:
@@ -99,9 +106,9 @@ def _with_names(catalog: Catalog, names: Names) -> Catalog:
                 f"{found.name}, one of those that CREATE SOURCE {found.part.group} makes, reads it"
             )
             raise _one_of_several(what, found.span)
-        made = catalog.declared(again, found.origin)[0]
+        made = catalog.declare(again, found.origin)[0]
         made = replace(made, sees=seen, past=found.past, resolved=found.resolved)
-        out = Catalog({**out.objects, key: _kept(made, found)})
+        out = Catalog({**out.objects, key: _carry_over(made, found)})
     return out
 
 
@@ -111,9 +118,9 @@ def _whole(found: CatalogObject) -> s.Definition:
     return whole
 
 
-def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
+def _carry_over(made: CatalogObject, found: CatalogObject) -> CatalogObject:
     """Return an object with the new text and all else that it had."""
-    stored = found.stored_name if found.stored_name != made.name else None
+    stored = found.storage_name if found.storage_name != made.name else None
     if found.origin is not Origin.FILE:
         return replace(made, stored=stored)
     called = found.filed_as or found.key
@@ -121,7 +128,7 @@ def _kept(made: CatalogObject, found: CatalogObject) -> CatalogObject:
     return replace(made, stored=stored, filed=found.filed or found.sql, filed_as=filed_as)
 
 
-def rewritten(
+def rewrite_names(
     definition: s.Definition, names: Names, *, respelled: bool = False
 ) -> s.Definition | None:
     """Return a definition with new names, parsed again; None where it says none of the old ones.
@@ -148,20 +155,20 @@ class _Renaming:
 
     def definition(self, definition: s.Definition) -> s.Definition:
         """Return the definition with the new names."""
-        out: s.Definition = _mapped(definition, self._tree)
+        out: s.Definition = _map_expressions(definition, self._tree)
         own = out.name
-        out = replace(out, name=self._name(own, key_of(qualified(own), _kind(definition))))
+        out = replace(out, name=self._name(own, key_of(catalog_name(own), _kind(definition))))
         match out:
             case s.CreateSink():
-                into = out.into and self._name(out.into, qualified(out.into))
+                into = out.into and self._name(out.into, catalog_name(out.into))
                 source = out.from_relation and self._relation(out.from_relation)
                 out = replace(out, into=into, from_relation=source)
             case s.CreateIndex():
                 before = out.table
-                out = replace(out, table=self._name(before, qualified(before)))
-                out = _requalified(out, before.name, out.table.name)
+                out = replace(out, table=self._name(before, catalog_name(before)))
+                out = _requalify_columns(out, before.name, out.table.name)
             case s.CreateTable() | s.CreateSource():
-                out = _requalified(out, own.name, out.name.name)
+                out = _requalify_columns(out, own.name, out.name.name)
         return out
 
     def _name(self, name: s.ObjectName, key: str) -> s.ObjectName:
@@ -172,7 +179,7 @@ class _Renaming:
         return replace(name, name=to.rpartition(":")[2].rpartition(".")[2])
 
     def _relation(self, name: s.ObjectName) -> s.ObjectName:
-        to = self.names.relation(qualified(name))
+        to = self.names.relation(catalog_name(name))
         if to is None:
             return name
         self.said = True
@@ -206,7 +213,7 @@ def _without_old(
     return out
 
 
-def today(deployed: Catalog) -> Names:
+def current_names(deployed: Catalog) -> Names:
     """Return the names that objects have, by those that their files give them."""
     objects = deployed.objects.items()
     return Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
@@ -218,16 +225,16 @@ def follows(file: s.Definition, found: CatalogObject, deployed: Catalog) -> bool
         return False
     before = parse_statement(found.filed)
     assert isinstance(before, s.Definition)
-    again = rewritten(before, today(deployed), respelled=True)
+    again = rewrite_names(before, current_names(deployed), respelled=True)
     return again is not None and to_sql(again) == to_sql(file)
 
 
-def called(part: s.Definition, written: s.Definition, names: Names) -> s.Definition:
+def rename_part(part: s.Definition, written: s.Definition, names: Names) -> s.Definition:
     """Return one of the definitions that a file's stands for under the name that it has today.
 
     The sink of a CREATE TABLE … AS is named as its table, and may be renamed alone.
     """
-    old = key_of(qualified(written.name), _kind(part))
+    old = key_of(catalog_name(written.name), _kind(part))
     name = names.keys.get(old, old).rpartition(":")[2].rpartition(".")[2]
     if part.name.name == name:
         return part
@@ -267,7 +274,7 @@ def _rename(table: exp.Table, name: str) -> None:
         table.set("db", exp.Identifier(this=DEFAULT_SCHEMA, quoted=False))
 
 
-def _requalified(definition: s.Definition, old: str, new: str) -> Any:
+def _requalify_columns(definition: s.Definition, old: str, new: str) -> Any:
     """Return a definition whose expressions say the new name before columns: `t.n` in ON CONFLICT.
 
     Queries have the old name as an alias.
@@ -282,19 +289,19 @@ def _requalified(definition: s.Definition, old: str, new: str) -> Any:
                 column.set("table", exp.Identifier(this=new, quoted=False))
         return out
 
-    return _mapped(definition, qualify)
+    return _map_expressions(definition, qualify)
 
 
-def _mapped(node: _T, change: Callable[[exp.Expression], exp.Expression]) -> _T:
+def _map_expressions(node: _T, change: Callable[[exp.Expression], exp.Expression]) -> _T:
     """Return a part of a statement with every expression in it changed."""
     if isinstance(node, exp.Expression):
         return cast(_T, change(node))
     if isinstance(node, tuple):
-        return cast(_T, tuple(_mapped(part, change) for part in node))
+        return cast(_T, tuple(_map_expressions(part, change) for part in node))
     if not is_dataclass(node) or isinstance(node, type):
         return node
     parts = {f.name: getattr(node, f.name) for f in fields(node) if f.init}
-    again = {name: _mapped(part, change) for name, part in parts.items()}
+    again = {name: _map_expressions(part, change) for name, part in parts.items()}
     changed = {name: part for name, part in again.items() if part is not parts[name]}
     return replace(node, **changed) if changed else node
 
@@ -311,7 +318,7 @@ def free_names(catalog: Catalog, deployed: Catalog) -> Catalog:
             objects[key] = replace(found, stored=before.stored)
     if not any(o.stored for o in objects.values()):
         return catalog
-    used = _used(o for k, o in objects.items() if o.stored or k in deployed.objects)
+    used = _used_names(o for k, o in objects.items() if o.stored or k in deployed.objects)
     for key, found in objects.items():
         if key not in deployed.objects and found.stored is None:
             number, name = 1, found.name
@@ -323,17 +330,17 @@ def free_names(catalog: Catalog, deployed: Catalog) -> Catalog:
     return Catalog(objects)
 
 
-def _used(objects: Iterable[CatalogObject]) -> set[tuple[str, bool]]:
+def _used_names(objects: Iterable[CatalogObject]) -> set[tuple[str, bool]]:
     """Return the names under which rows lie; those of sinks lie apart."""
-    return {(o.stored_name, o.kind is Kind.SINK) for o in objects}
+    return {(o.storage_name, o.kind is Kind.SINK) for o in objects}
 
 
-def filed_names(definitions: Iterable[s.Definition], deployed: Catalog) -> Names:
+def find_file_renames(definitions: Iterable[s.Definition], deployed: Catalog) -> Names:
     """Return the new names of objects that their files still call by the former ones.
 
     One that its file defines under the new name is called so.
     """
-    said = {key_of(qualified(d.name), kind): d.sql for d in definitions for kind in _kinds(d)}
+    said = {key_of(catalog_name(d.name), kind): d.sql for d in definitions for kind in _kinds(d)}
     out = {}
     for key, found in deployed.objects.items():
         old = found.filed_as

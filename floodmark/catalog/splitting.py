@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import qualified
+from floodmark.catalog.objects import catalog_name
 from floodmark.catalog.references import calls_of, rename, table_name, tables_of
 from floodmark.errors import BindError
 from floodmark.scalar.functions import AGGREGATES, SETS, SYNONYMS
@@ -31,16 +31,18 @@ def is_split(transform: s.Transform) -> bool:
     for option in transform.options:
         value = s.truth_of(option.value) if option.name.lower() == _SPLIT else None
         if value is None and option.name.lower() == _SPLIT:
-            raise _refused(option, f"split = '{option.value}' is neither true nor false")
+            raise _option_error(option, f"split = '{option.value}' is neither true nor false")
         found = found or bool(value)
     others = (o for o in transform.options if o.name.lower() != _SPLIT)
     other = None if found else next(others, None)
     if other is not None:
-        raise _refused(other, f"a TRANSFORM USING that is not split has no option {other.name}")
+        raise _option_error(
+            other, f"a TRANSFORM USING that is not split has no option {other.name}"
+        )
     return found
 
 
-def _refused(option: s.Option, what: str) -> BindError:
+def _option_error(option: s.Option, what: str) -> BindError:
     hint = "WITH (split = true) makes a view of what looks at several rows, with its options"
     return BindError("E0239", what, span=option.span, hint=hint)
 
@@ -62,7 +64,7 @@ def parts_of(
     stored = replace(source.name, name=source.name.name + STORED)
     query = transform.query.copy()
     for table in tables_of(query):
-        if table_name(table) == qualified(source.name):
+        if table_name(table) == catalog_name(source.name):
             rename(table, stored)
     view = s.CreateMaterializedView(
         name=source.name,

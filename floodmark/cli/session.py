@@ -39,7 +39,7 @@ def connected(settings: Settings) -> Iterator[Floodmark]:
 def opened(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
-    from floodmark.catalog.places import known_project
+    from floodmark.catalog.places import find_project
     from floodmark.storage.local_files import disk_errors
 
     # pyspark tells of a lost server in a warning first; the error that follows says it better.
@@ -51,7 +51,7 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
         connect(
             settings.warehouse,
             wait=settings.wait,
-            project=known_project(settings.pipelines),
+            project=find_project(settings.pipelines),
             durable=settings.durable,
         ) as connection,
     ):

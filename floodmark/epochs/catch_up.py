@@ -100,7 +100,7 @@ def _put_back(
     metadata = {"catalog_version": record.catalog_version, "record": record.id}
     for item in (i for i in record.dml if "undoes" in i and i["table"] in late):
         found, pinned = pipeline[item["table"]], records[item["table"]].versions
-        writer = Writer(warehouse.tables, found.object.stored_key, record.epoch, metadata, pinned)
+        writer = Writer(warehouse.tables, found.object.storage_key, record.epoch, metadata, pinned)
         try:
             undo(writer, layout.current_table(found), item)
         except DataError as error:

@@ -28,7 +28,7 @@ def empty(
     """
     for key in created:
         found = deployed.pipeline[key]
-        home = deployed.pipeline[found.object.target or key].object.stored_key
+        home = deployed.pipeline[found.object.target or key].object.storage_key
         kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
         if key in former:
             kept = {*layout.names_of(found)} - {*layout.state_tables(found)}

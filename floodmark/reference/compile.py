@@ -57,7 +57,7 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         fading=None if declared is None else declared.fading,
         force_append_only=found.object.is_on("force_append_only"),
         ignore_delete=found.object.is_on("ignore_delete"),
-        owns=found.object.stored_key if _owns(found) else "",
+        owns=found.object.storage_key if _owns(found) else "",
     )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from floodmark.catalog.objects import CatalogObject, Kind, check_kind, key_of, kind_of, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, catalog_name, check_kind, key_of, kind_of
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build.builder import build_query
 from floodmark.query.query import as_run
@@ -37,7 +37,7 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
     if statement.what == "CREATE":
         assert statement.name is not None
         declared = _declared(statement.name, statement.kind, deployed)
-        row = (declared.name, to_sql(declared.shown))
+        row = (declared.name, to_sql(declared.own_statement))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
         check_setting(statement.what, statement.span)
@@ -52,7 +52,7 @@ _UNREAD = (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE, s.ObjectKind.INDEX)
 
 def named(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> AnalysedObject:
     """Return a relation or sink by name; E0201 for none, E0203 for one of another kind."""
-    text = qualified(name)
+    text = catalog_name(name)
     if kind is s.ObjectKind.SINK and key_of(text, Kind.SINK) in deployed.pipeline.objects:
         return deployed.pipeline[key_of(text, Kind.SINK)]
     found = deployed.find(text, name.span)
@@ -65,7 +65,7 @@ def _declared(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed)
     if kind not in _UNREAD:
         return named(name, kind, deployed).object
     of = Kind.INDEX if kind is s.ObjectKind.INDEX else Kind.FUNCTION
-    found = deployed.catalog.get(key_of(qualified(name), of), name.span)
+    found = deployed.catalog.get(key_of(catalog_name(name), of), name.span)
     check_kind(found, kind, name)
     return found
 
@@ -164,7 +164,7 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
     ):
         plan = plan_statement(statement, deployed)
         after = pipeline if plan is None else plan.pipeline
-        return explain_together(after.catalog.made_by(statement), after)
+        return explain_together(after.catalog.objects_of(statement), after)
     raise NotSupported(
         "E0368",
         "EXPLAIN takes a query, the CREATE statement of a relation or sink, or a name",

@@ -48,7 +48,7 @@ def layer_table(found: AnalysedObject) -> str:
 
 def fold_of(found: AnalysedObject) -> str:
     """Return the application whose transaction in the object's table is its last folded epoch."""
-    return f"{found.object.stored_key}/folded"
+    return f"{found.object.storage_key}/folded"
 
 
 def late_table(found: AnalysedObject) -> str:
@@ -73,7 +73,7 @@ def state_table(found: AnalysedObject, name: str) -> str:
 
 def _base(found: AnalysedObject) -> str:
     """Return the name of an object's folders; a sink may have the name of a relation."""
-    base = found.object.stored_base
+    base = found.object.storage_base
     return f"{base}__sink" if found.kind is Kind.SINK else base
 
 

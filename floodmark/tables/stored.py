@@ -39,7 +39,7 @@ def corrections(tables: Tables, found: AnalysedObject) -> DataFrame | None:
 
 def application(found: AnalysedObject) -> str:
     """Return the application whose transaction is the number of a view's last backfill."""
-    return f"{found.object.stored_key}/corrections"
+    return f"{found.object.storage_key}/corrections"
 
 
 def newest(store: Store, found: AnalysedObject) -> int:

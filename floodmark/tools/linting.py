@@ -11,7 +11,7 @@ from typing import Any
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.definition_order import Circle, in_order
 from floodmark.catalog.indexes import with_indexes
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, qualified
+from floodmark.catalog.objects import CatalogObject, Kind, Origin, catalog_name
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.plan.declare.functions import functions_of
@@ -163,13 +163,13 @@ def _ordered(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]
             return in_order(definitions)
         except Circle as circle:
             lint.error(circle, circle.span)
-            lint.failed |= {qualified(m.name) for m in circle.members}
+            lint.failed |= {catalog_name(m.name) for m in circle.members}
             definitions = [d for d in definitions if all(d is not m for m in circle.members)]
 
 
 def _define(statement: s.Definition, lint: _Lint) -> None:
     """Put the object of a statement into the catalog, or its mistake among the findings."""
-    name = qualified(statement.name)
+    name = catalog_name(statement.name)
     try:
         if not _waits(statement, lint.failed):
             _create(statement, lint)
@@ -185,8 +185,8 @@ def _waits(statement: s.Definition, failed: set[str]) -> bool:
     """Tell whether a definition names one that does not hold: its mistake would not be its own."""
     query, into = getattr(statement, "query", None), getattr(statement, "into", None)
     names = set() if query is None else set(relations_of(query))
-    names |= {qualified(into)} if into is not None else set()
-    names |= {qualified(statement.table)} if isinstance(statement, s.CreateIndex) else set()
+    names |= {catalog_name(into)} if into is not None else set()
+    names |= {catalog_name(statement.table)} if isinstance(statement, s.CreateIndex) else set()
     return bool(names & failed)
 
 
@@ -201,7 +201,7 @@ def _create(statement: s.Definition, lint: _Lint) -> None:
     except FloodmarkError as error:
         if _is_within(error, statement):
             raise
-        lint.failed.add(qualified(statement.name))
+        lint.failed.add(catalog_name(statement.name))
         return
     for one in several:
         lint.catalog = checked(lint.catalog.create(one, Origin.FILE), one)

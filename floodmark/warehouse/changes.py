@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from floodmark.catalog.catalog import RENAMED, WITHDRAWN
 from floodmark.catalog.objects import Kind
-from floodmark.catalog.places import moved
+from floodmark.catalog.places import describe_move
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.warehouse import kept_rows
 from floodmark.warehouse.kept_rows import Reshaping
@@ -117,7 +117,7 @@ class _Comparison:
             return "rebuild", "its closed rows are corrected"
         if differs:
             return self._by_itself(old, new, kept=True)
-        place = moved(self.before.catalog.objects, new.object)
+        place = describe_move(self.before.catalog.objects, new.object)
         return ("", "") if place is None else ("alter", f"{place}: its rows stay")
 
     def _by_itself(

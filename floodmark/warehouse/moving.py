@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from floodmark.catalog.places import relocated
+from floodmark.catalog.places import find_relocations
 from floodmark.errors import UserError
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.warehouse.deployed import Deployed
@@ -23,7 +23,7 @@ def refuse_moved(deployed: Deployed, home: Path | None) -> None:
 
     Nothing is refused where no project is known.
     """
-    moved = [] if home is None else relocated(deployed.catalog, home)
+    moved = [] if home is None else find_relocations(deployed.catalog, home)
     if not moved:
         return
     kept = deployed.catalog.objects
@@ -42,7 +42,7 @@ def at_home(deployed: Deployed, home: Path | None) -> Deployed:
 
     That is how an epoch ends that was begun before the project moved.
     """
-    moved = [] if home is None else relocated(deployed.catalog, home)
+    moved = [] if home is None else find_relocations(deployed.catalog, home)
     if not moved:
         return deployed
     catalog = deployed.catalog.replace(moved)

@@ -90,7 +90,7 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
         metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[found.object.target]))
         metadata["writes_columns"] = ", ".join(found.writes)
     if found.kind not in (Kind.SINK, Kind.VIEW):
-        table = warehouse.current(found.object.schema, found.object.stored_base)
+        table = warehouse.current(found.object.schema, found.object.storage_base)
         metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()
         metadata["dagster/storage_kind"] = "deltalake"

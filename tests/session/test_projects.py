@@ -95,7 +95,7 @@ def test_a_home_is_that_of_who_defined(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_warehouse_of_before_goes_on(tmp_path: Path) -> None:
     ours, warehouse = project(tmp_path / "ours"), tmp_path / "warehouse"
     with pytest.MonkeyPatch.context() as before:
-        before.setattr(deployment, "located", lambda catalog, *_, **__: catalog)
+        before.setattr(deployment, "resolve_paths", lambda catalog, *_, **__: catalog)
         deploy(ours, warehouse).close()
     with connect(warehouse) as fm:
         assert fm.deployed.catalog.objects["s"].resolved is None

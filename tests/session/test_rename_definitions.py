@@ -105,8 +105,8 @@ def test_definitions_follow_and_plans_stay(warehouse: Warehouse) -> None:
     assert warehouse.sql("j") == "CREATE INDEX j ON t2 (n)"
     old, new = before.pipeline.objects.values(), warehouse.deployed.pipeline.objects.values()
     for was, found in zip(old, new, strict=True):
-        assert found.object.stored_key == was.key
-        assert found.object.stored_name == was.name
+        assert found.object.storage_key == was.key
+        assert found.object.storage_name == was.name
         for plans in [(was.plan, found.plan)] if was.plan is not None else []:
             names = [[s.name for n in p.nodes for s in p[n].state] for p in plans if p]
             assert names[0] == names[1]
@@ -117,7 +117,9 @@ def test_a_name_that_is_free_again_does_not_get_the_others_rows(warehouse: Wareh
     warehouse.execute(
         'ALTER TABLE t RENAME TO q; CREATE TABLE t (a INT); CREATE TABLE "t__2" (a INT)'
     )
-    stored = {k: warehouse.deployed.catalog.objects[k].stored_name for k in ("r", "q", "t", "t__2")}
+    stored = {
+        k: warehouse.deployed.catalog.objects[k].storage_name for k in ("r", "q", "t", "t__2")
+    }
     assert stored == {"r": "t", "q": "t__2", "t": "t__3", "t__2": "t__2__2"}
     warehouse.execute("DROP TABLE t; ALTER TABLE r RENAME TO t;")
     assert warehouse.deployed.catalog.objects["t"].stored is None

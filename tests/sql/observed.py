@@ -10,7 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from floodmark.catalog.alterations import found_by, is_nothing
+from floodmark.catalog.alterations import find_object, is_nothing
 from floodmark.connectors.copied import copy_file
 from floodmark.errors import FloodmarkError
 from floodmark.plan.declare.functions import functions_of
@@ -59,7 +59,7 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
             return type(statement).__name__
         case s.AlterResume() | s.AlterRebase():
             nothing = is_nothing(statement, deployed.catalog)
-            return "nothing to do" if nothing else found_by(statement, deployed.catalog).key
+            return "nothing to do" if nothing else find_object(statement, deployed.catalog).key
         case s.Definition() | s.Drop() | s.Alter():
             plan = plan_statement(statement, deployed)
             if plan is None:

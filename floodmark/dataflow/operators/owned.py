@@ -97,7 +97,7 @@ def held(
         return frame
     owner = "NULL"
     if sink is not None and owns(sink.object):
-        name = sink.object.stored_key
+        name = sink.object.storage_key
         names = [name, name + _FORMERLY] if formerly else [name]
         owner = f"array({', '.join(literal(n, VARCHAR) for n in names)})"
     return frame.selectExpr("*", f"CAST({owner} AS ARRAY<STRING>) AS {OWNERS}")

@@ -28,7 +28,7 @@ def advance(
     started = time.monotonic()
     record = work.before.records.get(found.key)
     pinned = {} if record is None else record.versions
-    writer = Writer(tables, found.object.stored_key, work.epoch, work.metadata, pinned)
+    writer = Writer(tables, found.object.storage_key, work.epoch, work.metadata, pinned)
     task = Task(found, work, tables, writer)
     match found.kind:
         case Kind.SOURCE if found.append_only:

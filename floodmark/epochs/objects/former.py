@@ -80,7 +80,7 @@ def _computed(task: Task, sink: AnalysedObject) -> tuple[DataFrame | None, DataF
         work.before,
         now,
         fills=True,
-        origin=Origin(work.seed, sink.object.stored_key),
+        origin=Origin(work.seed, sink.object.storage_key),
         time_of=work.time_of,
     )
     rows = Evaluation(sink.plan, inputs, stages).root()

@@ -339,7 +339,7 @@ class _Gathering(OfTable):
         # Where the rows of the former query lie, nobody knows.
         bounds = {} if former is not None else evaluation.bounds(root)
         within = {c: ends for c, ends in bounds.items() if c in key}
-        partition = f"{SINK}{sink.object.stored_key}"
+        partition = f"{SINK}{sink.object.storage_key}"
         return Operations(operations, within, partition, ordinal if tie else None)
 
     def _withdrawn(self, sink: AnalysedObject, *, formerly: bool = False) -> Operations | None:
@@ -378,7 +378,7 @@ class _Gathering(OfTable):
         key = ", ".join(quoted(c) for c in sink.relation.stream_key)
         # The same row comes once more where updates are taken for inserts.
         again = f"{self.task.work.epoch}:" if keeps_rows(sink.object) else ""
-        sink_name = literal(f"{sink.object.stored_name}:{again}", VARCHAR)
+        sink_name = literal(f"{sink.object.storage_name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
         shown = [quoted(f.name) for f in self.found.relation.visible]

@@ -101,7 +101,7 @@ class Work:
             self.after,
             self.now,
             fills=fills or begins(found, self.pipeline, self.before, tables.store),
-            origin=Origin(self.seed, found.object.stored_key),
+            origin=Origin(self.seed, found.object.storage_key),
             first=self.first,
             time_of=self.time_of,
         )
@@ -130,7 +130,7 @@ class Task:
     @property
     def delivered_seed(self) -> RowSeed:
         """Return what the values of volatile defaults of delivered rows are made of."""
-        return delivered_seed(self.work.seed, self.found.object.stored_key)
+        return delivered_seed(self.work.seed, self.found.object.storage_key)
 
     @property
     def marks(self) -> Marks:

@@ -31,7 +31,7 @@ class Sender(Protocol):
 def sender_of(found: AnalysedObject, seed: str) -> Sender:
     """Return what writes for a sink of the warehouse that has a seed."""
     assert found.outside is not None
-    identity = Identity(found.object.stored_name, seed)
+    identity = Identity(found.object.storage_name, seed)
     if found.outside.connector == DELTA:
         return DeltaSender(found.outside, identity)
     return FilesSender(found.outside, identity)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import Kind, Relation, qualified
+from floodmark.catalog.objects import Kind, Relation, catalog_name
 from floodmark.changelog import ROW_ID, WEIGHT, ChangelogMode
 from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_out import write_rows
@@ -184,7 +184,7 @@ def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
 
 def _stored_of(statement: s.CopyTo, reader: Reader) -> exp.Expression:
     """Return the query, of a table without the columns that it computes."""
-    key = "" if statement.table is None else qualified(statement.table)
+    key = "" if statement.table is None else catalog_name(statement.table)
     found = reader.pipeline.objects.get(key)
     if found is None or found.kind is not Kind.TABLE:
         return statement.query

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.catalog.catalog import unknown_object
-from floodmark.catalog.objects import qualified
+from floodmark.catalog.objects import catalog_name
 from floodmark.errors import DataError
 from floodmark.query.dml.copying import Copying, copied
 from floodmark.query.dml.planned import Dml, Effect, PlannedDml, plan_dml
@@ -46,7 +46,7 @@ class Written:
 
 def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
     """Return the object that a statement changes; an unknown one is E0201."""
-    key, objects = qualified(statement.table), deployed.pipeline.objects
+    key, objects = catalog_name(statement.table), deployed.pipeline.objects
     if key not in objects:
         raise unknown_object(key, objects, statement.table.span)
     return objects[key]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from floodmark.catalog.objects import qualified
+from floodmark.catalog.objects import catalog_name
 from floodmark.errors import FloodmarkError, Span
 from floodmark.sql import statements as s
 from floodmark.warehouse.deployed import Deployed
@@ -24,7 +24,7 @@ def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
     except FloodmarkError as problem:
         if isinstance(statement, s.Alter | s.CreateTableAs) and problem.span is not None:
             # What the altered object said before is not what is wrong with it.
-            own, objects = qualified(statement.name), deployed.catalog.objects.values()
+            own, objects = catalog_name(statement.name), deployed.catalog.objects.values()
             filed = (o.span for o in objects if o.span.file is not None and o.name != own)
             written = {statement.span.source, *(span.source for span in filed)}
             if problem.span.source not in written - {None}:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from floodmark.catalog.alterations import altered, catalog_with, found_by
+from floodmark.catalog.alterations import apply_alter, catalog_with, find_object
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
@@ -30,9 +30,9 @@ def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
         return _as_table(statement, pipeline)
     if isinstance(statement, s.AlterColumns):
         return _one_by_one(statement, pipeline)
-    after = altered(statement, catalog, pipeline.relations)
+    after = apply_alter(statement, catalog, pipeline.relations)
     if isinstance(statement, s.AlterDropColumn) and after is not catalog:
-        found = found_by(statement, catalog)
+        found = find_object(statement, catalog)
         return _without_users(statement, found, after, pipeline)
     return after
 
@@ -55,7 +55,7 @@ def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
 
 
 def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
-    found = found_by(statement, pipeline.catalog)
+    found = find_object(statement, pipeline.catalog)
     if found.part is not None:
         raise NotSupported(
             "E0849",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from floodmark.catalog.alterations import is_nothing
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.dropping import without
+from floodmark.catalog.dropping import drop_objects
 from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import Origin
-from floodmark.catalog.places import located
-from floodmark.catalog.renames import free_names, renamed
+from floodmark.catalog.places import resolve_paths
+from floodmark.catalog.renames import free_names, rename_object
 from floodmark.connectors.registry import check_connector, spec_of
 from floodmark.errors import UserError
 from floodmark.plan.declare.table_options import check_values
@@ -96,7 +96,7 @@ def _planned(
 ) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     if project is not None:
-        catalog = located(catalog, deployed.catalog, project, filed=filed)
+        catalog = resolve_paths(catalog, deployed.catalog, project, filed=filed)
     catalog = free_names(catalog, deployed.catalog)
     owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
     catalog = keeping_holds(catalog, owned)
@@ -165,7 +165,7 @@ def plan_statement(
         return None
     match statement:
         case s.Drop():
-            catalog, gone = without(deployed.catalog, statement)
+            catalog, gone = drop_objects(deployed.catalog, statement)
             if not gone:
                 return None
         case s.Definition():
@@ -194,7 +194,7 @@ def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> P
 
 def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
     """Return what a RENAME changes: names, nowhere a row; None for the name that it has."""
-    catalog, keys = renamed(statement, deployed.catalog)
+    catalog, keys = rename_object(statement, deployed.catalog)
     if not keys:
         return None
     pipeline = analyse_catalog(catalog, deployed.pipeline)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from floodmark.catalog.catalog import Catalog, taken
+from floodmark.catalog.catalog import Catalog, name_taken
 from floodmark.catalog.definition_order import in_order
-from floodmark.catalog.objects import Kind, Origin, kind_of, qualified
+from floodmark.catalog.objects import Kind, Origin, catalog_name, kind_of
 from floodmark.catalog.places import project_of
-from floodmark.catalog.renames import called, filed_names, rewritten
+from floodmark.catalog.renames import find_file_renames, rename_part, rewrite_names
 from floodmark.errors import NotSupported, UserError
 from floodmark.plan.declare.functions import check, functions_of
 from floodmark.session.ddl.altering import keeping_columns
@@ -91,13 +91,13 @@ def catalog_of_files(
     Objects that have been renamed may still have their former names in the files.
     """
     definitions, catalog = in_order(tuple(definitions)), Catalog()
-    names = filed_names(definitions, deployed.catalog)
+    names = find_file_renames(definitions, deployed.catalog)
     for written in definitions:
         check_filed(written)
-        named = (rewritten(written, names) if names.keys else None) or written
+        named = (rewrite_names(written, names) if names.keys else None) or written
         said = None if named is written else written
         for part in definitions_of(named, catalog, deployed.pipeline):
-            statement = part if said is None else called(part, written, names)
+            statement = part if said is None else rename_part(part, written, names)
             created = catalog.create(statement, Origin.FILE)
             fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
             same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
@@ -127,10 +127,10 @@ def definitions_of(
     """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
     if not isinstance(statement, s.CreateTableAs):
         return (statement,)
-    there = catalog.objects.get(qualified(statement.name))
+    there = catalog.objects.get(catalog_name(statement.name))
     if there is not None:
         # Said of what is written, not of the table that it stands for.
-        raise taken(statement, there.name, there.kind.value)
+        raise name_taken(statement, there.name, there.kind.value)
     table = table_as(statement, analyse_catalog(catalog, known))
     return (table, sink_as(statement)) if is_continuous(statement) else (table,)
 
@@ -139,6 +139,6 @@ def checked(catalog: Catalog, statement: s.Definition) -> Catalog:
     """Return the catalog if a new object holds; a function must be there to be called."""
     if kind_of(statement) is Kind.FUNCTION:
         functions = functions_of(catalog.objects.values())
-        name = qualified(statement.name)
+        name = catalog_name(statement.name)
         check(functions[name], {n: f for n, f in functions.items() if n != name})
     return catalog

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.renames import Names, follows, rewritten, today
+from floodmark.catalog.renames import Names, current_names, follows, rewrite_names
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement
@@ -30,7 +30,7 @@ class Drift:
 def drift(catalog: Catalog) -> list[Drift]:
     """Return the objects of which the files say what they were before an ALTER."""
     out = []
-    names = today(catalog)
+    names = current_names(catalog)
     for found in catalog.objects.values():
         if found.filed is None:
             continue
@@ -39,7 +39,7 @@ def drift(catalog: Catalog) -> list[Drift]:
             said.append(f"{found.filed_as.rpartition(':')[2]} has been renamed to {found.name}")
         file = parse_statement(found.filed)
         assert isinstance(file, s.Definition)
-        if to_sql(rewritten(file, names) or file) != to_sql(found.shown):
+        if to_sql(rewrite_names(file, names) or file) != to_sql(found.own_statement):
             said.append(f"{found.name} has been altered")
         if said:
             out.append(Drift(found.key, " and ".join(said), found.span.file, found.span.line))
@@ -47,7 +47,7 @@ def drift(catalog: Catalog) -> list[Drift]:
 
 
 def _alike(one: CatalogObject, other: CatalogObject) -> bool:
-    return to_sql(one.shown) == to_sql(other.shown)
+    return to_sql(one.own_statement) == to_sql(other.own_statement)
 
 
 def deployed_as(

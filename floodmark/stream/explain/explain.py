@@ -152,7 +152,7 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
 
 def _owned(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
     """Return which columns a sink owns, if it does."""
-    mine = [owner for owner in target.owners if owner.name == sink.object.stored_key]
+    mine = [owner for owner in target.owners if owner.name == sink.object.storage_key]
     return tuple(f"owns {', '.join(map(shown, one.columns))}: deletes clear them" for one in mine)
 
 

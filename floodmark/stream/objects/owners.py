@@ -35,7 +35,7 @@ def owner_of(sink: CatalogObject, key: Sequence[str]) -> Owner:
     """Return what a sink owns of a table with this key: the columns of its list."""
     assert isinstance(sink.statement, s.CreateSink)
     columns = tuple(c for c in sink.statement.target_columns if c not in key)
-    return Owner(sink.stored_key, columns)
+    return Owner(sink.storage_key, columns)
 
 
 def owners_of(feeders: Iterable[CatalogObject], key: Sequence[str]) -> tuple[Owner, ...]:

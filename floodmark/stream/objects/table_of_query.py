@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import Relation, qualified
+from floodmark.catalog.objects import Relation, catalog_name
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.build.aliases import rename_columns
@@ -105,7 +105,7 @@ def _visible_key(key: tuple[str, ...], name: s.ObjectName) -> tuple[str, ...]:
         return key
     raise NotSupported(
         "E0845",
-        f'rows of "{qualified(name)}" change, and the query does not show the key by which',
+        f'rows of "{catalog_name(name)}" change, and the query does not show the key by which',
         span=name.span,
         hint="select the key columns of its inputs, or GROUP BY what is to be the key",
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from floodmark.catalog.dropping import without
+from floodmark.catalog.dropping import drop_objects
 from floodmark.errors import UserError
 from floodmark.plan.declare.functions import check, functions_of
 from floodmark.plan.declare.python_functions import check_loaded
@@ -224,11 +224,11 @@ def test_what_calls_a_function_depends_on_it() -> None:
     (drop,) = parse_script("DROP FUNCTION plus")
     assert isinstance(drop, s.Drop)
     with pytest.raises(UserError) as used:
-        without(catalog, drop)
+        drop_objects(catalog, drop)
     assert used.value.code == "E0205"
     (cascade,) = parse_script("DROP FUNCTION plus(int, int) CASCADE")
     assert isinstance(cascade, s.Drop)
-    left, gone = without(catalog, cascade)
+    left, gone = drop_objects(catalog, cascade)
     assert set(gone) == {"function:plus", "function:more", "t", "w"}
     assert list(left.objects) == ["plus"]
 
