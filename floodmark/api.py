@@ -362,7 +362,7 @@ class Floodmark:
         reader = self.transaction.reader()
         node = reader.plan(statement.query, statement.span)
         read = {scan.object for scan in n.scans(node)}
-        with self.sessions().guarded():
+        with self.sessions().guard():
             result = table_result(node.schema, reader.frame(node).toArrow())
         return replace(result, notices=suspension.notices(read, self.warehouse))
 

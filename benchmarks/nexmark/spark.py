@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.nexmark.data import SIDE_INPUT
 from benchmarks.nexmark.queries import STREAMS, columns_of, query
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 UNSAYABLE = {
     "q4": "an aggregate of an aggregate",
@@ -71,5 +71,5 @@ def streaming(spark: Any, name: str, data: Path, folder: Path) -> float:
 
 def _files(reader: Any, table: str, *, zoned: bool = False) -> Any:
     """Return a reader with the columns of a table; a watermark needs times with a zone."""
-    columns = ", ".join(f"{quoted(f.name)} {spark_type(f.type)}" for f in columns_of(table))
+    columns = ", ".join(f"{ident(f.name)} {spark_type(f.type)}" for f in columns_of(table))
     return reader.schema(columns.replace("timestamp_ntz", "timestamp_ltz") if zoned else columns)

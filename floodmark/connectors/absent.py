@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from floodmark.scalar.functions.quoting import quote
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 _ABSENT = "__absent_"
 
@@ -16,7 +16,7 @@ def absent_column(name: str) -> str:
     >>> absent_column("d")
     '`__absent_d`'
     """
-    return quoted(_ABSENT + name)
+    return ident(_ABSENT + name)
 
 
 def absent_texts(defaulted: Sequence[str], absent: Collection[str] = ()) -> list[str]:

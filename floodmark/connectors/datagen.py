@@ -13,7 +13,7 @@ from floodmark.errors import UserError
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field, Kind, Schema
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 OPTIONS = ("datagen.rows", "datagen.rows.per.second", "datagen.start", "datagen.seed")
 FIELD_OPTIONS = ("kind", "start", "end", "min", "max", "length", "seed", "nulls", "step")
@@ -38,7 +38,7 @@ def make_datagen(spec: SourceSpec, options: Options) -> GeneratedConnector:
         spec=spec,
         available=_available(options),
         columns=tuple(
-            f"{_column(options, c, seed, tag)} AS {quoted(c.name)}"
+            f"{_column(options, c, seed, tag)} AS {ident(c.name)}"
             for tag, c in enumerate(spec.schema)
         ),
         ranges=_ranges(options, spec.schema),

@@ -27,7 +27,7 @@ from floodmark.connectors.messages import (
 )
 from floodmark.errors import IntakeCode
 from floodmark.scalar.types import TIMESTAMPTZ, VARCHAR
-from floodmark.spark.json_numbers import unmarked
+from floodmark.spark.json_numbers import unmark_numbers
 
 _ENVELOPE = "__envelope"
 _SOURCE = "struct<ts_ms: STRING, db: STRING, schema: STRING, table: STRING>"
@@ -107,9 +107,9 @@ DEBEZIUM = MessageForm(
     metadata={
         "op": (VARCHAR, "__op"),
         "ts": (TIMESTAMPTZ, "timestamp_millis(try_cast(__source.ts_ms AS BIGINT))"),
-        "db": (VARCHAR, unmarked("__source.db", "value")),
-        "schema": (VARCHAR, unmarked("__source.schema", "value")),
-        "table": (VARCHAR, unmarked("__source.table", "value")),
+        "db": (VARCHAR, unmark_numbers("__source.db", "value")),
+        "schema": (VARCHAR, unmark_numbers("__source.schema", "value")),
+        "table": (VARCHAR, unmark_numbers("__source.table", "value")),
     },
 )
 """Messages as Debezium's connectors write them."""

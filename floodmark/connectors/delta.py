@@ -32,7 +32,7 @@ from floodmark.errors import DataError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import VARCHAR, Field, Schema
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -130,12 +130,12 @@ class DeltaConnector:
             kinds = _GONE if kind == "cdc-" else _CAME
             frame = frame.where(f"{CHANGE_TYPE} IN {kinds}")
         cast = [(f.name, _of_partition(f, values)) for f in self.spec.schema]
-        names = [quoted(c) if v is None else f"{v} AS {quoted(c)}" for c, v in cast]
+        names = [ident(c) if v is None else f"{v} AS {ident(c)}" for c, v in cast]
         corrupt = _corrupt(self.spec.schema, values, names)
         hidden = ["__partition", "__offset", *corrupt, "__file", "__line"]
         if self.feed.mode != APPEND:
             says = DELETES if kind in ("cdc-", "remove") else UPSERTS
-            whole = ", ".join(f"{quoted(f.name)}: {spark_type(f.type)}" for f in self.spec.schema)
+            whole = ", ".join(f"{ident(f.name)}: {spark_type(f.type)}" for f in self.spec.schema)
             hidden += [
                 f"CAST(NULL AS INT) AS {FAULT}",
                 f"'{says}' AS {OPERATION}",

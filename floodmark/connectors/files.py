@@ -48,7 +48,7 @@ from floodmark.errors import DataError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import BIGINT, TIMESTAMPTZ, VARCHAR, Schema, SqlType
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -224,7 +224,7 @@ class FilesConnector:
 
         types: Mapping[str, str | None] = splits[0].payload.get("types", {})
         stored = [
-            f"{quoted(c.name)} {types.get(c.name, spark_type(c.type))}"
+            f"{ident(c.name)} {types.get(c.name, spark_type(c.type))}"
             for c in self.spec.schema
             if types.get(c.name, "") not in files_parquet.WITHOUT_VALUES
         ]
@@ -265,7 +265,7 @@ class FilesConnector:
             cells = files_text.csv_cell_names(schema, header)
             absent = absent_texts(self.spec.defaulted, [c for c in cells if cells[c] is None])
             kept = kept.where("__row > 0") if dialect.header else kept
-        names = [quoted(c.name) for c in schema]
+        names = [ident(c.name) for c in schema]
         passed = [*map(absent_column, self.spec.defaulted), *carried]
         rows = kept.selectExpr("value", parse, *carried)
         if dialect is None:
@@ -295,7 +295,7 @@ class FilesConnector:
         """Return the Spark text of the contract's columns over rows with `__base`."""
         sources = {"file_name": "__file", "row_number": "__row + 1"}
         return [
-            *(quoted(c.name) for c in self.spec.schema),
+            *(ident(c.name) for c in self.spec.schema),
             f"{PARTITION} AS __partition",
             "__base + __row AS __offset",
             "__corrupt",
@@ -315,9 +315,7 @@ class FilesConnector:
             for file in [s.payload["file"]]
         ]
         frame = spark.createDataFrame(rows, "__offset BIGINT, __corrupt STRING, __file STRING")
-        nulls = [
-            f"CAST(NULL AS {spark_type(c.type)}) AS {quoted(c.name)}" for c in self.spec.schema
-        ]
+        nulls = [f"CAST(NULL AS {spark_type(c.type)}) AS {ident(c.name)}" for c in self.spec.schema]
         hidden = [
             f"{PARTITION} AS __partition",
             "__offset",

@@ -14,7 +14,7 @@ from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
 from floodmark.scalar.types import Field, Kind, Schema, SqlType
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 _MOST_IN_PIECES = 4_000_000
 """So many times are read here (50 to 80 ms a million); of more, Spark reads them."""
@@ -369,7 +369,7 @@ def column_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[
     """Return per declared column the Spark text that makes it from the columns of the file."""
     texts = []
     for column in schema:
-        name, target = quoted(column.name), spark_type(column.type)
+        name, target = ident(column.name), spark_type(column.type)
         if column.name not in types:
             # A file with other bytes is put aside as one that cannot be read.
             texts.append(f"validate_utf8({name}) AS {name}" if target == "string" else name)

@@ -17,10 +17,10 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import ENDS
 from floodmark.scalar.types import Kind, Schema, SqlType, is_bare
 from floodmark.spark.casts import float_in_range, holds_digits, near_zero
-from floodmark.spark.json_numbers import marked, unmarked
+from floodmark.spark.json_numbers import mark_numbers, unmark_numbers
 from floodmark.spark.json_text import STRICT, is_one_value, jsonb
-from floodmark.spark.shown import shown
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.shown import excerpt
+from floodmark.spark.types import ident, spark_type
 
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _PARSED = "__parsed"
@@ -78,18 +78,18 @@ def json_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
     them, but not tell them apart by name.
     """
     names = [*(c.name for c in schema), *variants]
-    ddl = quote("".join(f"{quoted(name)} STRING, " for name in names) + f"{_UNPARSED} STRING")
+    ddl = quote("".join(f"{ident(name)} STRING, " for name in names) + f"{_UNPARSED} STRING")
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}', {STRICT})"
     places = "".join(f"c{i}: STRING, " for i in range(len(names)))
     struct = f"struct<{places}{_UNPARSED}: STRING>"
-    parsed = f"CAST(from_json({marked('value')}, {ddl}, {options}) AS {struct})"
+    parsed = f"CAST(from_json({mark_numbers('value')}, {ddl}, {options}) AS {struct})"
     return f"CASE WHEN {is_one_value('value')} THEN {parsed} END AS {_PARSED}"
 
 
 def exact_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
     """Return the Spark text of the cells over `json_cells`: numbers as they are written."""
     cells = (
-        f"'c{i}', {unmarked(f'{_PARSED}.c{i}', 'value')}, "
+        f"'c{i}', {unmark_numbers(f'{_PARSED}.c{i}', 'value')}, "
         for i in range(len(schema) + len(variants))
     )
     struct = f"named_struct({''.join(cells)}'{_UNPARSED}', {_PARSED}.{_UNPARSED})"
@@ -99,7 +99,7 @@ def exact_cells(schema: Schema, variants: Sequence[str] = ()) -> str:
 def csv_cells(columns: Sequence[str], dialect: CsvDialect) -> str:
     """Return the Spark text that parses the column `value`; cells are called c0, c1, …"""
     cells = ", ".join(f"c{i} STRING" for i in range(len(columns)))
-    ddl = quote(f"{cells}, {quoted(_UNPARSED)} STRING")
+    ddl = quote(f"{cells}, {ident(_UNPARSED)} STRING")
     settings = {
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": _UNPARSED,
@@ -156,7 +156,7 @@ def row_expressions(
         bad.append(has_no_column("value", schema, cells.values()))
     for column in schema:
         raw = cells[column.name]
-        name, target = quoted(column.name), spark_type(column.type)
+        name, target = ident(column.name), spark_type(column.type)
         if raw is None:
             texts.append(f"CAST(NULL AS {target}) AS {name}")
             continue
@@ -193,7 +193,7 @@ def corrupt_expressions(
 def unlike(name: str, raw: str, type_: SqlType) -> str:
     """Return the Spark text that says that a cell is no value of its column's type."""
     start, end = quote(f"{name}: '"), quote(f"' is not {str(type_).lower()}")
-    return f"concat({start}, make_valid_utf8({shown(raw)}), {end})"
+    return f"concat({start}, make_valid_utf8({excerpt(raw)}), {end})"
 
 
 def convert(raw: str, type_: SqlType) -> str:
@@ -249,7 +249,7 @@ def _parse_nested(raw: str, type_: SqlType) -> str:
     ddl = quote(f"v {_of_texts(type_, named=True)}, {_UNPARSED} STRING")
     places = f"struct<v: {_of_texts(type_, named=False)}, {_UNPARSED}: STRING>"
     options = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{_UNPARSED}', {STRICT})"
-    parsed = f"CAST(from_json({marked(_MEMBER)}, {ddl}, {options}) AS {places})"
+    parsed = f"CAST(from_json({mark_numbers(_MEMBER)}, {ddl}, {options}) AS {places})"
     value, wrong = _part("__p.v", type_)
     found = f"CASE WHEN __p.{_UNPARSED} IS NULL AND NOT {wrong} THEN {value} END"
     line = f"concat('{{\"v\": ', {raw}, '}}')"
@@ -266,7 +266,7 @@ def _of_texts(type_: SqlType, *, named: bool) -> str:
         case SqlType(Kind.MAP, element=SqlType() as element):
             return f"map<string, {_of_texts(element, named=named)}>"
         case SqlType(Kind.STRUCT, fields=fields):
-            names = [quoted(f.name) if named else f"c{i}" for i, f in enumerate(fields)]
+            names = [ident(f.name) if named else f"c{i}" for i, f in enumerate(fields)]
             texts = (_of_texts(f.type, named=named) for f in fields)
             return f"struct<{', '.join(f'{n}: {t}' for n, t in zip(names, texts, strict=True))}>"
         case _:
@@ -296,7 +296,8 @@ def _part(text: str, type_: SqlType, depth: int = 0) -> tuple[str, str]:
             found = f"CASE WHEN {text} IS NOT NULL THEN named_struct({', '.join(row)}) END"
             return found, f"({' OR '.join(wrong for _, wrong in parts)})"
         case _:
-            value = f"transform(array({unmarked(text, _MEMBER)}), {e} -> {convert(e, type_)})[0]"
+            plain = unmark_numbers(text, _MEMBER)
+            value = f"transform(array({plain}), {e} -> {convert(e, type_)})[0]"
             return value, f"({text} IS NOT NULL AND {value} IS NULL)"
 
 

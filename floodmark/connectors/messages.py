@@ -17,9 +17,9 @@ from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_
 from floodmark.connectors.wrong_lines import why_unparsed
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, Schema, SqlType
-from floodmark.spark.json_numbers import marked, unmarked
+from floodmark.spark.json_numbers import mark_numbers, unmark_numbers
 from floodmark.spark.json_text import STRICT, is_one_value
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 PARSED, UNPARSED = "__parsed", "__unparsed"
 KIND, NEW, OLD, WHY = "__kind", "__new", "__old", "__why"
@@ -61,7 +61,7 @@ class Lines:
     def json_ddl(self) -> str:
         """Return the fields of a row as JSON names them, as Spark DDL."""
         names = [*(c.name for c in self.schema), *self.variants]
-        return ", ".join(f"{quoted(name)} STRING" for name in names)
+        return ", ".join(f"{ident(name)} STRING" for name in names)
 
     @property
     def cells(self) -> Sequence[str]:
@@ -105,7 +105,7 @@ def print_parse(names: str, places: str) -> str:
     """
     ddl = quote(f"{names}, {UNPARSED} STRING")
     struct = f"struct<{places}, {UNPARSED}: STRING>"
-    found = f"CAST(from_json({marked('value')}, {ddl}, {_OPTIONS}) AS {struct})"
+    found = f"CAST(from_json({mark_numbers('value')}, {ddl}, {_OPTIONS}) AS {struct})"
     return f"CASE WHEN {is_one_value('value')} THEN {found} END"
 
 
@@ -116,7 +116,7 @@ def message_columns(lines: Lines) -> list[str]:
     said = [quote("the line is not UTF-8")]
     for i, places in enumerate(cell_places(lines.schema, lines.variants)):
         column = lines.schema[i]
-        name, in_key = quoted(column.name), column.name in lines.key
+        name, in_key = ident(column.name), column.name in lines.key
         raw = cell(NEW, places)
         value = _value(lines, i, raw)
         texts.append(f"{value} AS {name}")
@@ -153,7 +153,7 @@ def lacking(lines: Lines, defaulted: Sequence[str], row: str) -> list[str]:
 
 def no_message(schema: Schema) -> list[str]:
     """Return the texts of the columns of messages for what is none: a file that is not read."""
-    before = ",".join(f"{quoted(c.name)}:{spark_type(c.type)}" for c in schema)
+    before = ",".join(f"{ident(c.name)}:{spark_type(c.type)}" for c in schema)
     return [
         f"CAST(NULL AS INT) AS {FAULT}",
         f"'{UPSERTS}' AS {OPERATION}",
@@ -171,7 +171,7 @@ def kind(ignored: str, deletes: str) -> str:
 
 def cell(row: str, places: Sequence[int]) -> str:
     """Return the text of a cell: of the first of its places that has one."""
-    cells = [unmarked(f"{row}.c{place}", "value") for place in places]
+    cells = [unmark_numbers(f"{row}.c{place}", "value") for place in places]
     return cells[0] if len(cells) == 1 else f"coalesce({', '.join(cells)})"
 
 

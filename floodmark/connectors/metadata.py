@@ -8,7 +8,7 @@ from floodmark.connectors.base import METADATA, SourceSpec
 from floodmark.connectors.options import nearest
 from floodmark.errors import UserError
 from floodmark.scalar.types import SqlType
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 Known = Mapping[str, SqlType]
 """What a connector delivers of itself, by name."""
@@ -44,7 +44,7 @@ def metadata_column(name: str) -> str:
     >>> metadata_column("file_name")
     '`__metadata_file_name`'
     """
-    return quoted(METADATA + name)
+    return ident(METADATA + name)
 
 
 def no_metadata(names: list[str], known: Known) -> list[str]:

@@ -18,7 +18,7 @@ from floodmark.connectors.options import Options, nearest
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 OPTIONS = (
     "nexmark.table.type",
@@ -225,7 +225,7 @@ def _column(spec: SourceSpec, table: str, column: Field, texts: Mapping[str, str
             f"source {spec.name}: {table} of Nexmark has no column {column.name!r}",
             hint=nearest(column.name, texts),
         )
-    return f"CAST({texts[column.name]} AS {spark_type(column.type)}) AS {quoted(column.name)}"
+    return f"CAST({texts[column.name]} AS {spark_type(column.type)}) AS {ident(column.name)}"
 
 
 def _generator(options: Options) -> Nexmark:

@@ -9,8 +9,8 @@ from floodmark.connectors.files_parquet import WITHOUT_VALUES
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema
-from floodmark.spark.shown import shown
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.shown import excerpt
+from floodmark.spark.types import ident, spark_type
 
 _TIMES = {spark_type(type_): type_ for type_ in (DATE, TIMESTAMP, TIMESTAMPTZ)}
 
@@ -23,7 +23,7 @@ def fault_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[s
     fault = _fault(schema, types)
     if fault is None:
         return ["CAST(NULL AS STRING) AS __corrupt", f"CAST(NULL AS STRING) AS {REASON}"]
-    there = (quoted(c.name) for c in schema if types.get(c.name, "") not in WITHOUT_VALUES)
+    there = (ident(c.name) for c in schema if types.get(c.name, "") not in WITHOUT_VALUES)
     row = row_text(there)
     return [f"CASE WHEN ({fault}) IS NOT NULL THEN {row} END AS __corrupt", f"{fault} AS {REASON}"]
 
@@ -31,7 +31,7 @@ def fault_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[s
 def beyond(name: str, text: str) -> str:
     """Return the Spark text that says that a column's value is outside of the years."""
     start, end = quote(f"{name}: '"), quote("' is outside of the years 1 to 9999")
-    return f"concat({start}, {shown(text)}, {end})"
+    return f"concat({start}, {excerpt(text)}, {end})"
 
 
 def row_text(columns: Iterable[str]) -> str:
@@ -43,7 +43,7 @@ def _fault(schema: Schema, types: Mapping[str, str | None]) -> str | None:
     """Return the Spark text of what is wrong with a row's times; None where nothing can be."""
     whens = []
     for column in schema:
-        stored, name = types.get(column.name, spark_type(column.type)), quoted(column.name)
+        stored, name = types.get(column.name, spark_type(column.type)), ident(column.name)
         plain = _TIMES.get(stored or "")
         type_ = column.type if stored == spark_type(column.type) else plain
         outside = None if type_ is None else outside_years(name, type_)

@@ -33,8 +33,8 @@ from floodmark.dataflow.parts import Parts
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import INT, Field
-from floodmark.spark.rows import Rows, empty, weighted
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import Rows, empty, set_weight
+from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
@@ -169,21 +169,21 @@ class Evaluation:
             return None
         if rows.failing or node in self._materialized or self._readers[node] > 1:
             return self.materialized_delta(node)
-        return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
+        return rows.frame.selectExpr(*map(ident, node.names), WEIGHT)
 
     def initial_rows(self, node: n.Node) -> DataFrame | None:
         """Return all rows of a re-readable node in an epoch that fills, to be read once."""
         rows, frame = self.delta(node), self.single_use_delta(node)
         if rows is None or frame is None or not rows.inserts:
             return self.after(node)
-        return frame.selectExpr(*map(quoted, node.names))
+        return frame.selectExpr(*map(ident, node.names))
 
     def _materialize(self, node: n.Node) -> DataFrame | None:
         rows = self.delta(node)
         if rows is None:
             return None
         if not rows.failing and self._is_cheap(node) and not self._parts.are_large(node, rows):
-            return rows.frame.selectExpr(*map(quoted, node.names), WEIGHT)
+            return rows.frame.selectExpr(*map(ident, node.names), WEIGHT)
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         return self.stages.settle(f"{self.name(node)}_changes", rows, columns)
 
@@ -237,7 +237,7 @@ class Evaluation:
 
         What is refused among them is put aside where its changes are read.
         """
-        names = [quoted(c) for c in leaf.names]
+        names = [ident(c) for c in leaf.names]
         if changes.failing:
             return changes.frame.where(f"{ERROR} IS NULL").selectExpr(*names)
         settled = self.materialized_delta(leaf)
@@ -289,6 +289,6 @@ class Evaluation:
         """Return the changes of all inputs; None where none changed."""
         if all(frame is None for frame in frames):
             return None
-        rows = [None if f is None else Rows(weighted(f)) for f in frames]
+        rows = [None if f is None else Rows(set_weight(f)) for f in frames]
         joined = union_all.delta(node, rows)
         return None if joined is None else joined.frame.drop(WEIGHT)

@@ -18,8 +18,8 @@ from floodmark.plan.declared import UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.keyed import FEW
-from floodmark.spark.rows import Rows, weighted
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import Rows, set_weight
+from floodmark.spark.types import ident
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -110,13 +110,13 @@ class EpochInputs:
         """
         if self.fills:
             rows = self._beginning(scan)
-            return None if rows is None else Rows(weighted(rows), consolidated=True, inserts=True)
+            return None if rows is None else Rows(set_weight(rows), consolidated=True, inserts=True)
         if not self.changed(scan.object):
             return None
         found = self.objects[scan.object]
         wanted = {*scan.names, *(f.name for f in found.period)}
         written = self._written(found, wanted)
-        names = [*map(quoted, scan.names), WEIGHT]
+        names = [*map(ident, scan.names), WEIGHT]
         if not found.period:
             if written is None:
                 return None
@@ -151,7 +151,7 @@ class EpochInputs:
             record = replace(rows.record or before, watermarks=before.watermarks)
             rows = replace(rows, record=record)
         frame = rows.read(self.tables, None, scan.names)
-        return None if frame is None else frame.selectExpr(*(quoted(c) for c in scan.names))
+        return None if frame is None else frame.selectExpr(*(ident(c) for c in scan.names))
 
     def _written(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
         """Return what the epoch wrote of an object's changes, with their weight."""
@@ -162,10 +162,10 @@ class EpochInputs:
         if frame is None:
             return None
         if found.append_only:
-            return weighted(frame)
+            return set_weight(frame)
         # Who holds a row changes without a change of it.
         rows = tuple(f for f in layout.row_schema(found) if f.name != OWNERS)
-        frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)
+        frame = frame.selectExpr(*(ident(f.name) for f in rows), _WEIGHT_OF_KIND)
         return cancelled(frame, rows, found.relation.stream_key) if self._merges else frame
 
     def _moved(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
@@ -245,7 +245,7 @@ class EpochInputs:
             return None
         files = None if keeps is None else tuple(filter(keeps, rows.base.files))
         frame = rows.read(self.tables, files, scan.names)
-        return None if frame is None else frame.selectExpr(*(quoted(name) for name in scan.names))
+        return None if frame is None else frame.selectExpr(*(ident(name) for name in scan.names))
 
     def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
         version = cut.version(object_, table)

@@ -16,7 +16,7 @@ from floodmark.dataflow.operators.context import Stages
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.plan_size import PlanSizes
-from floodmark.spark.rows import Rows, weighted
+from floodmark.spark.rows import Rows, set_weight
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,19 +49,19 @@ class Parts:
         """
         if not self._room[node] or rows.carried or rows.replacing:
             return False
-        return self._sizes.of(rows.frame) > self._most_of(node)
+        return self._sizes.size_of(rows.frame) > self._most_of(node)
 
     def at_rest(self, node: n.Node, name: str, rows: DataFrame | None) -> DataFrame | None:
         """Return rows at rest that were put together again, written where they are large.
 
         `name` is the node's; None is an empty relation.
         """
-        if rows is None or self._sizes.of(rows) <= self._most_of(node):
+        if rows is None or self._sizes.size_of(rows) <= self._most_of(node):
             return rows
         self._written += 1
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         name = f"{name}_rows{self._written}"
-        written = self._stages.settle(name, Rows(weighted(rows)), columns)
+        written = self._stages.settle(name, Rows(set_weight(rows)), columns)
         return None if written is None else written.drop(WEIGHT)
 
     def _most_of(self, node: n.Node) -> int:

@@ -20,8 +20,8 @@ from floodmark.dataflow.state.values import ValuesFiles
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.rows import Rows, stamped
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import Rows, epoch_expr
+from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.tables import layout
 from floodmark.tables.limits import PLAN_NODES
@@ -46,11 +46,11 @@ class ObjectStages(StateIO):
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
         scratch = self.table(name)
-        names = [quoted(f.name) for f in columns]
+        names = [ident(f.name) for f in columns]
         if not rows.failing:
             files = self.writer.write(scratch, rows.frame.selectExpr(*names))
             return self.read_scratch(scratch, files, columns)
-        stamp = stamped(self.writer.epoch)
+        stamp = epoch_expr(self.writer.epoch)
         dead = f"CASE WHEN {WEIGHT} < 0 THEN {WITHDRAWN} ELSE {DEAD} END"
         route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {dead} END AS {ROUTE}"
         routed = rows.frame.selectExpr(*names, ERROR, stamp, route)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.storage.delivered import is_delivered
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.storage.table import Handle, Store, refuse_other_record
@@ -105,7 +105,7 @@ def _value(name: str, type_: str, how: Reshaping, now: int) -> str:
     """Return the text of a column of a row at rest."""
     stored = how.stored.get(name, name)
     if stored:
-        return f"{quoted(stored)} AS {quoted(name)}"
+        return f"{ident(stored)} AS {ident(name)}"
     filled = how.filled.get(name)
     value = "NULL" if filled is None else compile(filled, now).value
-    return f"CAST({value} AS {type_}) AS {quoted(name)}"
+    return f"CAST({value} AS {type_}) AS {ident(name)}"

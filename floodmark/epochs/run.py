@@ -160,7 +160,7 @@ class Run:
         sessions = self.warehouse.sessions()
         reads = found.declared is not None and found.declared.connector is not None
         connector = self.warehouse.offers.connector(found) if reads else None
-        guarded = partial(sessions.guarded, f"{self.record.epoch}-{key}", self._seconds(key))
+        guarded = partial(sessions.guard, f"{self.record.epoch}-{key}", self._seconds(key))
         try:
             with guarded():
                 return advance(found, work, self.warehouse.tables, sessions, connector)

@@ -31,7 +31,7 @@ from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark import columns
-from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.types import ident, nullable_ddl
 from floodmark.spark.user_functions import register
 from floodmark.stream.ndu.repair import conditions_lifted
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -142,7 +142,7 @@ class Reader:
     def _frame(self, node: n.Node) -> DataFrame:
         register(self.tables.spark, expressions_of(node))
         if isinstance(node, n.Scan):
-            columns = (quoted(name) for name in node.names)
+            columns = (ident(name) for name in node.names)
             return self._readable[node.object].frame().selectExpr(*columns)
         if isinstance(node, n.LookupJoin) and node.external is not None:
             left = self._frame(node.left)
@@ -213,7 +213,7 @@ class Reader:
 
     def _late(self, found: AnalysedObject) -> Frame:
         rows = self._stored(found, layout.late_table(found), layout.late_schema(found))
-        names = [quoted(f.name) for f in found.relation.visible]
+        names = [ident(f.name) for f in found.relation.visible]
         epoch, watermark = layout.beside(found, "epoch"), layout.beside(found, "watermark")
         return lambda: rows().selectExpr(
             *names, f"{EPOCH} AS {epoch}", f"{columns.WATERMARK} AS {watermark}"
@@ -236,7 +236,7 @@ class Reader:
         )
 
     def _changes(self, found: AnalysedObject) -> Frame:
-        names = [quoted(f.name) for f in found.relation.visible]
+        names = [ident(f.name) for f in found.relation.visible]
         epoch, kind = layout.beside(found, "epoch"), layout.beside(found, "kind")
 
         def refused() -> DataFrame:

@@ -12,16 +12,16 @@ _LONG = 600
 a lambda, whose body it interprets."""
 
 
-def bound(operands: Sequence[Operand], body: Callable[[Sequence[Operand]], str]) -> str:
+def bind_operands(operands: Sequence[Operand], body: Callable[[Sequence[Operand]], str]) -> str:
     """Return the text that `body` prints of operands, long ones in it computed once.
 
     Without it a text grows with the power of how deep calls are nested.
 
     >>> from floodmark.scalar.types import INT
     >>> twice = lambda o: f"{o[0]} * {o[0]}"
-    >>> bound([Operand("`a`", INT)], twice)
+    >>> bind_operands([Operand("`a`", INT)], twice)
     '`a` * `a`'
-    >>> bound([Operand("`a`" + " + 1" * 200, INT)], twice)[-36:]
+    >>> bind_operands([Operand("`a`" + " + 1" * 200, INT)], twice)[-36:]
     ' AS c0)), __v -> __v.c0 * __v.c0)[0]'
     """
     text = body(operands)

@@ -281,11 +281,11 @@ def _moment(value: str, kind: Kind) -> str:
     if kind is Kind.DATE:
         date = f"CASE WHEN NOT startswith(trim({value}), '0000') THEN CAST({whole} AS DATE) END"
         return _matching(value, texts.TIMESTAMP_TEXT, date)
-    whole = within_years(f"timestampadd(MICROSECOND, {_rounded_up(value)}, {whole})", SqlType(kind))
+    whole = within_years(f"timestampadd(MICROSECOND, {_carry(value)}, {whole})", SqlType(kind))
     return _matching(value, texts.TIMESTAMP_TEXT, whole)
 
 
-def _rounded_up(text: str) -> str:
+def _carry(text: str) -> str:
     """Print the microseconds that more than six decimals add; Spark reads the first six."""
     decimals = f"regexp_extract({text}, {_MORE_DECIMALS}, 0)"
     micros = f"rint(try_cast({decimals} AS DOUBLE) * 1000000)"
@@ -293,7 +293,7 @@ def _rounded_up(text: str) -> str:
     return f"CASE WHEN {text} RLIKE {_MORE_DECIMALS} THEN {more} ELSE 0 END"
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Print the bytes of the escape form of BYTEA."""
     pieces = f"regexp_extract_all({text}, {_PIECES}, 0)"
     octal = "unhex(lpad(conv(substring(p, 2), 8, 16), 2, '0'))"
@@ -306,7 +306,7 @@ def _other_text(value: str, kind: Kind) -> str:
     match kind:
         case Kind.TIME:
             stamp = f"try_cast(concat('1970-01-01 ', trim({value})) AS TIMESTAMP_NTZ)"
-            micros = f"unix_micros(CAST({stamp} AS TIMESTAMP_LTZ)) + {_rounded_up(value)}"
+            micros = f"unix_micros(CAST({stamp} AS TIMESTAMP_LTZ)) + {_carry(value)}"
             return _matching(value, texts.TIME_TEXT, f"nullif({micros}, {DAY_MICROS})")
         case Kind.UUID:
             return _matching(
@@ -318,7 +318,7 @@ def _other_text(value: str, kind: Kind) -> str:
             return jsonb(value)
         case Kind.BYTEA:
             rest = f"regexp_replace({value}, {quote(texts.BYTE_ESCAPE)}, '')"
-            bytes_ = f"CASE WHEN NOT contains({rest}, {_BACKSLASH}) THEN {_unescaped(value)} END"
+            bytes_ = f"CASE WHEN NOT contains({rest}, {_BACKSLASH}) THEN {_unescape(value)} END"
             hex_ = f"CASE WHEN {value} RLIKE '^..([0-9a-fA-F]{{2}})*$' THEN unhex(substring({value}, 3)) END"  # noqa: E501
             return (
                 f"CASE WHEN NOT contains({value}, {_BACKSLASH}) THEN CAST({value} AS BINARY) "

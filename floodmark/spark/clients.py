@@ -91,10 +91,10 @@ class Desk:
         client: Any = session.client
         request = client._execute_plan_request_with_metadata
 
-        def marked(operation_id: str | None = None) -> Any:
+        def mark_request(operation_id: str | None = None) -> Any:
             return request(operation_id or f"{str(uuid.uuid4())[:24]}{self._client.mark}")
 
-        client._execute_plan_request_with_metadata = marked
+        client._execute_plan_request_with_metadata = mark_request
 
     def leave(self) -> None:
         """Remove the file; a second call does nothing."""
@@ -136,7 +136,7 @@ def executing(pid: int) -> frozenset[str] | None:
     return frozenset(match[1] for match in found if match is not None)
 
 
-def left_over(pid: int) -> frozenset[int]:
+def orphan_tasks(pid: int) -> frozenset[int]:
     """Return the tasks of a server that executes no query.
 
     One that is interrupted while Spark compiles it may submit its job afterwards, which belongs to

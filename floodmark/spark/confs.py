@@ -120,7 +120,7 @@ class SparkConfig:
         assert self.idle_minutes > 0, self
 
     @property
-    def asserted(self) -> dict[str, str]:
+    def session_confs(self) -> dict[str, str]:
         """Return the confs that a session must show at attach."""
         if self.remote is not None:
             return {**SEMANTIC, **PLANNING, **_STATIC}

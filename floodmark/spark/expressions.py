@@ -30,10 +30,10 @@ from floodmark.scalar.functions.comparison import COMPARISONS
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.functions.years import ENDS, OUTSIDE, within_years
 from floodmark.scalar.types import VARCHAR, Kind, SqlType
-from floodmark.spark.bindings import bound
+from floodmark.spark.bindings import bind_operands
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import literal, now_literal
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.spark.volatile import print_volatile
 
 _NO_ERROR = "CAST(NULL AS INT)"
@@ -72,7 +72,7 @@ class _Around:
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> str:
-        return self.columns.get(name) or quoted(name)
+        return self.columns.get(name) or ident(name)
 
 
 def compile(
@@ -99,13 +99,13 @@ def compile_bound(expr: Expr, now_micros: int | None = None) -> Compiled:
 
     One that a constant moves may lie outside of the years 1 to 9999: nothing stores it.
     """
-    return _compared(expr, _Around(now_micros))
+    return _compile_comparand(expr, _Around(now_micros))
 
 
-def _compared(expr: Expr, around: _Around) -> Compiled:
+def _compile_comparand(expr: Expr, around: _Around) -> Compiled:
     match expr:
         case Cast() if expr.operand.type.kind in ENDS and expr.type.kind in ENDS:
-            return _cast(expr, _compared(expr.operand, around))
+            return _cast(expr, _compile_comparand(expr.operand, around))
         case Call() if is_near_sum(expr):
             return _call(expr, [_compile(a, around) for a in expr.args])
         case _:
@@ -115,8 +115,8 @@ def _compared(expr: Expr, around: _Around) -> Compiled:
 def _within_years(expr: Call, found: Compiled) -> Compiled:
     """Return the texts of a sum that is refused outside of the years."""
     held = [Operand(found.value, expr.type)]
-    value = bound(held, lambda o: within_years(o[0].sql, expr.type))
-    beyond = bound(held, lambda o: OUTSIDE(o, within_years(o[0].sql, expr.type)) or "NULL")
+    value = bind_operands(held, lambda o: within_years(o[0].sql, expr.type))
+    beyond = bind_operands(held, lambda o: OUTSIDE(o, within_years(o[0].sql, expr.type)) or "NULL")
     return Compiled(value, smallest([found.error, beyond]))
 
 
@@ -153,7 +153,7 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
         case Outcome():
             held = _compile(expr.operand, around).value
             return Compiled(f"{held}.value", f"{held}.error")
-        case BoolOp() | Case() if (once := _compared_once(expr, around)) is not None:
+        case BoolOp() | Case() if (once := _compile_comparisons(expr, around)) is not None:
             return once
         case BoolOp():
             parts = [_compile(a, around) for a in expr.args]
@@ -163,9 +163,9 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
         case Volatile() if around.seed is not None:
             return Compiled(print_volatile(expr, around.seed, around.now_micros))
         case Call() if expr.function in COMPARISONS:
-            return _call(expr, [_compared(a, around) for a in expr.args])
+            return _call(expr, [_compile_comparand(a, around) for a in expr.args])
         case Call() if is_near_sum(expr):
-            return _within_years(expr, _compared(expr, around))
+            return _within_years(expr, _compile_comparand(expr, around))
         case Call():
             parts = [_compile(a, around) for a in expr.args]
             return _coalesce(expr, parts) if expr.function == "coalesce" else _call(expr, parts)
@@ -187,7 +187,7 @@ def _at_once(
     if found.error is None:
         return found
     both = f"{found.value} {found.error}"
-    if not any(_repeated(part, both) >= _LONG for part in parts):
+    if not any(_repetition(part, both) >= _LONG for part in parts):
         return found
     fields, named = [], []
     for i, (expr, part) in enumerate(zip(exprs, parts, strict=True)):
@@ -202,7 +202,7 @@ def _at_once(
     return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
 
 
-def _compared_once(expr: BoolOp | Case, around: _Around) -> Compiled | None:
+def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | None:
     """Return what compares one long operand that can fail with several others; None for the rest.
 
     Such are `CASE x WHEN …` and `x IN (…)`; the operand is computed once.
@@ -232,7 +232,7 @@ def _compared_once(expr: BoolOp | Case, around: _Around) -> Compiled | None:
     return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
 
 
-def _repeated(part: Compiled, text: str) -> int:
+def _repetition(part: Compiled, text: str) -> int:
     """Return how many characters of a text say once more what a part is."""
     if part.both is not None:
         return (text.count(part.both) - 1) * len(part.both)
@@ -254,9 +254,9 @@ def _cast(expr: Cast, operand: Compiled) -> Compiled:
     def text(of: Sequence[Operand], place: int) -> str | None:
         return print_cast(of[0].sql, expr.operand.type, expr.type)[place]
 
-    value = bound(held, lambda o: text(o, 0) or "NULL")
+    value = bind_operands(held, lambda o: text(o, 0) or "NULL")
     fails = text(held, 1) is not None
-    error = bound(held, lambda o: text(o, 1) or "NULL") if fails else None
+    error = bind_operands(held, lambda o: text(o, 1) or "NULL") if fails else None
     return Compiled(value, smallest([operand.error, error]))
 
 
@@ -343,17 +343,17 @@ def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
         inherited = smallest([p.error for p in parts])
         return Compiled(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
     if isinstance(expr, UserCall):
-        return _applied(expr, function, parts)
-    return _at_once(expr.args, parts, lambda found: _applied(expr, function, found))
+        return _apply(expr, function, parts)
+    return _at_once(expr.args, parts, lambda found: _apply(expr, function, found))
 
 
-def _applied(expr: Call, function: Function, parts: Sequence[Compiled]) -> Compiled:
+def _apply(expr: Call, function: Function, parts: Sequence[Compiled]) -> Compiled:
     operands = operands_of(expr.args, parts)
     inherited = smallest([p.error for p in parts])
-    value = bound(operands, function.print_value)
+    value = bind_operands(operands, function.print_value)
     error = None
     if function.print_error(operands, value) is not None:
-        error = bound(
+        error = bind_operands(
             operands, lambda o: function.print_error(o, function.print_value(o)) or "NULL"
         )
     if inherited is not None and not function.strict:

@@ -6,7 +6,7 @@ import re
 
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.scalar.functions.model import RowErrorCode
-from floodmark.spark.remote import masked
+from floodmark.spark.remote import mask_secrets
 
 _LOST = re.compile(
     r"StatusCode\.UNAVAILABLE|failed to connect|Connection refused|Socket closed|connection reset|"
@@ -94,11 +94,11 @@ def translate(error: BaseException) -> FloodmarkError:
     text = f"{error}\n{_status(error)}"
     # Neither what a row holds nor the name of a file tells what the world is at fault for.
     bare = _SAID.sub(r"\1 \2", text)
-    known = _refused(text) or _values(text, error) or _world(bare, error) or _files(text, error)
+    known = _row_error(text) or _values(text, error) or _world(bare, error) or _files(text, error)
     return known or _rest(error)
 
 
-def _refused(text: str) -> FloodmarkError | None:
+def _row_error(text: str) -> FloodmarkError | None:
     found = _RAISED.search(text)
     if found is None:
         return None
@@ -151,11 +151,11 @@ def _world(text: str, error: BaseException) -> FloodmarkError | None:
     if _INTERRUPTED.search(text):
         return TransientError("E0516", "the query was interrupted", detail=first)
     if _LOST.search(text):
-        return gone(error)
+        return server_loss(error)
     return None
 
 
-def gone(error: BaseException) -> TransientError:
+def server_loss(error: BaseException) -> TransientError:
     """Return the error of a server that is gone, or given up, for what a call to it raised."""
     return TransientError(
         LOST,
@@ -232,7 +232,7 @@ def _status(error: BaseException) -> str:
 
 def _first_line(error: BaseException) -> str:
     asked = getattr(error, "details", None)
-    text = masked(str((asked() if callable(asked) else None) or error))
+    text = mask_secrets(str((asked() if callable(asked) else None) or error))
     lines = (line.strip() for line in text.splitlines())
     # An error of gRPC without details begins with the name of its class in angle brackets.
     told = (line for line in lines if line and not line.startswith("<_"))

@@ -38,7 +38,7 @@ def defaults_jar(cache: Path, spark_jars: Path) -> tuple[Path, ...]:
         if "core-default.xml" not in archive.namelist():
             return ()
         everything = archive.read("core-default.xml").decode()
-    files = {"core-default.xml": _cut(everything), **{name: _document("") for name in _EMPTY}}
+    files = {"core-default.xml": _trim(everything), **{name: _document("") for name in _EMPTY}}
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
     jar = cache / "jars" / f"hadoop-defaults-{digest}.jar"
     if not jar.is_file():
@@ -51,7 +51,7 @@ def defaults_jar(cache: Path, spark_jars: Path) -> tuple[Path, ...]:
     return (jar,)
 
 
-def _cut(text: str) -> str:
+def _trim(text: str) -> str:
     kept = (item for item in _PROPERTY.findall(text) if _is_kept(item))
     return _document("".join(_DESCRIPTION.sub("", item) for item in kept))
 

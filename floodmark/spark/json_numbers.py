@@ -26,7 +26,7 @@ _ESCAPED = "\\u0000"
 _ZERO = "char(0)"
 
 
-def marked(line: str) -> str:
+def mark_numbers(line: str) -> str:
     """Return the Spark text of a line whose numbers keep their digits when it is parsed."""
     digest, zero = _digest(line), quote("\\" + _ESCAPED)
     number = f"concat('$1\"', {zero}, {digest}, {zero}, '$2', {zero}, {digest}, '\"')"
@@ -34,7 +34,7 @@ def marked(line: str) -> str:
     return f"CASE WHEN {line} RLIKE {quote(_CHANGES)} THEN {exact} ELSE {line} END"
 
 
-def unmarked(cell: str, line: str) -> str:
+def unmark_numbers(cell: str, line: str) -> str:
     """Return the Spark text of what was parsed as a STRING from the marked line, without marks."""
     digest, zero = _digest(line), quote(_ESCAPED)
     number = f"substring_index(substring_index({cell}, {_ZERO}, 3), {_ZERO}, -1)"

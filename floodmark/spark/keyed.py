@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -24,18 +24,18 @@ AS_MANY = 2
 _PREFIX = "__other_"
 
 
-def each_once(rows: DataFrame, key: Sequence[str]) -> bool:
+def is_unique(rows: DataFrame, key: Sequence[str]) -> bool:
     """Tell whether no two rows have one key: a job that reads the key alone."""
-    counted = rows.groupBy(*map(quoted, key)).count()
+    counted = rows.groupBy(*map(ident, key)).count()
     return bool(counted.where("count > 1").isEmpty())
 
 
-def among(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
+def semi_join(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
     """Return the rows whose key the others have too; `few` tells that there are few others."""
     return rows.join(_keys(others, key, few), _equal(key), "left_semi")
 
 
-def among_stored(rows: DataFrame, held: int, keys: DataFrame, key: tuple[str, ...]) -> DataFrame:
+def prune_stored(rows: DataFrame, held: int, keys: DataFrame, key: tuple[str, ...]) -> DataFrame:
     """Return the rows, those of the keys alone where they hold too many bytes to broadcast.
 
     Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
@@ -43,32 +43,32 @@ def among_stored(rows: DataFrame, held: int, keys: DataFrame, key: tuple[str, ..
     """
     if not key or held < BROADCAST_BYTES:
         return rows
-    return among(rows, keys, key, few=False)
+    return semi_join(rows, keys, key, few=False)
 
 
-def without(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
+def anti_join(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
     """Return the rows whose key the others have not; `few` tells that there are few others."""
     return rows.join(_keys(others, key, few), _equal(key), "left_anti")
 
 
-def beside(
+def left_join(
     rows: DataFrame, others: DataFrame, key: Sequence[str], columns: Sequence[str]
 ) -> DataFrame:
     """Return each row with `columns` of the other one of its key, NULLs where there is none.
 
     They are Spark SQL with an alias that no column of `rows` has.
     """
-    return rows.join(others.selectExpr(*_renamed(key), *columns), _equal(key), "left")
+    return rows.join(others.selectExpr(*_key_aliases(key), *columns), _equal(key), "left")
 
 
-def with_each(
+def inner_join(
     rows: DataFrame, others: DataFrame, key: Sequence[str], columns: Sequence[str]
 ) -> DataFrame:
-    """Return each row once per other one of its key, with `columns` of that; named as `beside`."""
-    return rows.join(others.selectExpr(*_renamed(key), *columns), _equal(key), "inner")
+    """Return each row once per other one of its key, with `columns` of that, named likewise."""
+    return rows.join(others.selectExpr(*_key_aliases(key), *columns), _equal(key), "inner")
 
 
-def hinted(frame: DataFrame, few: bool) -> DataFrame:
+def hint_broadcast(frame: DataFrame, few: bool) -> DataFrame:
     """Return the rows to be sent whole to every task where there are few of them."""
     from pyspark.sql import functions as F
 
@@ -76,14 +76,14 @@ def hinted(frame: DataFrame, few: bool) -> DataFrame:
 
 
 def _keys(others: DataFrame, key: Sequence[str], few: bool) -> DataFrame:
-    return hinted(others.selectExpr(*_renamed(key)), few)
+    return hint_broadcast(others.selectExpr(*_key_aliases(key)), few)
 
 
-def _renamed(key: Sequence[str]) -> list[str]:
-    return [f"{quoted(c)} AS {quoted(_PREFIX + c)}" for c in key]
+def _key_aliases(key: Sequence[str]) -> list[str]:
+    return [f"{ident(c)} AS {ident(_PREFIX + c)}" for c in key]
 
 
 def _equal(key: Sequence[str]) -> Column:
     from pyspark.sql import functions as F
 
-    return F.expr(" AND ".join(f"{quoted(c)} <=> {quoted(_PREFIX + c)}" for c in key) or "TRUE")
+    return F.expr(" AND ".join(f"{ident(c)} <=> {ident(_PREFIX + c)}" for c in key) or "TRUE")

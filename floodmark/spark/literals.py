@@ -40,10 +40,10 @@ def literal(value: Any, type_: SqlType) -> str:
         case Kind.TIMESTAMPTZ:
             return f"TIMESTAMP_LTZ'{_timestamp(value.astimezone(UTC))}Z'"
         case _:
-            return _nested(value, type_)
+            return _compound(value, type_)
 
 
-def _nested(value: Any, type_: SqlType) -> str:
+def _compound(value: Any, type_: SqlType) -> str:
     name = spark_type(type_)
     match type_.kind:
         case Kind.INTERVAL:

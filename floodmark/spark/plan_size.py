@@ -34,7 +34,7 @@ class PlanSizes:
 
     _known: dict[int, tuple[Any, int]] = field(default_factory=dict)
 
-    def of(self, frame: DataFrame) -> int:
+    def size_of(self, frame: DataFrame) -> int:
         """Return the size of what a frame of a Connect session sends."""
         return self._plan(getattr(frame, "_plan"))  # noqa: B009
 

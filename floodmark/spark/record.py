@@ -52,7 +52,7 @@ class ServerHome:
         return self.folder / "start.lock"
 
     @property
-    def attached_lock(self) -> Path:
+    def client_lock(self) -> Path:
         """Return the lock that every attached client shares."""
         return self.folder / "attached.lock"
 

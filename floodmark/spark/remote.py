@@ -17,16 +17,16 @@ _PARAMETER = re.compile(r"(;\s*(?!(?:use_ssl|user_id|user_agent|session_id)=)[\w
 _TOKEN = re.compile(r"(?i)(\btoken=)[^;\s'\"<>]+")
 
 
-def masked(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Return a text with stars for the secrets of addresses in it.
 
-    >>> masked("cannot reach sc://lake:443/;token=abc;use_ssl=true: closed")
+    >>> mask_secrets("cannot reach sc://lake:443/;token=abc;use_ssl=true: closed")
     'cannot reach sc://lake:443/;token=***;use_ssl=true: closed'
     """
-    return _TOKEN.sub(r"\1***", _ADDRESS.sub(lambda found: _shown(found[0]), text))
+    return _TOKEN.sub(r"\1***", _ADDRESS.sub(lambda found: _mask_address(found[0]), text))
 
 
-def _shown(address: str) -> str:
+def _mask_address(address: str) -> str:
     if address.lower().startswith("sc://"):
         address = _PATH.sub(r"\1***", address)
     return _TOKEN.sub(r"\1***", _PARAMETER.sub(r"\1***", _USER.sub("//***@", address)))
@@ -42,7 +42,7 @@ class Remote:
     url: str = field(repr=False)
 
     def __str__(self) -> str:
-        return _shown(_PATH.sub(r"\1***", self.url))
+        return _mask_address(_PATH.sub(r"\1***", self.url))
 
     def __repr__(self) -> str:
         return f"Remote({str(self)!r})"
@@ -63,6 +63,6 @@ class Remote:
             raise UserError(
                 "E0450",
                 f"{self} is no address of a Spark Connect server",
-                detail=masked(said),
+                detail=mask_secrets(said),
                 hint="set FLOODMARK_SPARK_REMOTE to sc://host:port/;token=…;use_ssl=true",
             ) from None

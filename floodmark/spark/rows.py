@@ -13,7 +13,7 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, VARCHAR, Field, struct_of
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.failures import NEGATIVE, RAISED
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +57,7 @@ class Rows:
     replacing: bool = False
     unknown: frozenset[str] = frozenset()
 
-    def shown(self, names: Sequence[str]) -> list[str]:
+    def letter_columns(self, names: Sequence[str]) -> list[str]:
         """Return those of some columns that a dead letter shows."""
         return [name for name in names if name not in self.unknown]
 
@@ -66,7 +66,7 @@ class Rows:
         return replace(self, frame=frame)
 
     @property
-    def passed(self) -> list[str]:
+    def system_columns(self) -> list[str]:
         """Return the engine's columns that every operator hands on."""
         return [*self.marks, ERROR] if self.failing else self.marks
 
@@ -74,7 +74,7 @@ class Rows:
     def marks(self) -> list[str]:
         """Return the engine's columns without the error."""
         kind = [KIND] if self.kinded else []
-        return [WEIGHT, *kind, *map(quoted, self.carried)]
+        return [WEIGHT, *kind, *map(ident, self.carried)]
 
 
 def message_text(code: str, message: str | None) -> str:
@@ -95,7 +95,7 @@ def error_of(code: str, expression: str, columns: list[str], message: str | None
 
 def letter_of(code: str, expression: str, columns: list[str], message: str) -> str:
     """Return the Spark text of a dead letter with a message, whatever its code."""
-    shown = (quoted(c) for c in columns if not c.startswith(HIDDEN_PREFIX))
+    shown = (ident(c) for c in columns if not c.startswith(HIDDEN_PREFIX))
     row = ", ".join(shown) or "CAST(NULL AS INT) AS nothing"
     return (
         f"named_struct('code', {code}, 'expression', {expression}, "
@@ -136,7 +136,7 @@ def never_negative(count: str, otherwise: str) -> str:
     return f"CASE WHEN {count} < 0 THEN {stop} ELSE {otherwise} END"
 
 
-def stamped(epoch: int, name: str = EPOCH) -> str:
+def epoch_expr(epoch: int, name: str = EPOCH) -> str:
     """Return the text of `__epoch`, or of an epoch's number under another name.
 
     A plain number would stand in the code that Spark generates, which would be compiled anew in
@@ -148,13 +148,13 @@ def stamped(epoch: int, name: str = EPOCH) -> str:
 def constants(values: Mapping[str, str]) -> str:
     """Return the text of columns whose values, Spark texts of constants, change with each epoch.
 
-    They are kept out of generated code as the epoch's number is (`stamped`).
+    They are kept out of generated code as the epoch's number is (`epoch_expr`).
     """
-    fields = ", ".join(f"{text} AS {quoted(name)}" for name, text in values.items())
+    fields = ", ".join(f"{text} AS {ident(name)}" for name, text in values.items())
     return f"inline(array(struct({fields})))"
 
 
-def flipped(frame: DataFrame) -> DataFrame:
+def negate(frame: DataFrame) -> DataFrame:
     """Return the rows with the opposite sign."""
     from pyspark.sql import functions as F
 
@@ -163,11 +163,11 @@ def flipped(frame: DataFrame) -> DataFrame:
 
 def empty(spark: SparkSession, node: Node) -> DataFrame:
     """Return no rows, with a node's columns."""
-    nulls = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.schema]
+    nulls = [f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}" for f in node.schema]
     return spark.range(0).selectExpr(*nulls)
 
 
-def weighted(frame: DataFrame, weight: int = 1) -> DataFrame:
+def set_weight(frame: DataFrame, weight: int = 1) -> DataFrame:
     """Return the frame with one weight for all its rows."""
     from pyspark.sql import functions as F
 

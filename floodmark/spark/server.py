@@ -98,7 +98,7 @@ def attach(config: SparkConfig) -> Attachment:
     E0512 (start failed) or E0514 (no Java).
     """
     home = server_home(config)
-    lock = SharedLock(home.attached_lock)
+    lock = SharedLock(home.client_lock)
     try:
         with exclusive(home.start_lock):
             token = home.token()

@@ -24,7 +24,7 @@ from floodmark.spark import server
 from floodmark.spark.clients import Desk
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
-from floodmark.spark.failures import ENDED, LOST, gone, translate
+from floodmark.spark.failures import ENDED, LOST, server_loss, translate
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Sessions:
                 session.interruptAll()
 
     @contextmanager
-    def guarded(self, what: str = "a query", seconds: float | None = None) -> Iterator[None]:
+    def guard(self, what: str = "a query", seconds: float | None = None) -> Iterator[None]:
         """Turn what pyspark and gRPC raise in the block into Floodmark's errors.
 
         `what` runs there is shown by `floodmark server status`. Its queries end after `seconds`,
@@ -112,14 +112,14 @@ class Sessions:
         deadline = None if seconds is None else self._deadline(what, tag, seconds)
         shown = nullcontext() if self._desk is None else self._desk.running(what)
         try:
-            with shown, self._tagged(tag):
+            with shown, self._tag(tag):
                 yield
         except Exception as error:
             known = isinstance(error, PySparkException | RpcError | TransientError)
             if not (known or self._given_up):
                 raise
             # Of sessions that were given up any call may fail, and in many ways.
-            told = gone(error) if self._given_up else translate(error)
+            told = server_loss(error) if self._given_up else translate(error)
             self.lost |= told.code == LOST and told is not error
             if deadline is not None and deadline.passed and told.code in ENDED:
                 raise deadline.error() from error
@@ -131,7 +131,7 @@ class Sessions:
                 deadline.end()
 
     @contextmanager
-    def _tagged(self, tag: str) -> Iterator[None]:
+    def _tag(self, tag: str) -> Iterator[None]:
         """Give the queries of this thread a tag."""
         self.main.addTag(tag)
         try:
@@ -187,17 +187,17 @@ def open_sessions(config: SparkConfig) -> Sessions:
     _silence()
     if config.remote is not None:
         config.remote.check()
-        return _open(config.remote.url, None, config.asserted, lambda: None)
+        return _open(config.remote.url, None, config.session_confs, lambda: None)
     opened = _open_patiently(config)
     if opened is not None:
         return opened
-    with _held(config) as hold:
+    with _attach(config) as hold:
         return _open_local(config, hold, ANSWER_SECONDS)
 
 
 def _open_patiently(config: SparkConfig) -> Sessions | None:
     """Open sessions on a server; None where it ended, or was ended as it did not answer."""
-    with _held(config) as hold:
+    with _attach(config) as hold:
         # Its start, be it by another client, may take longer than an answer.
         last = time.monotonic() + ANSWER_SECONDS
         while True:
@@ -219,7 +219,7 @@ def _open_patiently(config: SparkConfig) -> Sessions | None:
 
 
 @contextmanager
-def _held(config: SparkConfig) -> Iterator[server.Attachment]:
+def _attach(config: SparkConfig) -> Iterator[server.Attachment]:
     """Attach for the block, and for longer if nothing is raised there."""
     hold = server.attach(config)
     try:
@@ -232,15 +232,15 @@ def _held(config: SparkConfig) -> Iterator[server.Attachment]:
 def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) -> Sessions:
     """Open sessions on a server that has so many seconds to answer; E0511 where it does not."""
 
-    def opened() -> Sessions:
-        expected = {**config.asserted, NONCE_CONF: hold.nonce}
+    def open_session() -> Sessions:
+        expected = {**config.session_confs, NONCE_CONF: hold.nonce}
         give_up = partial(server.replace, hold)
         return _open(hold.url, hold.token, expected, hold.release, hold.desk, give_up)
 
-    return _within(seconds, opened)
+    return _run_with_timeout(seconds, open_session)
 
 
-def _within(seconds: float, action: Callable[[], Sessions]) -> Sessions:
+def _run_with_timeout(seconds: float, action: Callable[[], Sessions]) -> Sessions:
     """Return what an action gives; E0511 where that takes longer, and it is left alone."""
     found: Future[Sessions] = Future()
 

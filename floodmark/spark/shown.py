@@ -6,10 +6,10 @@ _SHOWN = 60
 """Characters of a value that a message shows."""
 
 
-def shown(text: str) -> str:
+def excerpt(text: str) -> str:
     """Return the Spark text of the beginning of a text.
 
-    >>> shown("`v`")
+    >>> excerpt("`v`")
     "CASE WHEN length(`v`) > 60 THEN concat(left(`v`, 60), '…') ELSE `v` END"
     """
     cut = f"concat(left({text}, {_SHOWN}), '…')"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.scalar.functions.comparison import print_order
 from floodmark.scalar.types import Kind, SqlType
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 
 def sort_text(name: str, type_: SqlType) -> str:
@@ -17,7 +17,7 @@ def sort_text(name: str, type_: SqlType) -> str:
     'transform(`a`, __o0 -> struct(__o0 IS NULL, __o0))'
     """
     nested = type_.kind in (Kind.LIST, Kind.STRUCT)
-    return print_order(quoted(name), type_) if nested else quoted(name)
+    return print_order(ident(name), type_) if nested else ident(name)
 
 
 def sort_key(value: str, descending: bool, nulls_first: bool) -> str:

@@ -29,10 +29,10 @@ _SIMPLE: Mapping[Kind, str] = {
 }
 
 
-def quoted(name: str) -> str:
+def ident(name: str) -> str:
     """Return a name as Spark SQL writes it.
 
-    >>> print(quoted("odd`name"))
+    >>> print(ident("odd`name"))
     `odd``name`
     """
     return "`" + name.replace("`", "``") + "`"
@@ -55,7 +55,7 @@ def spark_type(type_: SqlType) -> str:
         case SqlType(Kind.MAP, element=SqlType() as value, key=SqlType() as key):
             return f"map<{spark_type(key)},{spark_type(value)}>"
         case SqlType(Kind.STRUCT, fields=fields):
-            return f"struct<{','.join(f'{quoted(f.name)}:{spark_type(f.type)}' for f in fields)}>"
+            return f"struct<{','.join(f'{ident(f.name)}:{spark_type(f.type)}' for f in fields)}>"
         case _:
             return _SIMPLE[type_.kind]
 
@@ -73,5 +73,5 @@ def ddl(schema: Iterable[Field]) -> str:
     '`id` bigint NOT NULL, `the name` string'
     """
     return ", ".join(
-        f"{quoted(f.name)} {spark_type(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in schema
+        f"{ident(f.name)} {spark_type(f.type)}{'' if f.nullable else ' NOT NULL'}" for f in schema
     )

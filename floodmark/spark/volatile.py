@@ -8,7 +8,7 @@ from floodmark.scalar.functions.volatile import CLOCK, NO_VALUE, RowSeed
 from floodmark.scalar.types import BIGINT, VARCHAR, Kind, SqlType
 from floodmark.spark.casts import print_cast
 from floodmark.spark.literals import now_literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 _UUID_PARTS = "'^(.{8})(.{4})(.{4})(.{4})(.{12})$', '$1-$2-$3-$4-$5'"
 
@@ -34,9 +34,9 @@ def print_volatile(call: Volatile, seed: RowSeed, now_micros: int | None) -> str
 
 
 def _text(position: int, seed: RowSeed) -> str:
-    parts = [_part(quoted(name), type_) for name, type_ in seed.key]
+    parts = [_part(ident(name), type_) for name, type_ in seed.key]
     if seed.epoch is not None:
-        parts.append(_part(quoted(seed.epoch), BIGINT))
+        parts.append(_part(ident(seed.epoch), BIGINT))
     return f"concat({', '.join([quote(seed.prefix(position)), *parts])})"
 
 

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from floodmark.spark.clients import clients, executing, left_over
+from floodmark.spark.clients import clients, executing, orphan_tasks
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.server import replace_server, stop_home
 from floodmark.storage.locks import exclusive_if_free
@@ -72,7 +72,7 @@ class Watch:
         now = time.monotonic()
         if now - self._looked >= self.ask_every:
             self._looked = now
-            self._left = {t: self._left.get(t, now) for t in left_over(self.record.pid)}
+            self._left = {t: self._left.get(t, now) for t in orphan_tasks(self.record.pid)}
         return any(now - since > self.left for since in self._left.values())
 
 
@@ -103,10 +103,10 @@ def watch(home: ServerHome, idle_seconds: float) -> None:
         if known.is_stuck():
             replace_server(home, known.record.nonce)
             return
-        with exclusive_if_free(home.attached_lock) as idle:
+        with exclusive_if_free(home.client_lock) as idle:
             if not idle:
                 last_used = time.time()
-            last_used = max(last_used, home.attached_lock.stat().st_mtime)
+            last_used = max(last_used, home.client_lock.stat().st_mtime)
             # Held alone while stopping, so that a client that comes now waits and starts anew.
             if time.time() - last_used > idle_seconds and known.record == home.read():
                 stop_home(home)

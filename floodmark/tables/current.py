@@ -15,7 +15,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.errors import NotSupported
 from floodmark.spark import keyed
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
@@ -132,13 +132,13 @@ class CurrentRows:
         from pyspark.sql import functions as F
 
         key = self.found.relation.stream_key
-        names = [quoted(f.name) for f in layout.current_schema(self.found)]
+        names = [ident(f.name) for f in layout.current_schema(self.found)]
         newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), struct({EPOCH}, {_ADDS}))"
-        last = layer.groupBy(*map(quoted, key)).agg(F.expr(newest).alias("newest"))
+        last = layer.groupBy(*map(ident, key)).agg(F.expr(newest).alias("newest"))
         alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
         if rows is None:
             return alive
-        kept = keyed.without(rows.selectExpr(*names), layer, key, few=self.few)
+        kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=self.few)
         return kept.unionAll(alive)
 
 

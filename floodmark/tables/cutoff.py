@@ -16,7 +16,7 @@ from floodmark.plan.declared import Ttl, at_clock
 from floodmark.scalar.types import BIGINT, Schema, SqlType
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import constants
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -49,15 +49,15 @@ class Cutoff:
 
     def over(self, frame: DataFrame, columns: Schema) -> DataFrame:
         """Return the rows that are over."""
-        return self._where(frame, columns, f"{quoted(self.column)} <= {_BOUND}")
+        return self._where(frame, columns, f"{ident(self.column)} <= {_BOUND}")
 
     def lasting(self, frame: DataFrame, columns: Schema) -> DataFrame:
         """Return the rows that are not over."""
-        test = f"NOT coalesce({quoted(self.column)} <= {_BOUND}, FALSE)"
+        test = f"NOT coalesce({ident(self.column)} <= {_BOUND}, FALSE)"
         return self._where(frame, columns, test)
 
     def _where(self, frame: DataFrame, columns: Schema, test: str) -> DataFrame:
-        return self.beside(frame).where(test).selectExpr(*(quoted(f.name) for f in columns))
+        return self.beside(frame).where(test).selectExpr(*(ident(f.name) for f in columns))
 
     def beside(self, frame: DataFrame) -> DataFrame:
         """Return the rows with a column for the cutoff, which changes with each epoch."""
@@ -71,7 +71,7 @@ class Cutoff:
         """
         if self.ttl.column is None:
             return "FALSE"
-        return f"coalesce({row}{quoted(self.ttl.column)} <= {_BOUND}, FALSE)"
+        return f"coalesce({row}{ident(self.ttl.column)} <= {_BOUND}, FALSE)"
 
     def ends(self, file: DataFile) -> bool:
         """Tell whether a file can have rows that are over."""

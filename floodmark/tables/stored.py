@@ -9,7 +9,7 @@ from floodmark.changelog import ADDED, EPOCH, ERROR, KIND, WEIGHT
 from floodmark.scalar.types import BIGINT, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import ERROR_TYPE, Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -61,17 +61,17 @@ def with_corrections(
 
     key = found.relation.stream_key
     assert key, "what is released on close has the column that closes it"
-    names = [quoted(f.name) for f in found.relation.columns]
+    names = [ident(f.name) for f in found.relation.columns]
     told = told.where(f"{layout.BACKFILL} <= {number}")
     newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), {_LAST})"
-    last = told.groupBy(*map(quoted, key)).agg(F.expr(newest).alias("newest"))
+    last = told.groupBy(*map(ident, key)).agg(F.expr(newest).alias("newest"))
     texts = [*(f"newest.{name}" for name in names), f"1 AS {WEIGHT}"]
     failing = rows is not None and rows.failing
     error = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if failing else []
     frame = last.where("newest.added").selectExpr(*texts, *error)
     if rows is not None:
         shown = [*names, WEIGHT, *([ERROR] if failing else [])]
-        kept = keyed.without(rows.frame.selectExpr(*shown), told, key, few=False)
+        kept = keyed.anti_join(rows.frame.selectExpr(*shown), told, key, few=False)
         frame = kept.selectExpr(*shown).unionAll(frame)
     return Rows(frame, failing=failing, consolidated=True, inserts=True)
 
@@ -91,8 +91,8 @@ def readable(
         rows = corrections(tables, found)
         if rows is None:
             return empty(schema)
-        texts = [f"{stored} AS {quoted(f.name)}" for stored, f in own.items()]
+        texts = [f"{stored} AS {ident(f.name)}" for stored, f in own.items()]
         kept = rows.where(f"{EPOCH} <= {epoch}")
-        return kept.selectExpr(*texts, *(quoted(f.name) for f in visible))
+        return kept.selectExpr(*texts, *(ident(f.name) for f in visible))
 
     return schema, frame

@@ -13,7 +13,7 @@ from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.types import ident, nullable_ddl
 from floodmark.storage.delivered import EPOCH_PART, FIRST_PART, is_delivered, table_folder
 from floodmark.storage.object_record import ObjectRecord, told_record
 from floodmark.storage.pruning import prune
@@ -74,7 +74,7 @@ class Tables:
             ROW_ID: f"{FIRST_PART} + _metadata.row_index AS {ROW_ID}",
             EPOCH: f"{EPOCH_PART} AS {EPOCH}",
         }
-        texts = [hidden.get(f.name, quoted(f.name)) for f in columns]
+        texts = [hidden.get(f.name, ident(f.name)) for f in columns]
         paths = sorted(self.store.paths(handle, files), key=table_folder)
         frames = (
             self.spark.read.option("basePath", base).schema(schema).parquet(*found)
@@ -101,7 +101,7 @@ class Tables:
         if frame is None or not mixed:
             return frame
         kept = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
-        return kept.selectExpr(*(quoted(f.name) for f in columns))
+        return kept.selectExpr(*(ident(f.name) for f in columns))
 
     def read_paths(self, paths: Sequence[str], columns: Schema) -> DataFrame:
         """Return the rows of files that are not committed (yet)."""

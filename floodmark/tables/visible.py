@@ -18,7 +18,7 @@ from floodmark.plan.declared import LOWER, UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, Schema
 from floodmark.spark.rows import constants
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 
@@ -33,7 +33,7 @@ def seen(frame: DataFrame, period: Schema, at: datetime | None) -> DataFrame:
     """Return the rows that are seen at a time; without one, all of them."""
     if not period or at is None:
         return frame
-    names = [quoted(c) for c in frame.columns]
+    names = [ident(c) for c in frame.columns]
     timed = frame.selectExpr("*", constants({_NOW: f"{micros_of(at)}L"}))
     return timed.where(_holds(period, _NOW)).selectExpr(*names)
 
@@ -47,7 +47,7 @@ def not_over(frame: DataFrame | None, period: Schema, at: datetime) -> DataFrame
 
 def moved(frame: DataFrame, period: Schema, then: datetime, now: datetime) -> DataFrame:
     """Return the rows that come and go between two times, with their weight."""
-    names = [quoted(c) for c in frame.columns]
+    names = [ident(c) for c in frame.columns]
     times = {_THEN: f"{micros_of(then)}L", _NOW: f"{micros_of(now)}L"}
     was, is_ = (f"CASE WHEN {_holds(period, t)} THEN 1 ELSE 0 END" for t in times)
     timed = frame.selectExpr("*", constants(times))

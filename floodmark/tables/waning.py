@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import constants
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -35,4 +35,4 @@ def not_below(
     type_ = next(f.type for f in found.relation.columns if f.name == column)
     shown = names or tuple(f.name for f in layout.current_schema(found))
     known = rows.selectExpr("*", constants({_BOUND: literal(bound, type_)}))
-    return known.where(f"{quoted(column)} >= {_BOUND}").selectExpr(*map(quoted, shown))
+    return known.where(f"{ident(column)} >= {_BOUND}").selectExpr(*map(ident, shown))

@@ -12,7 +12,7 @@ from floodmark.errors import BindError
 from floodmark.scalar.functions.comparison import spark_order
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Field, Kind, Schema, SqlType
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.tables.results import python_rows
 from floodmark.tools.diff_sides import Side, side_of
 
@@ -113,7 +113,7 @@ def diff(
         )
     names = [c.name for c in columns]
     by = _key(left, right, names) if key is None else _given(key, names)
-    with connection.sessions().guarded():
+    with connection.sessions().guard():
         found = _Comparison(left, right, columns, by)
         totals = found.totals()
         notices: tuple[str, ...] = ()
@@ -195,7 +195,7 @@ class _Comparison:
         self._frames = [self._numbered(side, number) for number, side in enumerate((a, b))]
 
     def _numbered(self, side: Side, number: int) -> DataFrame:
-        shown = [f"{quoted(c.name)} AS v{i}" for i, c in enumerate(self.columns)]
+        shown = [f"{ident(c.name)} AS v{i}" for i, c in enumerate(self.columns)]
         return side.frame().selectExpr(f"{number} AS side", *shown)
 
     def _grouped(self) -> DataFrame:

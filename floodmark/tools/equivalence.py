@@ -15,7 +15,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field
 from floodmark.scalar.types import Kind as TypeKind
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.snapshot import takes_snapshot
@@ -84,7 +84,7 @@ def compare(
     reader = floodmark.reader(at_epoch)
     epoch = reader.cut.epoch
     now = micros_of(floodmark.warehouse.log.opened(epoch).now)
-    with floodmark.sessions().guarded():
+    with floodmark.sessions().guard():
         counts = [_counts(reader, reader.pipeline[key], now) for key in keys]
         rows = reduce(lambda a, b: a.unionAll(b), counts).toArrow().to_pylist()
     return {r["name"]: Difference(epoch, int(r["missing"]), int(r["surplus"])) for r in rows}
@@ -95,7 +95,7 @@ def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
     assert found.plan is not None
     relation = found.relation
     shown = [_shown(f) for f in relation.columns]
-    names = [quoted(f.name) for f in relation.columns]
+    names = [ident(f.name) for f in relation.columns]
     expected = _rows(reader, found.plan.root, now).selectExpr(*shown, f"1 AS {_SIDE}")
     scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)
     stored = reader.frame(scan).selectExpr(*shown, f"-1 AS {_SIDE}")
@@ -110,7 +110,7 @@ def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
 
 def _shown(field: Field) -> str:
     """Return a column as it is compared: maps cannot be grouped."""
-    name = quoted(field.name)
+    name = ident(field.name)
     if field.type.kind is TypeKind.MAP:
         return f"to_json(map_from_entries(array_sort(map_entries({name})))) AS {name}"
     return name

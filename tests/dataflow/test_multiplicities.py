@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.dataflow.operators import filter
 from floodmark.dataflow.state.arranged import ArrangedRows
-from floodmark.spark.rows import Rows, flipped
+from floodmark.spark.rows import Rows, negate
 from floodmark.tables.bounds import Bounds
 from tests.warehouses import NOW, Site
 
@@ -38,12 +38,12 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
 
         def wrong(*args: Any) -> Rows:
             rows = right(*args)
-            return rows.with_frame(flipped(rows.frame))
+            return rows.with_frame(negate(rows.frame))
 
         def negated(
             held: ArrangedRows, changes: DataFrame | None, within: Bounds
         ) -> DataFrame | None:
-            return after(held, None if changes is None else flipped(changes), within)
+            return after(held, None if changes is None else negate(changes), within)
 
         monkeypatch.setattr(filter, "delta", wrong)
         monkeypatch.setattr(ArrangedRows, "after", negated)

@@ -16,8 +16,8 @@ ENDING = (
     Planted(
         "a row is over a moment late",
         _CUTOFF,
-        'f"{quoted(self.column)} <= {_BOUND}"',
-        'f"{quoted(self.column)} < {_BOUND}"',
+        'f"{ident(self.column)} <= {_BOUND}"',
+        'f"{ident(self.column)} < {_BOUND}"',
         on_spark("ttl_last_write"),
     ),
     Planted(
@@ -51,7 +51,7 @@ ENDING = (
     Planted(
         "a row below the watermark is taken back",
         "tables/waning.py",
-        'known.where(f"{quoted(column)} >= {_BOUND}")',
+        'known.where(f"{ident(column)} >= {_BOUND}")',
         "known",
         on_spark("ttl_below_watermark"),
     ),

@@ -35,9 +35,9 @@ CHANGES = (
     Planted(
         "an old row of an update is skipped",
         "dataflow/inputs.py",
-        "frame = frame.selectExpr(*(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)",
+        "frame = frame.selectExpr(*(ident(f.name) for f in rows), _WEIGHT_OF_KIND)",
         """frame = frame.where(f"{KIND} <> '-U'").selectExpr(
-            *(quoted(f.name) for f in rows), _WEIGHT_OF_KIND)""",
+            *(ident(f.name) for f in rows), _WEIGHT_OF_KIND)""",
         on_spark("filter_update_crosses_predicate"),
     ),
     Planted(
@@ -73,8 +73,8 @@ GROUPS = (
     Planted(
         "the group of NULL forgets what it had",
         "spark/keyed.py",
-        'f"{quoted(c)} <=> {quoted(_PREFIX + c)}"',
-        'f"{quoted(c)} = {quoted(_PREFIX + c)}"',
+        'f"{ident(c)} <=> {ident(_PREFIX + c)}"',
+        'f"{ident(c)} = {ident(_PREFIX + c)}"',
         on_spark("aggregate_null_group"),
     ),
     Planted(
@@ -131,16 +131,16 @@ JOINS = (
     Planted(
         "NULL equals NULL in ON",
         f"{_OPERATORS}/join.py",
-        'return [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]',
-        'return [f"{quoted(a)} <=> {quoted(b)}" for a, b in node.equi]',
+        'return [f"{ident(a)} = {ident(b)}" for a, b in node.equi]',
+        'return [f"{ident(a)} <=> {ident(b)}" for a, b in node.equi]',
         # Inner joins drop such rows before.
         on_spark("join_full_nullable_keys"),
     ),
     Planted(
         "padding stays when a match comes",
         f"{_OPERATORS}/join.py",
-        "parts.append(None if before is None else flipped(before))",
-        "parts.append(None if sides.old(other) is None else flipped(before))",
+        "parts.append(None if before is None else negate(before))",
+        "parts.append(None if sides.old(other) is None else negate(before))",
         on_spark("join_left_padding"),
     ),
     Planted(
@@ -291,8 +291,8 @@ TIMES = (
     Planted(
         "a row at the watermark is late",
         f"{_OPERATORS}/source.py",
-        '[f"{quoted(m.column)} < __bound_{i}"',
-        '[f"{quoted(m.column)} <= __bound_{i}"',
+        '[f"{ident(m.column)} < __bound_{i}"',
+        '[f"{ident(m.column)} <= __bound_{i}"',
         on_spark("late_equal_is_not_late"),
     ),
     Planted(

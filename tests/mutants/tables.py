@@ -37,8 +37,8 @@ TABLES = (
     Planted(
         "DO UPDATE IF NOT NULL prefers what is stored",
         f"{_OPERATORS}/conflicts.py",
-        "coalesce(__o.r.{quoted(c)}, __a.r.{quoted(c)})",
-        "coalesce(__a.r.{quoted(c)}, __o.r.{quoted(c)})",
+        "coalesce(__o.r.{ident(c)}, __a.r.{ident(c)})",
+        "coalesce(__a.r.{ident(c)}, __o.r.{ident(c)})",
         on_spark("conflict_if_not_null"),
     ),
     Planted(

@@ -15,8 +15,8 @@ WATERMARKS = (
     Planted(
         "a row of a statement at the watermark is late",
         _JUDGED,
-        '{quoted(m.column)} < __bound_{i}"',
-        '{quoted(m.column)} <= __bound_{i}"',
+        '{ident(m.column)} < __bound_{i}"',
+        '{ident(m.column)} <= __bound_{i}"',
         on_spark("watermark_on_table"),
     ),
     Planted(

@@ -165,13 +165,13 @@ def _asking(monkeypatch: pytest.MonkeyPatch, module: Any) -> list[bool | None]:
 def test_keys_are_looked_for_first_where_far_more_rows_are_stored_than_come(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, chooses: bool
 ) -> None:
-    chosen, among = [], keyed.among
+    chosen, among = [], keyed.semi_join
 
     def choosing(*rest: Any, **named: Any) -> Any:
         chosen.append(rest)
         return among(*rest, **named)
 
-    monkeypatch.setattr(keyed, "among", choosing)
+    monkeypatch.setattr(keyed, "semi_join", choosing)
     monkeypatch.setattr(keyed, "BROADCAST_BYTES", 0)
     path = tmp_path / "a.csv"
     site.define("CREATE TABLE t (k INT PRIMARY KEY, g VARCHAR);")

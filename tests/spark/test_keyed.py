@@ -17,8 +17,8 @@ def test_rows_among_and_without_the_keys_of_others(spark: SparkSession, few: boo
     rows = spark.createDataFrame([(1, "a"), (2, "b"), (None, "c")], "k INT, s STRING")
     others = spark.createDataFrame([(2, 9), (2, 8), (None, 7), (5, 6)], "k INT, n INT")
     parts = [
-        keyed.among(rows, others, ["k"], few=few).selectExpr("'in' AS side", "s"),
-        keyed.without(rows, others, ["k"], few=few).selectExpr("'out' AS side", "s"),
+        keyed.semi_join(rows, others, ["k"], few=few).selectExpr("'in' AS side", "s"),
+        keyed.anti_join(rows, others, ["k"], few=few).selectExpr("'out' AS side", "s"),
     ]
     found = parts[0].unionAll(parts[1]).collect()
     assert sorted(map(tuple, found)) == [("in", "b"), ("in", "c"), ("out", "a")]

@@ -59,12 +59,12 @@ def test_what_is_interrupted_while_it_is_compiled_takes_its_server_with_it(
         server.stop(own_config)
         # Of a cold server the first query takes a second to be compiled.
         with open_sessions(own_config) as opened:
-            with pytest.raises(DataError, match="E0459"), opened.guarded("3-v", seconds):
+            with pytest.raises(DataError, match="E0459"), opened.guard("3-v", seconds):
                 opened.main.range(10**12).selectExpr("sum(id % 7)").collect()
             home, record = server.server_home(own_config), server.server_home(own_config).read()
             assert record is not None
             time.sleep(20)
-            if not clients.left_over(record.pid):
+            if not clients.orphan_tasks(record.pid):
                 continue
             watch, began = Watch(home, record, ask_every=2.0, left=20.0), time.monotonic()
             while not watch.is_stuck():

@@ -13,7 +13,7 @@ from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
 from floodmark.spark.confs import REMOTE_VARIABLE, default_config
 from floodmark.spark.failures import translate
-from floodmark.spark.remote import Remote, masked
+from floodmark.spark.remote import Remote, mask_secrets
 from floodmark.spark.session import open_sessions
 
 SECRET = "dapi-0123/45+6="
@@ -62,8 +62,8 @@ def test_a_text_of_spark_is_told_without_tokens() -> None:
     error = translate(RuntimeError(f"failed: sc://lake.example/;token={SECRET};use_ssl=true"))
     assert "0123" not in error.render() and "use_ssl=true" in error.render()
     assert "0123" not in translate(RuntimeError("failed: sc://lake.example/tok-0123")).render()
-    assert masked("s3a://lake/a/b and sc://lake") == "s3a://lake/a/b and sc://lake"
-    assert masked("WHERE token = 'a' AND t.key=5") == "WHERE token = 'a' AND t.key=5"
+    assert mask_secrets("s3a://lake/a/b and sc://lake") == "s3a://lake/a/b and sc://lake"
+    assert mask_secrets("WHERE token = 'a' AND t.key=5") == "WHERE token = 'a' AND t.key=5"
 
 
 @pytest.mark.parametrize("words", [("server", "status"), ("server", "stop"), ("doctor",)], ids=str)

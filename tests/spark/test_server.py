@@ -69,7 +69,7 @@ def test_a_killed_server_is_an_error_then_a_restart(own_config: SparkConfig) -> 
         psutil.Process(pid).kill()
         psutil.Process(pid).wait()
         assert not server.status(own_config).running
-        with pytest.raises(TransientError) as lost, before.guarded():
+        with pytest.raises(TransientError) as lost, before.guard():
             before.main.range(1).collect()
         assert lost.value.code == "E0511"
     with open_sessions(own_config) as after:
@@ -216,7 +216,7 @@ def test_the_sessions_differ_in_how_they_split_files(sessions: Sessions) -> None
 
 
 def test_a_bad_value_is_the_users_error(sessions: Sessions) -> None:
-    with pytest.raises(floodmark.errors.DataError) as bad, sessions.guarded():
+    with pytest.raises(floodmark.errors.DataError) as bad, sessions.guard():
         sessions.main.range(1).selectExpr("1 / id").collect()
     assert bad.value.code == "E0601"
 

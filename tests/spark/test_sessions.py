@@ -83,5 +83,5 @@ def test_a_program_that_raises_ends_though_nothing_was_closed(
 
 
 def test_a_remote_session_that_infers_constraints_is_refused() -> None:
-    asserted = SparkConfig(1, 1024, 1, remote="sc://elsewhere").asserted
+    asserted = SparkConfig(1, 1024, 1, remote="sc://elsewhere").session_confs
     assert asserted["spark.sql.constraintPropagation.enabled"] == "false"

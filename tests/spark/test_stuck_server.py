@@ -48,17 +48,17 @@ def test_a_query_ends_when_its_time_is_over(sessions: Sessions) -> None:
     # What is interrupted while a cold server compiles it goes on there as a job of nobody.
     sessions.main.range(10).selectExpr("sum(id % 7)").collect()
     began = time.monotonic()
-    with pytest.raises(DataError) as over, sessions.guarded("3-v, w", 1.0):
+    with pytest.raises(DataError) as over, sessions.guard("3-v, w", 1.0):
         sessions.main.range(10**11).selectExpr("sum(id % 7)").collect()
     assert over.value.code == "E0459" and "3-v, w" in over.value.message
     assert time.monotonic() - began < 15
-    with sessions.guarded("4-v", 60.0):
+    with sessions.guard("4-v", 60.0):
         assert sessions.main.range(3).count() == 3
 
 
 def test_the_reads_of_others_go_on_when_the_time_of_one_is_over(sessions: Sessions) -> None:
     def spin(what: str, seconds: float) -> str:
-        with pytest.raises(FloodmarkError) as over, sessions.guarded(what, seconds):
+        with pytest.raises(FloodmarkError) as over, sessions.guard(what, seconds):
             sessions.ingest.range(10**11).selectExpr("sum(id % 7)").collect()
         return f"{over.value.code} {over.value.message}"
 
@@ -101,7 +101,7 @@ def test_a_full_cache_disk_ends_no_query(tmp_path: Path) -> None:
 
 
 def test_what_runs_is_told(sessions: Sessions, spark_config: SparkConfig) -> None:
-    with sessions.guarded("5-v"):
+    with sessions.guard("5-v"):
         (found,) = [c for c in server.status(spark_config).clients if c.pid == os.getpid()]
         assert list(found.running) == ["5-v"] and found.is_alive and found.command
     assert os.getpid() not in [c.pid for c in server.status(spark_config).clients]
@@ -114,7 +114,7 @@ def test_where_spark_does_not_hear_the_server_goes(
     monkeypatch.setattr(deadline.Deadline.__init__, "__defaults__", (3.0,))
     with open_sessions(own_config) as opened:
         pid = server.status(own_config).pid
-        with pytest.raises(DataError) as over, opened.guarded("3-v", 2.0):
+        with pytest.raises(DataError) as over, opened.guard("3-v", 2.0):
             opened.main.sql(DEAF).collect()
         assert over.value.code == "E0459"
         assert not server.status(own_config).running

@@ -17,7 +17,7 @@ from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Field, Kind, Schema
 from floodmark.spark.expressions import Compiled, canonical_key
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties import accumulator_columns as columns
 from floodmark.stream.properties.accumulator_columns import (
     Upkeep,
@@ -255,4 +255,4 @@ def null_safe(names: tuple[str, ...], left: str, right: str) -> str:
     >>> null_safe(("a",), "l.", "r.")
     'l.`a` <=> r.`a`'
     """
-    return " AND ".join(f"{left}{quoted(c)} <=> {right}{quoted(c)}" for c in names) or "TRUE"
+    return " AND ".join(f"{left}{ident(c)} <=> {right}{ident(c)}" for c in names) or "TRUE"

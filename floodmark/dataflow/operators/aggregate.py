@@ -27,7 +27,7 @@ from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind
 from floodmark.spark.rows import Rows, error_column, error_of
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.accumulator_columns import (
     NEW,
     OLD,
@@ -77,7 +77,7 @@ def at_rest(
     if not node.group:
         one = ctx.inputs.spark.range(1).selectExpr()
         nulls = (
-            f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+            f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}"
             for f in acc.state_schema((), parts)
         )
         groups = one.selectExpr(*nulls) if groups is None else one.join(groups, F.lit(True), "left")
@@ -108,7 +108,7 @@ def settled_input(node: Grouping, rows: Rows | None, ctx: EpochContext) -> DataF
 
 def _nothing(node: Grouping, ctx: EpochContext) -> DataFrame:
     columns = (*node.input.schema, Field(WEIGHT, INT))
-    nulls = (f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in columns)
+    nulls = (f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}" for f in columns)
     return ctx.inputs.spark.range(0).selectExpr(*nulls)
 
 
@@ -121,7 +121,7 @@ def checked(node: Grouping, rows: Rows, now: int) -> Rows:
     error = error_column(compiled, names, failing=rows.failing)
     if error is None:
         return rows
-    frame = rows.frame.selectExpr(*(quoted(c) for c in names), WEIGHT, error)
+    frame = rows.frame.selectExpr(*(ident(c) for c in names), WEIGHT, error)
     return Rows(frame, failing=True)
 
 
@@ -161,9 +161,9 @@ def changes(
         *([f"{errors[0]} AS a", f"{errors[1]} AS b"] if failing else []),
     )  # fmt: skip
     same = ["o <=> n", *(["p <=> q"] if carried else []), *(["a <=> b"] if failing else [])]
-    columns = [f"e.r.{quoted(name)} AS {quoted(name)}" for name in node.names]
+    columns = [f"e.r.{ident(name)} AS {ident(name)}" for name in node.names]
     marks = [f"e.w AS {WEIGHT}", f"e.k AS {KIND}"]
-    state = [f"e.s.{quoted(name)} AS {quoted(name)}" for name in carried]
+    state = [f"e.s.{ident(name)} AS {ident(name)}" for name in carried]
     error = [f"e.x AS {ERROR}"] if failing else []
     frame = sides.selectExpr(_pair(" AND ".join(same), failing))
     frame = frame.selectExpr(*columns, *marks, *state, *error)
@@ -180,9 +180,9 @@ def _come(
     sides += [] if error is None else [f"{error} AS x"]
     groups = merged.selectExpr("*", *bound) if bound else merged
     there = "r IS NOT NULL" if error is None else "r IS NOT NULL OR x IS NOT NULL"
-    columns = [f"r.{quoted(name)} AS {quoted(name)}" for name in node.names]
+    columns = [f"r.{ident(name)} AS {ident(name)}" for name in node.names]
     columns += [f"1 AS {WEIGHT}", f"'+I' AS {KIND}"]
-    columns += [f"s.{quoted(name)} AS {quoted(name)}" for name in carried]
+    columns += [f"s.{ident(name)} AS {ident(name)}" for name in carried]
     columns += [] if error is None else [f"x AS {ERROR}"]
     frame = groups.selectExpr(*sides).where(there).selectExpr(*columns)
     return Rows(
@@ -236,7 +236,7 @@ def _letter(node: Grouping, beyond: Mapping[str, str]) -> str:
 
 
 def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
-    fields = [f"{quoted(prefix + name)} AS {quoted(name)}" for name in carried]
+    fields = [f"{ident(prefix + name)} AS {ident(name)}" for name in carried]
     return f"struct({', '.join(fields or ['1 AS one'])})"
 
 
@@ -249,27 +249,27 @@ def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool)
 
 def _values(node: Grouping, parts: list[acc.Kept], prefix: str) -> list[str]:
     """Return the texts of the columns of one side's output row."""
-    fields = [f"{quoted(c)} AS {quoted(c)}" for c in node.group]
+    fields = [f"{ident(c)} AS {ident(c)}" for c in node.group]
     for part, (name, call) in zip(parts, node.aggregates, strict=True):
         value = part.finish.replace("{p}", prefix)
-        fields.append(f"CAST({value} AS {spark_type(call.type)}) AS {quoted(name)}")
+        fields.append(f"CAST({value} AS {spark_type(call.type)}) AS {ident(name)}")
     return fields
 
 
 def _there(parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
     """Return the text of whether a side has an output row; empty where it always has one."""
     overflow = " OR ".join(_overflows(parts, prefix).values())
-    there = [] if always else [f"{quoted(prefix + ROWS)} IS NOT NULL"]
+    there = [] if always else [f"{ident(prefix + ROWS)} IS NOT NULL"]
     there += [f"NOT coalesce({overflow}, FALSE)"] if overflow else []
     return " AND ".join(there)
 
 
 def _stored_output(node: Grouping) -> str:
     """Return the text of the row that a group has in the object's table; NULL where it has none."""
-    columns = [(quoted(c), c) for c in node.group]
-    columns += [(quoted(OLD + name), name) for name, _ in node.aggregates]
-    row = ", ".join(f"{column} AS {quoted(name)}" for column, name in columns)
-    return f"CASE WHEN {quoted(OLD + ROWS)} IS NOT NULL THEN struct({row}) END"
+    columns = [(ident(c), c) for c in node.group]
+    columns += [(ident(OLD + name), name) for name, _ in node.aggregates]
+    row = ", ".join(f"{column} AS {ident(name)}" for column, name in columns)
+    return f"CASE WHEN {ident(OLD + ROWS)} IS NOT NULL THEN struct({row}) END"
 
 
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
@@ -279,7 +279,7 @@ def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -
     if rows.failing:
         stop = f"CASE WHEN {ERROR} IS NOT NULL THEN {raised(f'{ERROR}.code')} ELSE TRUE END"
         kept = rows.frame.where(stop if strict else f"{ERROR} IS NULL")
-        return kept.selectExpr(*map(quoted, node.names))
+        return kept.selectExpr(*map(ident, node.names))
     return rows.frame
 
 
@@ -289,7 +289,7 @@ def _of_one_zero(node: Grouping, frame: DataFrame) -> DataFrame:
     floats = {c for c, kind in kinds.items() if kind in (Kind.REAL, Kind.DOUBLE)}
     if not floats:
         return frame
-    names = ((c, quoted(c)) for c in frame.columns)
+    names = ((c, ident(c)) for c in frame.columns)
     return frame.selectExpr(
         *(f"{name} + CAST(0 AS FLOAT) AS {name}" if c in floats else name for c, name in names)
     )
@@ -300,18 +300,18 @@ def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
     from pyspark.sql import functions as F
 
     if not node.aggregates:
-        return Rows(frame.select(*map(quoted, node.group)).distinct())
+        return Rows(frame.select(*map(ident, node.group)).distinct())
     ties = ties_of(node)
     calls = [F.expr(acc.batch_text(call, now, ties)).alias(name) for name, call in node.aggregates]
     limited = [(name, call) for name, call in node.aggregates if overflows(call)]
     calls += [F.expr(acc.counted(c, now)).alias(f"__n{i}") for i, (_, c) in enumerate(limited)]
-    grouped = frame.groupBy(*map(quoted, node.group)).agg(*calls)
+    grouped = frame.groupBy(*map(ident, node.group)).agg(*calls)
     casts = [
-        f"CAST({quoted(name)} AS {spark_type(call.type)}) AS {quoted(name)}"
+        f"CAST({ident(name)} AS {spark_type(call.type)}) AS {ident(name)}"
         for name, call in node.aggregates
     ]
     beyond = {
-        name: f"({quoted(name)} IS NULL AND __n{i} > 0)" for i, (name, _) in enumerate(limited)
+        name: f"({ident(name)} IS NULL AND __n{i} > 0)" for i, (name, _) in enumerate(limited)
     }
     error = [f"{_letter(node, beyond)} AS {ERROR}"] if beyond else []
-    return Rows(grouped.selectExpr(*map(quoted, node.group), *casts, *error), failing=bool(beyond))
+    return Rows(grouped.selectExpr(*map(ident, node.group), *casts, *error), failing=bool(beyond))

@@ -16,8 +16,8 @@ from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.plan import nodes as n
 from floodmark.spark.literals import literal
-from floodmark.spark.rows import Rows, constants, weighted
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.rows import Rows, constants, set_weight
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.state import closes_from_input
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ def _from_input(node: n.CloseAggregate, ctx: EpochContext, before: Any, after: A
     if rows is None:
         return None
     found = _closed(node, rows, ctx, before, after)
-    return replace(found, frame=weighted(found.frame), consolidated=True)
+    return replace(found, frame=set_weight(found.frame), consolidated=True)
 
 
 def _closed(
     node: n.CloseAggregate, rows: DataFrame, ctx: EpochContext, before: Any, after: Any
 ) -> Rows:
     type_ = node.input.field(node.window).type
-    window = quoted(node.window)
+    window = ident(node.window)
     bounds = {"__after": literal(after, type_)}
     condition = f"{window} < __after"
     if before is not None:
         bounds["__before"] = literal(before, type_)
         condition += f" AND {window} >= __before"
-    names = [quoted(name) for name in node.input.names]
+    names = [ident(name) for name in node.input.names]
     closed = rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)
     return aggregate.computed(node, closed, ctx.now)
 
@@ -69,7 +69,7 @@ def _from_state(node: n.CloseAggregate, ctx: EpochContext, after: Any) -> Rows |
         merged = transitions.transitions(node, settled, parts, state, ctx)
     type_ = node.input.field(node.window).type
     bound = literal(after, type_)
-    closed = "FALSE" if after is None else f"coalesce({quoted(node.window)} < {bound}, FALSE)"
+    closed = "FALSE" if after is None else f"coalesce({ident(node.window)} < {bound}, FALSE)"
     schema = transitions.transition_schema(node, parts)
     released = state.release(merged, schema, node.group, closed)
     return None if released is None else _values(node, released, parts)
@@ -78,7 +78,7 @@ def _from_state(node: n.CloseAggregate, ctx: EpochContext, after: Any) -> Rows |
 def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) -> Rows:
     """Return the output rows of stored groups; a group without a value is a dead letter."""
     values = [
-        f"CAST({part.finish.replace('{p}', '')} AS {spark_type(call.type)}) AS {quoted(name)}"
+        f"CAST({part.finish.replace('{p}', '')} AS {spark_type(call.type)}) AS {ident(name)}"
         for part, (name, call) in zip(parts, node.aggregates, strict=True)
     ]
     refused = aggregate.refused(node, parts, "")
@@ -86,5 +86,5 @@ def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) 
     bound = bound_columns(parts, "")
     if bound:
         released = released.selectExpr("*", *bound)
-    frame = weighted(released.selectExpr(*map(quoted, node.group), *values, *error))
+    frame = set_weight(released.selectExpr(*map(ident, node.group), *values, *error))
     return Rows(frame, failing=refused is not None)

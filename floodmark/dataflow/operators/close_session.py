@@ -16,7 +16,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.state import held_name
 
 _AFTER = "floodmark__after"
@@ -33,9 +33,9 @@ def delta(node: n.CloseSession, ctx: EpochContext) -> Rows | None:
     if not parts:
         state.keep(None, after, few=few)
         return None
-    names = [*map(quoted, child.names), WEIGHT]
+    names = [*map(ident, child.names), WEIGHT]
     changes = reduce(lambda a, b: a.unionAll(b), (part.selectExpr(*names) for part in parts))
-    time, end = quoted(node.time), quoted(node.end)
+    time, end = ident(node.time), ident(node.end)
     if after is None:
         state.keep(changes.where(f"{time} IS NOT NULL"), after, few=few)
         return None
@@ -51,5 +51,5 @@ def delta(node: n.CloseSession, ctx: EpochContext) -> Rows | None:
     above = timed.where(f"{time} >= {_AFTER}").selectExpr(*names)
     state.keep(open_.unionAll(above), after, few=few)
     released = sessions.where(f"{end} < {_AFTER}")
-    rows = released.selectExpr(*map(quoted, node.names), f"1 AS {WEIGHT}")
+    rows = released.selectExpr(*map(ident, node.names), f"1 AS {WEIGHT}")
     return Rows(rows, consolidated=True, inserts=True)

@@ -22,7 +22,7 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import smallest
 from floodmark.spark.rows import ERROR_TYPE
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.sql.statements import ConflictAction
 from floodmark.stream.objects.owners import Owner
 
@@ -40,17 +40,17 @@ def listed(
     """Return, per key, the list of what is done to its row: `(o order, w weight, r row)`."""
     from pyspark.sql import functions as F
 
-    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    row = f"struct({', '.join(ident(f.name) for f in columns)})"
     one = f"struct({ORDER} AS o, {WEIGHT} AS w, {row} AS r)"
     again = f"coalesce(bool_or({WEIGHT} > 0 AND {ORDER}.stage = {SINKS}), FALSE)"
-    grouped = operations.groupBy(*map(quoted, key)).agg(
+    grouped = operations.groupBy(*map(ident, key)).agg(
         F.expr(f"array_sort(collect_list({one}), {_IN_ORDER})").alias(OPERATIONS),
         F.expr(again).alias("__again"),
         *(F.expr(text).alias(name) for name, text in CAME.items()),
     )
     kept = f"filter({OPERATIONS}, x -> NOT (__again AND x.w < 0 AND x.o.stage = {SINKS}))"
     kept = owned.without_rewritten(OPERATIONS) if owners else kept
-    return grouped.selectExpr(*map(quoted, key), f"{kept} AS {OPERATIONS}", *CAME)
+    return grouped.selectExpr(*map(ident, key), f"{kept} AS {OPERATIONS}", *CAME)
 
 
 def can_refuse(declared: Declared, owners: Sequence[Owner] = ()) -> bool:
@@ -84,7 +84,7 @@ def folded(
     letters = f"ARRAY<STRUCT<error:{ERROR_TYPE},r:{type_}>>"
     start = f"named_struct('r', {OLD_ROW}, 'refused', CAST(array() AS {letters}), 'w', FALSE)"
     met = _met(declared, names, type_, now)
-    shown = ", ".join(f"__o.r.{quoted(c)}" for c in names if not c.startswith(HIDDEN_PREFIX))
+    shown = ", ".join(f"__o.r.{ident(c)}" for c in names if not c.startswith(HIDDEN_PREFIX))
     letter = (
         f"named_struct('code', __m.code, 'expression', '{LABEL}', 'row', "
         f"to_json(struct({shown}), map('ignoreNullFields', 'false')), "
@@ -139,7 +139,7 @@ def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
     left = _stays("__a.r", type_, writes="FALSE")
     if conflict.versions:
         incoming, stored = (
-            f"struct({', '.join(f'{side}.{quoted(c)}' for c in conflict.versions)})"
+            f"struct({', '.join(f'{side}.{ident(c)}' for c in conflict.versions)})"
             for side in ("__o.r", "__a.r")
         )
         whens.append(f"WHEN {incoming} < {stored} THEN {left}")
@@ -149,7 +149,7 @@ def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
         case ConflictAction.UPDATE_FULL:
             otherwise = _stays("__o.r", type_)
         case ConflictAction.UPDATE_IF_NOT_NULL:
-            values = {c: f"coalesce(__o.r.{quoted(c)}, __a.r.{quoted(c)})" for c in names}
+            values = {c: f"coalesce(__o.r.{ident(c)}, __a.r.{ident(c)})" for c in names}
             values |= {OWNERS: f"__o.r.{OWNERS}"} if OWNERS in names else {}
             otherwise = _checked(_stays(_row(values), type_), declared, names, type_, now)
         case ConflictAction.UPDATE_SET:
@@ -159,10 +159,10 @@ def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
 
 def _set(declared: Declared, names: list[str], type_: str, now: int) -> str:
     conflict = declared.conflict
-    around = {c: f"__a.r.{quoted(c)}" for c in names}
-    around |= {EXCLUDED + c: f"__o.r.{quoted(c)}" for c in names}
+    around = {c: f"__a.r.{ident(c)}" for c in names}
+    around |= {EXCLUDED + c: f"__o.r.{ident(c)}" for c in names}
     compiled = {c: compile_expr(e, now, columns=around) for c, e in conflict.assignments}
-    values = {c: f"__a.r.{quoted(c)}" for c in names} | {c: e.value for c, e in compiled.items()}
+    values = {c: f"__a.r.{ident(c)}" for c in names} | {c: e.value for c, e in compiled.items()}
     code = smallest([e.error for e in compiled.values()])
     new = _checked(_stays(_row(values), type_, code), declared, names, type_, now)
     return _where(conflict, around, new, type_, now)
@@ -184,7 +184,7 @@ def _checked(row: str, declared: Declared, names: list[str], type_: str, now: in
 
     What was generated of the rows that it is merged from is not what is generated of it.
     """
-    mine = {c: f"__g.r.{quoted(c)}" for c in names}
+    mine = {c: f"__g.r.{ident(c)}" for c in names}
     generated = {c.name: c.generated for c in declared.columns if c.generated is not None}
     compiled = {c: compile_expr(e, now, columns=mine) for c, e in generated.items()}
     out = row
@@ -204,7 +204,7 @@ def _missing(row: str, declared: Declared) -> str | None:
     needed = [c.name for c in declared.columns if c.not_null]
     if not needed:
         return None
-    missing = " OR ".join(f"{row}.{quoted(c)} IS NULL" for c in needed)
+    missing = " OR ".join(f"{row}.{ident(c)} IS NULL" for c in needed)
     return f"CASE WHEN {missing} THEN {IntakeCode.NULL_VALUE.value} END"
 
 

@@ -16,7 +16,7 @@ from floodmark.scalar.functions.intervals import datetime_of
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +87,7 @@ def _has(column: str) -> str:
     """Return the text of whether a row has a value in a column, or does not parse and names it."""
     named = quote(f'"{column.lower()}"')
     corrupt = f"{ERROR}.code = {IntakeCode.CORRUPT.value} AND contains(lower({ERROR}.row), {named})"
-    return f"{quoted(column)} IS NOT NULL OR coalesce({corrupt}, FALSE)"
+    return f"{ident(column)} IS NOT NULL OR coalesce({corrupt}, FALSE)"
 
 
 def _values(number: int) -> str:
@@ -99,7 +99,7 @@ def _high(number: int) -> str:
 
 
 def _told(column: str, type_: SqlType) -> str:
-    name = quoted(column)
+    name = ident(column)
     return f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))" if type_.kind in _TIMES else name
 
 

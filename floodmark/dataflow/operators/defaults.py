@@ -11,7 +11,7 @@ from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, INT
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import message_text
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def with_defaults(frame: DataFrame, declared: Declared, now: int, seed: RowSeed)
             lacks = f"{OPERATION} = '{UPSERTS}' AND {lacks}"
         code = found.error or "CAST(NULL AS INT)"
         said = message_text(code, found.message)
-        value = f"CASE WHEN {lacks} THEN {found.value} ELSE {quoted(column.name)} END"
+        value = f"CASE WHEN {lacks} THEN {found.value} ELSE {ident(column.name)} END"
         texts[column.name] = expr(value)
         texts[f"__default_{i}"] = expr(f"CASE WHEN {lacks} THEN {code} END")
         texts[f"__default_said_{i}"] = expr(f"CASE WHEN {lacks} THEN {said} END")

@@ -17,7 +17,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
 from floodmark.scalar.types import BIGINT, BOOLEAN
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.accumulator_columns import NEW, OLD, group_fields, value_columns
 from floodmark.stream.properties.state import COUNTED, values_name
 from floodmark.stream.properties.strategy import Distinct, distinct_arguments
@@ -40,7 +40,7 @@ def widened(node: n.Aggregate, changes: DataFrame, ctx: EpochContext) -> DataFra
         return None
     made = value_columns(found)
     columns = {name: "NULL" for pair in made.values() for name in pair}
-    names = [quoted(c) for c in (*node.input.names, WEIGHT)]
+    names = [ident(c) for c in (*node.input.names, WEIGHT)]
     nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
     rows = [changes.selectExpr(*names, *nulls)]
     rows += [_crossings(node, i, one, changes, ctx, columns) for i, one in enumerate(found)]
@@ -78,9 +78,9 @@ def _crossings(
     for call, condition in one.calls.items():
         texts |= dict(zip(columns_of[call], (COUNTED, signs[condition]), strict=True))
     inputs = [
-        quoted(f.name)
+        ident(f.name)
         if f.name in node.group
-        else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+        else f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}"
         for f in node.input.schema
     ]
     made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, texts)]
@@ -119,5 +119,5 @@ def _values(node: n.Aggregate, one: Distinct, changes: DataFrame, now: int) -> D
         if condition is not None
     ]
     value = f"{compile_expr(one.argument, now).value} AS {COUNTED}"
-    rows = changes.selectExpr(*map(quoted, node.group), value, *flags, WEIGHT)
+    rows = changes.selectExpr(*map(ident, node.group), value, *flags, WEIGHT)
     return rows.where(f"{COUNTED} IS NOT NULL")

@@ -16,7 +16,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Expr, transform
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +62,7 @@ def _between(
         if side is None:
             bounds = bounds.selectExpr("*", *join.nulls(node.right, prefix))
         else:
-            names = [f"{quoted(c)} AS {quoted(prefix + c)}" for c in node.right.names]
+            names = [f"{ident(c)} AS {ident(prefix + c)}" for c in node.right.names]
             bounds = bounds.join(side.selectExpr(*names), F.lit(True), "left")
     before, after = (
         f"coalesce({compile_expr(_over(node, prefix), now).value}, FALSE)"
@@ -70,7 +70,7 @@ def _between(
     )
     moved = left.join(F.broadcast(bounds), F.expr(f"({before}) <> ({after})"), "inner")
     weight = f"CASE WHEN {after} THEN 1 ELSE -1 END AS {WEIGHT}"
-    return moved.selectExpr(*map(quoted, node.names), weight)
+    return moved.selectExpr(*map(ident, node.names), weight)
 
 
 def _over(node: n.Join, prefix: str) -> Expr:

@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_column
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,9 +24,9 @@ def delta(node: n.Filter, rows: Rows, now: int, seed: RowSeed | None = None) -> 
     if compiled.error is None and not rows.failing:
         return replace(rows, frame=rows.frame.where(passes), kinded=False, carried=())
     label = node.predicate.span.text if node.predicate.span is not None else "WHERE"
-    error = error_column([(label, compiled)], rows.shown(node.names), failing=rows.failing)
+    error = error_column([(label, compiled)], rows.letter_columns(node.names), failing=rows.failing)
     assert error is not None
-    columns = [quoted(name) for name in node.names]
+    columns = [ident(name) for name in node.names]
     frame = rows.frame.selectExpr(*columns, WEIGHT, error, f"({passes}) AS __passes")
     kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
     return replace(rows, frame=kept, failing=True, consolidated=False, kinded=False, carried=())

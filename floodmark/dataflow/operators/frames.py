@@ -12,7 +12,7 @@ from floodmark.dataflow.operators import frames
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.sorting import sort_key, sort_text
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.reach import has_distance, parts_of
 
 PEERS = "__peers"
@@ -91,7 +91,7 @@ def _with_amount(bound: str, literal: str) -> str:
 
 def measured(type_: SqlType, name: str, *, months: bool = False) -> tuple[str, str]:
     """Return what is ordered by, a number unless in `months`, and how a distance is written."""
-    column = quoted(name)
+    column = ident(name)
     match type_.kind:
         case Kind.SMALLINT | Kind.INT:
             return f"CAST({column} AS BIGINT)", "{}L"
@@ -118,5 +118,5 @@ def total_order(node: n.OverWindow, key: Key) -> str:
     asked = {k.column for k in node.order}
     rest = [c for c in key if c not in asked and c not in node.partition]
     keys = [frames.plain_order(node)] if node.order else []
-    keys += [sort_key(quoted(c), descending=False, nulls_first=False) for c in rest]
+    keys += [sort_key(ident(c), descending=False, nulls_first=False) for c in rest]
     return ", ".join(keys) or "CAST(NULL AS INT)"

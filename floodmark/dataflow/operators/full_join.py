@@ -13,7 +13,7 @@ from floodmark.dataflow.operators.join import LEFT, RIGHT
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,4 +57,4 @@ def _joined(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFr
     condition = F.expr(join.condition_of(node, now, f"{AFTER} = {_OTHER}"))
     joined = left.join(right, condition, "full")
     after = f"coalesce({AFTER}, {_OTHER}) AS {AFTER}"
-    return joined.selectExpr(*map(quoted, node.names), after, *errors)
+    return joined.selectExpr(*map(ident, node.names), after, *errors)

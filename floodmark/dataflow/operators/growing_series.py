@@ -19,7 +19,7 @@ from floodmark.scalar.types import BIGINT, INT, Field
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.rows import Rows, error_column
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.state import DUE_AT, due_name
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def delta(node: n.GrowingSeries, rows: Rows | None, ctx: EpochContext) -> Rows |
     state = ctx.stages.due_changes(due_name(ctx.name(node)), (*schema, Field(WEIGHT, INT, False)))
     settled = ctx.materialized_delta(node.input)
     ctx.inputs.fall_due(state.due_rows(ctx.now))
-    columns = [*map(quoted, node.input.names), _NEXT, _COUNT, WEIGHT]
+    columns = [*map(ident, node.input.names), _NEXT, _COUNT, WEIGHT]
     grows = ctx.plan[node.input].append_only
     parts: list[DataFrame] = []
     if settled is not None:
@@ -76,19 +76,19 @@ def _reached(node: n.GrowingSeries, series: DataFrame, now: int) -> DataFrame:
 
 def _emitted(node: n.GrowingSeries, told: DataFrame) -> DataFrame:
     """Return a row for each value that is reached, and those on their way to the dead letters."""
-    names, fails = [quoted(c) for c in node.input.names], ERROR in told.columns
+    names, fails = [ident(c) for c in node.input.names], ERROR in told.columns
     marks = [WEIGHT, ERROR] if fails else [WEIGHT]
     word = "posexplode_outer" if fails else "posexplode"
     values = told.selectExpr(*names, _COUNT, *marks, f"{word}({_VALUES}) AS ({_PLACE}, {_VALUE})")
     if fails:
         values = values.where(f"{_PLACE} IS NOT NULL OR {ERROR} IS NOT NULL")
-    ordinal = f"CAST({_COUNT} + coalesce({_PLACE}, 0) + 1 AS BIGINT) AS {quoted(node.ordinal)}"
-    return values.selectExpr(*names, f"{_VALUE} AS {quoted(node.outputs[0])}", ordinal, *marks)
+    ordinal = f"CAST({_COUNT} + coalesce({_PLACE}, 0) + 1 AS BIGINT) AS {ident(node.ordinal)}"
+    return values.selectExpr(*names, f"{_VALUE} AS {ident(node.outputs[0])}", ordinal, *marks)
 
 
 def _left(node: n.GrowingSeries, told: DataFrame, now: int) -> DataFrame:
     """Return the next value of each series after those, with the time at which it is reached."""
-    names, type_ = [quoted(c) for c in node.input.names], node.start.type
+    names, type_ = [ident(c) for c in node.input.names], node.start.type
     sound = told.where(f"{ERROR} IS NULL") if ERROR in told.columns else told
     ended = sound.selectExpr(
         *names,

@@ -10,7 +10,7 @@ from floodmark.dataflow.operators.tumble import end_of, first_of, from_micros, m
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import FIRST, LAST
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +29,7 @@ def delta(node: n.Hop, rows: Rows) -> Rows:
     A row on its way to the dead letters goes on once.
     """
     rows = replace(rows, kinded=False, carried=())
-    return rows.with_frame(_exploded(node, rows.frame, rows.passed, failing=rows.failing))
+    return rows.with_frame(_exploded(node, rows.frame, rows.system_columns, failing=rows.failing))
 
 
 def batch(node: n.Hop, frame: DataFrame) -> DataFrame:
@@ -40,10 +40,10 @@ def batch(node: n.Hop, frame: DataFrame) -> DataFrame:
 def _exploded(
     node: n.Hop, frame: DataFrame, passed: list[str], *, failing: bool = False
 ) -> DataFrame:
-    kept = [*map(quoted, node.input.names), *passed]
+    kept = [*map(ident, node.input.names), *passed]
     repeats = repeated(node, frame, node.time, kept, failing=failing)
-    bounds = [quoted(name) for name in (node.start, node.end)]
-    return repeats.selectExpr(*map(quoted, node.input.names), *bounds, *passed)
+    bounds = [ident(name) for name in (node.start, node.end)]
+    return repeats.selectExpr(*map(ident, node.input.names), *bounds, *passed)
 
 
 def repeated(
@@ -52,7 +52,7 @@ def repeated(
     """Return rows, with the texts `kept`, once per window that holds the column `time`."""
     type_ = node.input.field(node.time).type
     size, slide, offset = (micros(i) for i in (node.size, node.slide, node.offset))
-    since = to_micros(quoted(time), type_)
+    since = to_micros(ident(time), type_)
     past = f"pmod({since} - {offset}, {slide})"
     windows = f"({size + slide - 1} - {past}) div {slide}"
     least = f"greatest({since} - {past} + {size - 1} - {LAST}L, 0L) div {slide}"
@@ -60,11 +60,11 @@ def repeated(
     back = f"CASE WHEN {most} >= {least} THEN sequence({least}, {most}) END"
     if failing:
         back = f"CASE WHEN {ERROR} IS NOT NULL THEN array(0L) ELSE {back} END"
-    held = [] if quoted(time) in kept else [quoted(time)]
+    held = [] if ident(time) in kept else [ident(time)]
     exploded = frame.selectExpr(*kept, *held, f"explode({back}) AS {_BACK}")
     start = f"({since} - {past} - {_BACK} * {slide})"
     bounds = [
-        f"{from_micros(first_of(start), type_)} AS {quoted(node.start)}",
-        f"{from_micros(end_of(start, size), type_)} AS {quoted(node.end)}",
+        f"{from_micros(first_of(start), type_)} AS {ident(node.start)}",
+        f"{from_micros(end_of(start, size), type_)} AS {ident(node.end)}",
     ]
     return exploded.selectExpr(*kept, *bounds)

@@ -21,9 +21,9 @@ from floodmark.dataflow.operators.project import raised
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.keyed import hinted
-from floodmark.spark.rows import ERROR_TYPE, Rows, error_struct, flipped, weighted
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.keyed import hint_broadcast
+from floodmark.spark.rows import ERROR_TYPE, Rows, error_struct, negate, set_weight
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -64,10 +64,10 @@ def _delta(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
         if node.kind is n.JoinKind.INNER:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            touched = weighted(_touching(node, after, theirs, now, few=ctx.inputs.few))
+            touched = set_weight(_touching(node, after, theirs, now, few=ctx.inputs.few))
             parts.append(_of_kept(node, touched, sides.new(other), now))
             before = _of_kept(node, touched, sides.old(other), now)
-            parts.append(None if before is None else flipped(before))
+            parts.append(None if before is None else negate(before))
     present = [part for part in parts if part is not None]
     if not present:
         return None
@@ -108,7 +108,7 @@ def batch(
     if condition is None:
         return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
     failing = failing_residual(node, now)
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     if failing is None or ((semi or anti) and not strict):
         return left.join(right, condition, how).selectExpr(*names)
     assert failing.error is not None
@@ -140,7 +140,7 @@ def matchable(
 
 
 def _with_key(rows: DataFrame, of: n.Node, key: Sequence[str]) -> DataFrame:
-    nullable = dict.fromkeys(quoted(c) for c in key if of.field(c).nullable)
+    nullable = dict.fromkeys(ident(c) for c in key if of.field(c).nullable)
     return rows.where(" AND ".join(f"{c} IS NOT NULL" for c in nullable)) if nullable else rows
 
 
@@ -173,7 +173,7 @@ def _holds(node: n.Pairing, now: int) -> Column | None:
 
 
 def _equal(node: n.Pairing) -> list[str]:
-    return [f"{quoted(a)} = {quoted(b)}" for a, b in node.equi]
+    return [f"{ident(a)} = {ident(b)}" for a, b in node.equi]
 
 
 def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
@@ -221,7 +221,7 @@ def reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) ->
     if right is not None and node.only_existence:
         right = right.limit(1).selectExpr(*nulls(node.right))
     anti, failing = node.kind is n.JoinKind.ANTI, failing_residual(node, now)
-    columns = [*map(quoted, node.names), WEIGHT]
+    columns = [*map(ident, node.names), WEIGHT]
     if right is None:
         return left.selectExpr(*columns, *_no_error(failing)) if anti else None
     left, right = matchable(node, left, right, _HOW[node.kind])
@@ -250,7 +250,7 @@ def padded_or_joined(
     if node.kind is n.JoinKind.INNER:
         return None
     failing = failing_residual(node, now)
-    columns = [*map(quoted, node.left.names), *nulls(node.right), WEIGHT]
+    columns = [*map(ident, node.left.names), *nulls(node.right), WEIGHT]
     return left.selectExpr(*columns, *_no_error(failing))
 
 
@@ -258,13 +258,13 @@ def _mirrored(node: n.Join, right: DataFrame, left: DataFrame | None, now: int) 
     """Right join: join right changes, which carry the weight, with left rows."""
     if left is not None:
         return _pairs(node, left, right, "right", now)
-    columns = [*nulls(node.left), *map(quoted, node.right.names), WEIGHT]
+    columns = [*nulls(node.left), *map(ident, node.right.names), WEIGHT]
     return right.selectExpr(*columns, *_no_error(failing_residual(node, now)))
 
 
 def nulls(node: n.Node, prefix: str = "") -> list[str]:
     """Return the texts of a node's columns, all NULL, with something before their names."""
-    return [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(prefix + f.name)}" for f in node.schema]
+    return [f"CAST(NULL AS {spark_type(f.type)}) AS {ident(prefix + f.name)}" for f in node.schema]
 
 
 def _no_error(failing: Compiled | None) -> list[str]:
@@ -289,7 +289,7 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
         joined = left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
     else:
         joined = left.join(right, condition, how)
-    return joined.selectExpr(*map(quoted, node.names), WEIGHT, *extra)
+    return joined.selectExpr(*map(ident, node.names), WEIGHT, *extra)
 
 
 def _touching(
@@ -307,6 +307,6 @@ def _touching(
     kept = _with_key(kept, roles(node)[0], [b if right else a for a, b in node.equi])
     pairs = [(b, a) if right else (a, b) for a, b in node.equi]
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
-    keys = changes.selectExpr(*(f"{quoted(b)} AS {k}" for _, k, b in names))
-    condition = " AND ".join(f"{quoted(a)} = {k}" for a, k, _ in names)
-    return kept.join(hinted(keys, few), F.expr(condition), "left_semi")
+    keys = changes.selectExpr(*(f"{ident(b)} AS {k}" for _, k, b in names))
+    condition = " AND ".join(f"{ident(a)} = {k}" for a, k, _ in names)
+    return kept.join(hint_broadcast(keys, few), F.expr(condition), "left_semi")

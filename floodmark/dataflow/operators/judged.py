@@ -18,8 +18,8 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE, WATERMARK
 from floodmark.spark.literals import literal
-from floodmark.spark.rows import ERROR_TYPE, constants, letter_of, stamped
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import ERROR_TYPE, constants, epoch_expr, letter_of
+from floodmark.spark.types import ident
 from floodmark.tables.cutoff import Cutoff
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def judged(
         for i, mark in enumerate(declared.watermarks)
     }
     known |= {f"__latest_{column}": text for column, text in limits.items()}
-    late = [f"{quoted(m.column)} < __bound_{i}" for i, m in enumerate(declared.watermarks)]
+    late = [f"{ident(m.column)} < __bound_{i}" for i, m in enumerate(declared.watermarks)]
     is_late = " OR ".join(f"coalesce({test}, FALSE)" for test in late)
     tests = _tests(declared, limits)
     is_dead = " OR ".join(f"coalesce({test[0]}, FALSE)" for test in tests)
@@ -59,8 +59,8 @@ def judged(
     below = [f"WHEN {test} THEN CAST(__bound_{i} AS STRING)" for i, test in enumerate(late)]
     wide = frame.selectExpr("*", constants(known))
     return wide.selectExpr(
-        *(quoted(f.name) for f in columns),
-        stamped(epoch),
+        *(ident(f.name) for f in columns),
+        epoch_expr(epoch),
         WEIGHT,
         f"CAST({_dead(columns, tests)} AS {ERROR_TYPE}) AS {ERROR}",
         f"{route} + {WRITERS * writer} AS {ROUTE}",
@@ -75,15 +75,15 @@ def without_over(frame: DataFrame, columns: Schema, cutoff: Cutoff) -> DataFrame
         return frame
     good = f"{ROUTE} % {WRITERS} = {GOOD} AND {cutoff.is_over()}"
     route = f"CASE WHEN {good} THEN {ROUTE} + {NOTHING} ELSE {ROUTE} END AS {ROUTE}"
-    names = (*(quoted(f.name) for f in columns), EPOCH, WEIGHT, ERROR)
+    names = (*(ident(f.name) for f in columns), EPOCH, WEIGHT, ERROR)
     return cutoff.beside(frame).selectExpr(*names, route, WATERMARK)
 
 
 def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return rows that have been judged before in the same form."""
     return frame.selectExpr(
-        *(quoted(f.name) for f in columns),
-        stamped(epoch),
+        *(ident(f.name) for f in columns),
+        epoch_expr(epoch),
         WEIGHT,
         f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}",
         f"{GOOD} AS {ROUTE}",
@@ -99,10 +99,10 @@ def _tests(declared: Declared, limits: Collection[str]) -> list[Test]:
     tests: list[Test] = []
     for column in (mark.column for mark in declared.watermarks):
         label, told = f"WATERMARK FOR {column}", said.untimed(column)
-        tests.append((f"{quoted(column)} IS NULL", IntakeCode.NULL_TIME, label, told))
+        tests.append((f"{ident(column)} IS NULL", IntakeCode.NULL_TIME, label, told))
     for column in limits:
         latest = f"__latest_{column}"
-        test = f"{quoted(column)} > {quoted(latest)}"
+        test = f"{ident(column)} > {ident(latest)}"
         tests.append((test, IntakeCode.FUTURE_TIME, MAX_AHEAD, said.ahead(column, latest)))
     return tests
 

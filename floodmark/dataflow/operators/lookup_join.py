@@ -19,8 +19,8 @@ from floodmark.dataflow.operators.stored_values import consolidated, gone, over
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
-from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, stamped
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,7 +89,7 @@ def right_of(node: n.LookupJoin, fetched: DataFrame, spark: SparkSession, now: i
 
     def rows(below: n.Node) -> DataFrame:
         if isinstance(below, n.Scan):
-            return fetched.selectExpr(*map(quoted, below.names))
+            return fetched.selectExpr(*map(ident, below.names))
         return dispatch.batch(below, [rows(child) for child in below.inputs], spark, now)
 
     return rows(node.right)
@@ -103,8 +103,8 @@ def _asked_for(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFra
     from pyspark.sql import functions as F
 
     names = [(a, b, f"__k{i}") for i, (a, b) in enumerate(node.equi)]
-    keys = left.selectExpr(*(f"{quoted(a)} AS {k}" for a, _, k in names)).distinct()
-    condition = " AND ".join(f"{quoted(b)} = {k}" for _, b, k in names)
+    keys = left.selectExpr(*(f"{ident(a)} AS {k}" for a, _, k in names)).distinct()
+    condition = " AND ".join(f"{ident(b)} = {k}" for _, b, k in names)
     return right.join(F.broadcast(keys), F.expr(condition), "left_semi")
 
 
@@ -118,9 +118,9 @@ def _keys_and_new_rows(node: n.LookupJoin, rows: Rows, frame: DataFrame, ctx: Ep
 
 def _empty_handed(node: n.LookupJoin, left: DataFrame, ctx: EpochContext) -> DataFrame:
     """Return left rows with NULL in the right columns."""
-    padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}" for f in node.right.schema]
+    padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}" for f in node.right.schema]
     error = [_NO_ERROR] if _may_fail(node, ctx) else []
-    return left.selectExpr(*map(quoted, node.left.names), *padding, WEIGHT, *error)
+    return left.selectExpr(*map(ident, node.left.names), *padding, WEIGHT, *error)
 
 
 def _looked_up_again(node: n.LookupJoin, frame: DataFrame, ctx: EpochContext) -> Rows | None:
@@ -149,9 +149,9 @@ def _from_state(
         found = _looked_up(node, new, ctx, before=False)
         if found is None:
             found = _empty_handed(node, new.where("FALSE"), ctx)
-        names = [quoted(f.name) for f in schema if f.name not in (ERROR, EPOCH)]
+        names = [ident(f.name) for f in schema if f.name not in (ERROR, EPOCH)]
         error = ERROR if _may_fail(node, ctx) else _NO_ERROR
-        return found.selectExpr(*names, error, stamped(state.epoch))
+        return found.selectExpr(*names, error, epoch_expr(state.epoch))
 
     leaving = gone(node.left, frame, ctx)
     before = None if ctx.inputs.fills else state.before(leaving.within)
@@ -166,11 +166,11 @@ def _from_state(
 
 def _taken(node: n.LookupJoin, left: DataFrame, stored: DataFrame, ctx: EpochContext) -> DataFrame:
     """Return the pairs that are stored for left rows."""
-    rights = [quoted(c) for c in node.right.names]
+    rights = [ident(c) for c in node.right.names]
     error = [ERROR] if _may_fail(node, ctx) else []
     key = ctx.plan[node.left].stream_key
-    paired = keyed.with_each(left, stored, key, [*rights, *error])
-    return paired.selectExpr(*map(quoted, node.names), WEIGHT, *error)
+    paired = keyed.inner_join(left, stored, key, [*rights, *error])
+    return paired.selectExpr(*map(ident, node.names), WEIGHT, *error)
 
 
 def _schema(node: n.LookupJoin, key: tuple[str, ...], cleaned_by: str | None) -> Schema:

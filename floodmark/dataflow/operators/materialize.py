@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND, WEIGHT
 from floodmark.scalar.types import Kind, Schema, SqlType
 from floodmark.spark import keyed
-from floodmark.spark.rows import Rows, stamped
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import Rows, epoch_expr
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,7 +22,7 @@ def pair(apart: str = "") -> str:
 
     Rows that differ in the column `apart` are two rows, not one that is updated.
     """
-    moved = f" OR NOT ({OLD_ROW}.{quoted(apart)} <=> {NEW_ROW}.{quoted(apart)})" if apart else ""
+    moved = f" OR NOT ({OLD_ROW}.{ident(apart)} <=> {NEW_ROW}.{ident(apart)})" if apart else ""
     gone, come = f"{NEW_ROW} IS NULL{moved}", f"{OLD_ROW} IS NULL{moved}"
     return (
         "filter(array("
@@ -40,9 +40,9 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
     if rows.inserts:
         return inserted(rows.frame, columns, epoch)
     if rows.kinded:
-        stamp = stamped(epoch)
-        names = [quoted(f.name) for f in columns]
-        return rows.frame.selectExpr(stamp, KIND, *names, *map(quoted, rows.carried))
+        stamp = epoch_expr(epoch)
+        names = [ident(f.name) for f in columns]
+        return rows.frame.selectExpr(stamp, KIND, *names, *map(ident, rows.carried))
     frame = rows.frame if rows.consolidated else cancelled(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)
     return as_changes(pairs, columns, epoch)
@@ -50,15 +50,15 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
 
 def inserted(rows: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return the changelog of rows whose keys are all new."""
-    return rows.selectExpr(stamped(epoch), f"'+I' AS {KIND}", *(quoted(f.name) for f in columns))
+    return rows.selectExpr(epoch_expr(epoch), f"'+I' AS {KIND}", *(ident(f.name) for f in columns))
 
 
 def cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
     """Add up equal rows; one shuffle by key serves this and the pairing."""
     from pyspark.sql import functions as F
 
-    names = [quoted(f.name) for f in columns]
-    shuffled = frame.repartition(*map(quoted, key)) if key else frame.coalesce(1)
+    names = [ident(f.name) for f in columns]
+    shuffled = frame.repartition(*map(ident, key)) if key else frame.coalesce(1)
     total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
     return shuffled.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
 
@@ -67,12 +67,12 @@ def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame
     """Return one row per key with its old row and its new row as structs."""
     from pyspark.sql import functions as F
 
-    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    row = f"struct({', '.join(ident(f.name) for f in columns)})"
     sides = [
         F.expr(f"first({row}) FILTER (WHERE {WEIGHT} < 0)").alias(OLD_ROW),
         F.expr(f"first({row}) FILTER (WHERE {WEIGHT} > 0)").alias(NEW_ROW),
     ]
-    return frame.groupBy(*map(quoted, key)).agg(*sides).selectExpr(OLD_ROW, NEW_ROW)
+    return frame.groupBy(*map(ident, key)).agg(*sides).selectExpr(OLD_ROW, NEW_ROW)
 
 
 def differ(columns: Schema, hidden: str = "") -> str:
@@ -84,7 +84,7 @@ def differ(columns: Schema, hidden: str = "") -> str:
         return f"NOT ({OLD_ROW} <=> {NEW_ROW})"
     seen, sides = [f for f in columns if f.name != hidden], []
     for side in (OLD_ROW, NEW_ROW):
-        values = ", ".join(comparable(f"{side}.{quoted(f.name)}", f.type) for f in seen)
+        values = ", ".join(comparable(f"{side}.{ident(f.name)}", f.type) for f in seen)
         sides.append(f"CASE WHEN {side} IS NOT NULL THEN struct({values}) END")
     return f"NOT ({sides[0]} <=> {sides[1]})"
 
@@ -105,9 +105,9 @@ def has_map(type_: SqlType) -> bool:
 
 def as_changes(pairs: DataFrame, columns: Schema, epoch: int, apart: str = "") -> DataFrame:
     """Return the changelog rows of pairs; equal sides are no change."""
-    names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
+    names = [f"e.r.{ident(f.name)} AS {ident(f.name)}" for f in columns]
     exploded = pairs.where(differ(columns)).selectExpr(f"explode({pair(apart)}) AS e")
-    return exploded.selectExpr(stamped(epoch), f"e.{KIND} AS {KIND}", *names)
+    return exploded.selectExpr(epoch_expr(epoch), f"e.{KIND} AS {KIND}", *names)
 
 
 def rewritten(
@@ -120,11 +120,11 @@ def rewritten(
     few: bool,
 ) -> DataFrame:
     """Return the rows of touched files after the changes; `few` tells that there are few."""
-    names = [quoted(f.name) for f in columns]
-    stamp = stamped(epoch)
+    names = [ident(f.name) for f in columns]
+    stamp = epoch_expr(epoch)
     added = changes.where(f"{KIND} IN {ADDED}").selectExpr(*names, stamp)
     if touched is None or not key:
         return added
     gone = changes.where(f"{KIND} IN {GONE}")
-    kept = keyed.without(touched, gone, key, few=few)
+    kept = keyed.anti_join(touched, gone, key, few=few)
     return kept.selectExpr(*names, EPOCH).unionAll(added)

@@ -22,8 +22,8 @@ from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, error_column, stamped
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr, error_column
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,14 +54,14 @@ def _evaluated(node: n.MaterializeProject, frame: DataFrame, ctx: EpochContext) 
         seeded, seed = _seeded(node, frame, ctx)
         compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
         error = error_column(_labelled(node, compiled), list(node.input.names))
-        values = [f"{c.value} AS {quoted(name)}" for name, c in compiled.items()]
+        values = [f"{c.value} AS {ident(name)}" for name, c in compiled.items()]
         rows = seeded.selectExpr(*values, error or f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
-        return rows.selectExpr(*map(quoted, node.names), ERROR, stamped(state.epoch))
+        return rows.selectExpr(*map(ident, node.names), ERROR, epoch_expr(state.epoch))
 
     stored = state.once(fresh)
     if stored is None:
         return None
-    names = [quoted(name) for name in node.names]
+    names = [ident(name) for name in node.names]
     rows = stored.selectExpr(*names, f"CAST(1 AS INT) AS {WEIGHT}", ERROR)
     return Rows(rows, failing=True, inserts=True)
 
@@ -72,12 +72,12 @@ def _keys_and_new_rows(
     seeded, seed = _seeded(node, frame, ctx)
     compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
     columns = [
-        f"CASE WHEN {WEIGHT} > 0 THEN {c.value} END AS {quoted(name)}"
+        f"CASE WHEN {WEIGHT} > 0 THEN {c.value} END AS {ident(name)}"
         if name in node.stored
-        else f"{c.value} AS {quoted(name)}"
+        else f"{c.value} AS {ident(name)}"
         for name, c in compiled.items()
     ]
-    error = error_column(_labelled(node, compiled), rows.shown(node.input.names))
+    error = error_column(_labelled(node, compiled), rows.letter_columns(node.input.names))
     extra = [WEIGHT, *([error] if error is not None else [])]
     frame = seeded.selectExpr(*columns, *extra)
     missing = unknown(node, rows) | frozenset(node.stored)
@@ -98,12 +98,12 @@ def _from_state(
             name: compile_expr(e, ctx.now, seed) for name, e in node.columns if name in node.stored
         }
         error = error_column(_labelled(node, compiled), list(node.input.names))
-        carried = [quoted(f.name) for f in schema if f.name in node.input.names]
-        values = [f"{c.value} AS {quoted(_STORED + name)}" for name, c in compiled.items()]
+        carried = [ident(f.name) for f in schema if f.name in node.input.names]
+        values = [f"{c.value} AS {ident(_STORED + name)}" for name, c in compiled.items()]
         missing = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
         rows = seeded.selectExpr(*carried, *values, error or missing)
-        return rows.selectExpr(*carried, *(quoted(_STORED + c) for c in node.stored), ERROR,
-                               stamped(state.epoch))  # fmt: skip
+        return rows.selectExpr(*carried, *(ident(_STORED + c) for c in node.stored), ERROR,
+                               epoch_expr(state.epoch))  # fmt: skip
 
     leaving = gone(node.input, frame, ctx)
     before = None if ctx.inputs.fills else state.before(leaving.within)
@@ -123,22 +123,22 @@ def _joined(
     ctx: EpochContext,
 ) -> DataFrame:
     """Return the output rows of input rows and what is stored for them."""
-    names = [quoted(_STORED + name) for name in node.stored]
+    names = [ident(_STORED + name) for name in node.stored]
     if stored is None:
         types = {name: expr.type for name, expr in node.columns}
         nulls = [
-            f"CAST(NULL AS {spark_type(types[c])}) AS {quoted(_STORED + c)}" for c in node.stored
+            f"CAST(NULL AS {spark_type(types[c])}) AS {ident(_STORED + c)}" for c in node.stored
         ]
         beside = rows.selectExpr("*", *nulls, f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
     else:
-        beside = keyed.beside(rows, stored, key, [*names, ERROR])
+        beside = keyed.left_join(rows, stored, key, [*names, ERROR])
     computed = {
         name: compile_expr(e, ctx.now) for name, e in node.columns if name not in node.stored
     }
     columns = [
-        f"{quoted(_STORED + name)} AS {quoted(name)}"
+        f"{ident(_STORED + name)} AS {ident(name)}"
         if name in node.stored
-        else f"{computed[name].value} AS {quoted(name)}"
+        else f"{computed[name].value} AS {ident(name)}"
         for name, _ in node.columns
     ]
     error = error_column(_labelled(node, computed), list(node.input.names), failing=True)
@@ -160,7 +160,7 @@ def _seeded(
 ) -> tuple[DataFrame, RowSeed]:
     """Return the rows with the epoch in which they change, and what identifies them with it."""
     seed = ctx.seed(node.input, epoch=_CHANGED)
-    return frame.selectExpr("*", stamped(ctx.inputs.epoch, _CHANGED)), seed
+    return frame.selectExpr("*", epoch_expr(ctx.inputs.epoch, _CHANGED)), seed
 
 
 def _labelled(

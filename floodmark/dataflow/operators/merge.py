@@ -15,7 +15,7 @@ from floodmark.changelog import ROW_ID, WEIGHT
 from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.scalar.types import BIGINT, INT, Field, Schema
 from floodmark.spark import keyed
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +52,7 @@ def sink_operations(
     frame: DataFrame, columns: Schema, stream_key: tuple[str, ...], ordinal: int
 ) -> DataFrame:
     """Return a sink's changes as operations of the target: row, weight and place in the order."""
-    tie = f"struct({', '.join(quoted(c) for c in stream_key)}) AS {TIE}{ordinal}"
+    tie = f"struct({', '.join(ident(c) for c in stream_key)}) AS {TIE}{ordinal}"
     ties = [tie] if stream_key else []
     return _operations(frame, columns, WEIGHT, ordinal, "0L", *ties)
 
@@ -65,7 +65,7 @@ def dml_operations(frame: DataFrame, columns: Schema) -> DataFrame:
 def _operations(
     frame: DataFrame, columns: Schema, weight: str, stage: int, ordinal: str, *passed: str
 ) -> DataFrame:
-    names = (quoted(f.name) for f in columns)
+    names = (ident(f.name) for f in columns)
     place = (f"{stage} AS {STAGE}", f"CAST({ordinal} AS BIGINT) AS {NUMBER}")
     return frame.selectExpr(*names, weight, *place, *passed)
 
@@ -75,10 +75,10 @@ def numbered(frame: DataFrame, columns: Schema, key: tuple[str, ...], tie: int |
 
     Those of one key are counted in the order of the `tie` of their sink.
     """
-    keys = ", ".join(quoted(c) for c in key)
+    keys = ", ".join(ident(c) for c in key)
     order = f"row_number() OVER (PARTITION BY {keys} ORDER BY {TIE}{tie})"
     number = NUMBER if tie is None else f"CAST({order} AS BIGINT) AS {NUMBER}"
-    return frame.selectExpr(*(quoted(f.name) for f in columns), WEIGHT, STAGE, number)
+    return frame.selectExpr(*(ident(f.name) for f in columns), WEIGHT, STAGE, number)
 
 
 def gathered(parts: Sequence[DataFrame], ties: Sequence[int] = ()) -> DataFrame:
@@ -107,12 +107,12 @@ def last_per_key(
     """
     from pyspark.sql import functions as F
 
-    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    row = f"struct({', '.join(ident(f.name) for f in columns)})"
     last = f"max_by(struct({WEIGHT} AS w, {row} AS r), {ORDER})"
     kept = [F.expr(f"min_by({name}, {ORDER})").alias(name) for name in firsts]
     came = [F.expr(text).alias(name) for name, text in CAME.items()]
-    chosen = operations.groupBy(*map(quoted, key)).agg(F.expr(last).alias("last"), *kept, *came)
-    keys = [quoted(c) for c in key]
+    chosen = operations.groupBy(*map(ident, key)).agg(F.expr(last).alias("last"), *kept, *came)
+    keys = [ident(c) for c in key]
     new = f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}"
     return chosen.selectExpr(*keys, new, *firsts, *CAME)
 
@@ -130,9 +130,9 @@ def new_row_per_key(changes: DataFrame, columns: Schema, key: tuple[str, ...]) -
     """Return, per key, the new row of consolidated changes (NULL where there is none)."""
     from pyspark.sql import functions as F
 
-    row = f"struct({', '.join(quoted(f.name) for f in columns)})"
+    row = f"struct({', '.join(ident(f.name) for f in columns)})"
     new = F.expr(f"first({row}) FILTER (WHERE {WEIGHT} > 0)").alias(NEW_ROW)
-    return changes.groupBy(*map(quoted, key)).agg(new)
+    return changes.groupBy(*map(ident, key)).agg(new)
 
 
 def pairs(
@@ -150,16 +150,16 @@ def pairs(
     A `small` table is joined whole; a larger one is filtered by the keys before the outer join,
     of which there may be `few`. The columns `passed` of the chosen go along.
     """
-    names = [quoted(f.name) for f in columns]
+    names = [ident(f.name) for f in columns]
     row = f"struct({', '.join(names)})"
     if stored is None:
         return chosen.selectExpr(f"CAST(NULL AS {row_type(columns)}) AS {OLD_ROW}", *passed)
     if not small:
-        stored = keyed.among(stored, chosen, key, few=few)
-    found = keyed.beside(chosen, stored, key, [f"{row} AS {OLD_ROW}"])
+        stored = keyed.semi_join(stored, chosen, key, few=few)
+    found = keyed.left_join(chosen, stored, key, [f"{row} AS {OLD_ROW}"])
     return found.selectExpr(OLD_ROW, *passed)
 
 
 def row_type(columns: Schema) -> str:
     """Return the Spark type of a row."""
-    return "struct<" + ",".join(f"{quoted(f.name)}:{spark_type(f.type)}" for f in columns) + ">"
+    return "struct<" + ",".join(f"{ident(f.name)}:{spark_type(f.type)}" for f in columns) + ">"

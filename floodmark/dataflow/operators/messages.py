@@ -14,7 +14,7 @@ from floodmark.dataflow.operators.materialize import OLD_ROW, comparable
 from floodmark.dataflow.operators.source import PLACE
 from floodmark.plan.declared import Declared
 from floodmark.scalar.types import VARCHAR, Field, Schema, struct_of
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,12 +36,12 @@ def operations(frame: DataFrame, declared: Declared) -> DataFrame:
     """Return the operations of typed messages; `__before` stays with the one of its own key."""
     key = declared.primary_key
     steps = f"explode({_steps(key)}) AS {_STEP}"
-    taken = {name: f"{BEFORE}.{quoted(name)}" for name in key}
+    taken = {name: f"{BEFORE}.{ident(name)}" for name in key}
     row = [
-        f"CASE WHEN {_STEP} = 'take' THEN {taken[c.name]} ELSE {quoted(c.name)} END "
-        f"AS {quoted(c.name)}"
+        f"CASE WHEN {_STEP} = 'take' THEN {taken[c.name]} ELSE {ident(c.name)} END "
+        f"AS {ident(c.name)}"
         if c.name in key
-        else quoted(c.name)
+        else ident(c.name)
         for c in declared.columns
     ]
     return frame.selectExpr("*", steps).selectExpr(
@@ -54,7 +54,7 @@ def operations(frame: DataFrame, declared: Declared) -> DataFrame:
 
 def _steps(key: tuple[str, ...]) -> str:
     """Return the text of what to do with a message; one that is dead is one dead letter."""
-    pairs = [(f"{BEFORE}.{quoted(name)}", quoted(name)) for name in key]
+    pairs = [(f"{BEFORE}.{ident(name)}", ident(name)) for name in key]
     known = " AND ".join(f"{old} IS NOT NULL" for old, _ in pairs)
     equal = " AND ".join(f"{old} <=> {new}" for old, new in pairs)
     moves = f"{ERROR} IS NULL AND {OPERATION} = '{UPSERTS}' AND {known} AND NOT ({equal})"
@@ -68,7 +68,7 @@ def differs(before: str, declared: Declared) -> str:
     """
     tests = []
     for column in declared.physical:
-        sides = [f"{side}.{quoted(column.name)}" for side in (before, OLD_ROW)]
+        sides = [f"{side}.{ident(column.name)}" for side in (before, OLD_ROW)]
         old, stored = (comparable(side, column.type) for side in sides)
         tests.append(f"({sides[0]} IS NOT NULL AND NOT ({old} <=> {stored}))")
     other = " OR ".join(tests)

@@ -11,7 +11,7 @@ from floodmark.plan.declared import Declared
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import ERROR_TYPE, Rows, letter_of
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 
 def checked(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = False) -> Rows:
@@ -31,14 +31,14 @@ def checked(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = Fa
     ]
     if not needed:
         return rows
-    names = rows.shown([f.name for f in columns])
+    names = rows.letter_columns([f.name for f in columns])
     code = str(IntakeCode.NULL_VALUE.value)
     whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}"] if rows.failing else []
     for column in needed:
         # An old row that is taken back by its key alone has NULL in what is not known of it.
         known = f" AND {WEIGHT} > 0" if column in rows.unknown else ""
         letter = letter_of(code, quote(f"{column} NOT NULL"), names, lacking(column))
-        whens.append(f"WHEN {quoted(column)} IS NULL{known} THEN CAST({letter} AS {ERROR_TYPE})")
-    kept = [*(quoted(f.name) for f in columns), *rows.marks]
+        whens.append(f"WHEN {ident(column)} IS NULL{known} THEN CAST({letter} AS {ERROR_TYPE})")
+    kept = [*(ident(f.name) for f in columns), *rows.marks]
     frame = rows.frame.selectExpr(*kept, f"CASE {' '.join(whens)} END AS {ERROR}")
     return replace(rows, frame=frame, failing=True)

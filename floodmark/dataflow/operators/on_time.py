@@ -15,7 +15,7 @@ from floodmark.plan.declared import WatermarkInfo
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,17 +56,17 @@ def possibly_late(
     """
     pieces = rows.selectExpr(
         "__partition", f"__offset div {_PIECE} AS __piece",
-        *(quoted(mark.column) for mark in marks),
+        *(ident(mark.column) for mark in marks),
     ).groupBy("__partition", "__piece")  # fmt: skip
     from pyspark.sql import functions as F
 
     ends = pieces.agg(
-        *(F.expr(f"min({quoted(m.column)}) AS __low_{i}") for i, m in enumerate(marks)),
-        *(F.expr(f"max({quoted(m.column)}) AS __high_{i}") for i, m in enumerate(marks)),
+        *(F.expr(f"min({ident(m.column)}) AS __low_{i}") for i, m in enumerate(marks)),
+        *(F.expr(f"max({ident(m.column)}) AS __high_{i}") for i, m in enumerate(marks)),
     )
     reached = ends.selectExpr(
         *(f"__low_{i}" for i in range(len(marks))),
-        *(f"max(__high_{i}) {_SO_FAR} AS {quoted(m.column)}" for i, m in enumerate(marks)),
+        *(f"max(__high_{i}) {_SO_FAR} AS {ident(m.column)}" for i, m in enumerate(marks)),
     )
     told = reached.selectExpr(
         *(

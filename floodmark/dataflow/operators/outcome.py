@@ -16,8 +16,8 @@ from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW, differ
 from floodmark.dataflow.operators.source import DEAD, GOOD
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.rows import ERROR_TYPE, stamped
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import ERROR_TYPE, epoch_expr
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,11 +50,11 @@ class Outcome:
         if not self.routed:
             return materialize.as_changes(pairs, columns, epoch, self.apart)
         exploded = pairs.selectExpr(f"explode({self._all(columns)}) AS e")
-        names = [f"e.r.{quoted(f.name)} AS {quoted(f.name)}" for f in columns]
+        names = [f"e.r.{ident(f.name)} AS {ident(f.name)}" for f in columns]
         silent = f"WHEN e.{KIND} IN ('-S', '+S') THEN {SILENT}"
         route = f"CASE WHEN e.e IS NOT NULL THEN {DEAD} {silent} ELSE {GOOD} END AS {ROUTE}"
         marks = (f"e.{KIND} AS {KIND}", f"e.e AS {ERROR}", f"1 AS {WEIGHT}", route)
-        return exploded.selectExpr(stamped(epoch), *names, *marks)
+        return exploded.selectExpr(epoch_expr(epoch), *names, *marks)
 
     def _all(self, columns: Schema) -> str:
         no_error = f"CAST(NULL AS {ERROR_TYPE})"

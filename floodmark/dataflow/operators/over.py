@@ -20,7 +20,7 @@ from floodmark.plan.expr.expressions import AggCall, Literal
 from floodmark.scalar.functions import WINDOWS
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.accumulator_columns import aggregate_of
 from floodmark.stream.properties.reach import Reach, parts_of, reach_of
 
@@ -71,9 +71,9 @@ def batch(
     helpers = printer.helpers()
     if helpers:
         frame = frame.selectExpr("*", *helpers)
-    kept = [quoted(c) for c in (*node.input.names, *apart, *passed)]
+    kept = [ident(c) for c in (*node.input.names, *apart, *passed)]
     calls = [
-        f"CAST({printer.text(call)} AS {spark_type(call.type)}) AS {quoted(name)}"
+        f"CAST({printer.text(call)} AS {spark_type(call.type)}) AS {ident(name)}"
         for name, call in node.calls
     ]
     return frame.selectExpr(*kept, *calls)
@@ -107,7 +107,7 @@ class _Printer:
         return self._aggregate(call)
 
     def _over(self, order: str, bounds: str = "") -> str:
-        by = ", ".join(quoted(c) for c in (*self.node.partition, *self.apart))
+        by = ", ".join(ident(c) for c in (*self.node.partition, *self.apart))
         clauses = [f"PARTITION BY {by}" if by else "", f"ORDER BY {order}" if order else "", bounds]
         return f" OVER ({' '.join(filter(None, clauses))})"
 

@@ -16,7 +16,7 @@ from floodmark.dataflow.operators.merge import SINKS
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.owners import Owner, owns
 
@@ -75,7 +75,7 @@ def _values(
         return f"element_at({_MINE}, -1) IN ({known})"
 
     any_ = {column for one in owners for column in one.columns}
-    return {c: owned(quoted(c), mine(c)) if c in any_ else f"{others}.{quoted(c)}" for c in names}
+    return {c: owned(ident(c), mine(c)) if c in any_ else f"{others}.{ident(c)}" for c in names}
 
 
 _FORMERLY = " formerly"

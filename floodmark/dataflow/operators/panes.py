@@ -16,7 +16,7 @@ from floodmark.plan.expr.expressions import columns_of
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Kind
 from floodmark.spark import keyed
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.accumulator_columns import NEW, ROWS, Upkeep, aggregate_of
 from floodmark.stream.properties.expressions_of import expressions_of
 
@@ -66,31 +66,31 @@ def added_up(
     assert isinstance(windows, n.Hop)
     type_ = windows.input.field(windows.time).type
     offset, slide = micros(windows.offset), micros(windows.slide)
-    since = to_micros(quoted(windows.time), type_)
+    since = to_micros(ident(windows.time), type_)
     pane = from_micros(first_of(f"{since} - pmod({since} - {offset}, {slide})"), type_)
     group = tuple(c for c in node.group if c not in (windows.start, windows.end))
     by_pane = sums((*group, _PANE), rows.selectExpr("*", f"{pane} AS {_PANE}"))
     texts = dict(_sums_of_sums(node, parts))
-    kept = [quoted(c) for c in (*group, *texts)]
+    kept = [ident(c) for c in (*group, *texts)]
     spread = hop.repeated(windows, by_pane, _PANE, kept)
     folded = [F.expr(text).alias(name) for name, text in texts.items()]
-    return spread.groupBy(*map(quoted, node.group)).agg(*folded)
+    return spread.groupBy(*map(ident, node.group)).agg(*folded)
 
 
 def _sums_of_sums(
     node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept]
 ) -> list[tuple[str, str]]:
     """Return the columns of partial sums, each with the text that adds it up."""
-    out = [(NEW + ROWS, f"CAST(sum({quoted(NEW + ROWS)}) AS BIGINT)")]
+    out = [(NEW + ROWS, f"CAST(sum({ident(NEW + ROWS)}) AS BIGINT)")]
     calls = dict(node.aggregates)
     for part in parts:
         for field in part.columns:
             name = NEW + field.name
             if part.upkeep is Upkeep.ADDED:
-                text = f"CAST(sum({quoted(name)}) AS {spark_type(field.type)})"
+                text = f"CAST(sum({ident(name)}) AS {spark_type(field.type)})"
             else:
                 text = aggregate_of(calls[part.name]).print_batch(
-                    [Operand(quoted(name), field.type)]
+                    [Operand(ident(name), field.type)]
                 )
             out.append((name, text))
     return out

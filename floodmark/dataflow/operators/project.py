@@ -12,7 +12,7 @@ from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.failures import RAISED, SAID
 from floodmark.spark.rows import Rows, error_column, message_text
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,8 +32,8 @@ def delta(node: n.Project, rows: Rows, now: int, seed: RowSeed | None = None) ->
     """Return the projected changes."""
     compiled = _compiled(node, now, seed)
     labelled = [(label(node, name), c) for name, c in compiled]
-    error = error_column(labelled, rows.shown(node.input.names), failing=rows.failing)
-    columns = [f"{c.value} AS {quoted(name)}" for name, c in compiled]
+    error = error_column(labelled, rows.letter_columns(node.input.names), failing=rows.failing)
+    columns = [f"{c.value} AS {ident(name)}" for name, c in compiled]
     extra = rows.marks + ([error] if error is not None else [])
     renames = all(isinstance(e, ColumnRef) for _, e in node.columns)
     whole = renames and set(node.passed) == set(node.input.names)
@@ -58,11 +58,11 @@ def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) 
     """Return the projected rows without those that an expression refuses; `strict` raises."""
     compiled = _compiled(node, now)
     if strict:
-        return frame.selectExpr(*(f"{raising(c)} AS {quoted(name)}" for name, c in compiled))
+        return frame.selectExpr(*(f"{raising(c)} AS {ident(name)}" for name, c in compiled))
     errors = [c.error for _, c in compiled if c.error is not None]
     if errors:
         frame = frame.where(" AND ".join(f"({e}) IS NULL" for e in errors))
-    return frame.selectExpr(*(f"{c.value} AS {quoted(name)}" for name, c in compiled))
+    return frame.selectExpr(*(f"{c.value} AS {ident(name)}" for name, c in compiled))
 
 
 def raising(compiled: Compiled) -> str:

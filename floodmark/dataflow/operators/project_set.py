@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_column
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,7 +25,7 @@ def delta(node: n.ProjectSet, rows: Rows, now: int, seed: RowSeed | None = None)
     label = node.call.span.text if node.call.span is not None else "a table function"
     names = list(node.input.names)
     error = error_column([(label, compiled)], names, failing=rows.failing)
-    passed = [*map(quoted, names), *replace(rows, kinded=False, carried=()).marks]
+    passed = [*map(ident, names), *replace(rows, kinded=False, carried=()).marks]
     frame = rows.frame
     value = compiled.value
     if error is not None:
@@ -50,7 +50,7 @@ def batch(node: n.ProjectSet, frame: DataFrame, now: int, *, strict: bool = Fals
     value = raising(compiled) if strict else compiled.value
     if not strict and compiled.error is not None and node.outer:
         frame = frame.where(f"({compiled.error}) IS NULL")
-    return _exploded(node, frame, value, [quoted(name) for name in node.input.names])
+    return _exploded(node, frame, value, [ident(name) for name in node.input.names])
 
 
 def _exploded(
@@ -63,10 +63,10 @@ def _exploded(
     if failing and not node.outer:
         frame = frame.where(f"{_PLACE} IS NOT NULL OR {ERROR} IS NOT NULL")
     fields = [f.name for f in node.call.type.element.fields] if node.call.type.element else []
-    made = [f"{_ELEMENT}.{quoted(f)}" for f in fields] if node.spread else [_ELEMENT]
-    outputs = [f"{e} AS {quoted(o)}" for e, o in zip(made, node.outputs, strict=True)]
+    made = [f"{_ELEMENT}.{ident(f)}" for f in fields] if node.spread else [_ELEMENT]
+    outputs = [f"{e} AS {ident(o)}" for e, o in zip(made, node.outputs, strict=True)]
     place = f"coalesce({_PLACE} + 1, 0)" if outer else f"{_PLACE} + 1"
     inputs, marks = passed[: len(node.input.names)], passed[len(node.input.names) :]
     return frame.selectExpr(
-        *inputs, *outputs, f"CAST({place} AS BIGINT) AS {quoted(node.ordinal)}", *marks
+        *inputs, *outputs, f"CAST({place} AS BIGINT) AS {ident(node.ordinal)}", *marks
     )

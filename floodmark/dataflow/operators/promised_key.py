@@ -18,7 +18,7 @@ from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import ERROR_TYPE
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,21 +41,21 @@ def once_per_key(
     The order is that of the row id that they bring along; `promise` and the text `row` of a row are
     what a dead letter shows, `few` tells that there are few.
     """
-    keys = ", ".join(map(quoted, key))
+    keys = ", ".join(map(ident, key))
     ranked = frame.selectExpr(
         "*", f"row_number() OVER (PARTITION BY {keys} ORDER BY {ROW_ID}) AS {_NTH}"
     )
     twice = f"{_NTH} > 1"
     if stored is not None:
-        there = keyed.among(stored.selectExpr(*map(quoted, key)), frame, key, few=few)
-        ranked = keyed.beside(ranked, there, key, [f"TRUE AS {_STORED}"])
+        there = keyed.semi_join(stored.selectExpr(*map(ident, key)), frame, key, few=few)
+        ranked = keyed.left_join(ranked, there, key, [f"TRUE AS {_STORED}"])
         twice = f"({_NTH} > 1 OR {_STORED} IS NOT NULL)"
     error = (
         f"named_struct('code', {IntakeCode.KEY_TWICE}, 'expression', {literal(promise, VARCHAR)}, "
         f"'row', {row}, 'place', {PLACE}, 'message', {twice_said(promise, key)})"
     )
     return ranked.selectExpr(
-        *map(quoted, names),
+        *map(ident, names),
         EPOCH,
         f"CAST(1 AS INT) AS {WEIGHT}",
         f"CASE WHEN {twice} THEN CAST({error} AS {ERROR_TYPE}) END AS {ERROR}",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floodmark.scalar.functions.quoting import quote
-from floodmark.spark.shown import shown
-from floodmark.spark.types import quoted
+from floodmark.spark.shown import excerpt
+from floodmark.spark.types import ident
 
 
 def lacking(column: str) -> str:
@@ -25,20 +25,20 @@ def untimed(column: str) -> str:
 
 def ahead(column: str, latest: str) -> str:
     """Return the Spark text of the message about a time that is after the column `latest`."""
-    parts = (quote(f"{column}: '"), quoted(column), quote("' is not up to "), quoted(latest))
+    parts = (quote(f"{column}: '"), ident(column), quote("' is not up to "), ident(latest))
     return f"concat({', '.join(parts)})"
 
 
 def twice(promise: str, key: Sequence[str]) -> str:
     """Return the Spark text of the message about a key that another row has."""
-    value = shown(f"to_json(struct({', '.join(map(quoted, key))}))")
+    value = excerpt(f"to_json(struct({', '.join(map(ident, key))}))")
     parts = (quote(f"{promise}: '"), value, quote("' is not new: a row has this key"))
     return f"concat({', '.join(parts)})"
 
 
 def unmerged(row: str, needed: Sequence[str]) -> str:
     """Return the Spark text of the message about NULLs in what becomes of a row."""
-    missing = ", ".join(f"CASE WHEN {row}.{quoted(c)} IS NULL THEN {quote(c)} END" for c in needed)
+    missing = ", ".join(f"CASE WHEN {row}.{ident(c)} IS NULL THEN {quote(c)} END" for c in needed)
     found = f"nullif(concat_ws(', ', {missing}), '')"
     names = quote(" or ".join(needed))
     return f"concat(coalesce({found}, {names}), {quote(': NULL is not allowed (NOT NULL)')})"

@@ -17,7 +17,7 @@ from floodmark.dataflow.operators.state_cleaning import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows, empty
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.state import rereadable
 from floodmark.tables.bounds import EVERYWHERE, Bounds, hull
 
@@ -69,7 +69,7 @@ def delta(
     if narrow is not None:
         inputs = [narrow(_with_places(node, inputs[0], changes[0]))]
     rows = batch(inputs)
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     weight = f"CASE WHEN {AFTER} THEN 1 ELSE -1 END AS {WEIGHT}"
     error = [ERROR] if failing else []
     return Rows(rows.selectExpr(*names, weight, *error), failing=failing)
@@ -88,8 +88,8 @@ def _initial(
         else:
             _, rows = _before_and_after(node, i, EVERYWHERE, ctx)
         rows = empty(ctx.inputs.spark, child) if rows is None else rows
-        inputs.append(rows.selectExpr(*map(quoted, child.names), f"TRUE AS {AFTER}"))
-    names = [quoted(c) for c in node.names]
+        inputs.append(rows.selectExpr(*map(ident, child.names), f"TRUE AS {AFTER}"))
+    names = [ident(c) for c in node.names]
     error = [ERROR] if failing else []
     frame = batch(inputs).selectExpr(*names, f"1 AS {WEIGHT}", *error)
     return Rows(frame, failing=failing, inserts=True)
@@ -109,14 +109,14 @@ def delta_from_own(
     if ctx.inputs.fills:
         (child,) = node.inputs
         return _initial(
-            node, lambda inputs: compute(inputs[0].selectExpr(*map(quoted, child.names))), ctx
+            node, lambda inputs: compute(inputs[0].selectExpr(*map(ident, child.names))), ctx
         )
     changes = ctx.materialized_delta(node.inputs[0])
     if changes is None:
         return None
     keys = _touched([changes], [scope])
     (within,) = _within(node, [scope], [changes], ctx)
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     parts = []
     sides = (own.before(within), _before_and_after(node, 0, within, ctx)[1])
     for rows, weight in zip(sides, (-1, 1), strict=True):
@@ -142,7 +142,7 @@ def _before_and_after(node: n.Node, i: int, within: Bounds, ctx: EpochContext) -
 def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
     """Return the values of the scope columns that changed, `__scope_0`, …; None for no columns."""
     parts = [
-        frame.selectExpr(*(f"{quoted(c)} AS {_KEY}{p}" for p, c in enumerate(scope)))
+        frame.selectExpr(*(f"{ident(c)} AS {_KEY}{p}" for p, c in enumerate(scope)))
         for frame, scope in zip(changes, scopes, strict=True)
         if frame is not None and scope
     ]
@@ -175,7 +175,7 @@ def _tagged(
 ) -> DataFrame:
     """Return an input's rows of the touched scopes, before and after, told apart by `__after`."""
     child = node.inputs[i]
-    names = [quoted(c) for c in child.names]
+    names = [ident(c) for c in child.names]
     sides = _before_and_after(node, i, within, ctx)
     parts = [
         frame.selectExpr(*names, f"{after} AS {AFTER}")
@@ -192,7 +192,7 @@ def _with_places(node: n.Node, rows: DataFrame, changes: DataFrame | None) -> Da
     """Return tagged rows, and the changed ones with NULL in `__after`."""
     if changes is None:
         return rows
-    names = [quoted(c) for c in node.inputs[0].names]
+    names = [ident(c) for c in node.inputs[0].names]
     return rows.unionAll(changes.selectExpr(*names, f"CAST(NULL AS BOOLEAN) AS {AFTER}"))
 
 
@@ -202,5 +202,5 @@ def _among(
     """Return the rows of the touched scopes."""
     if keys is None or not scope:
         return rows
-    named = keys.selectExpr(*(f"{_KEY}{p} AS {quoted(c)}" for p, c in enumerate(scope)))
-    return keyed.among(rows, named, scope, few=ctx.inputs.few)
+    named = keys.selectExpr(*(f"{_KEY}{p} AS {ident(c)}" for p, c in enumerate(scope)))
+    return keyed.semi_join(rows, named, scope, few=ctx.inputs.few)

@@ -17,7 +17,7 @@ from floodmark.dataflow.operators.scope import AFTER
 from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,38 +49,38 @@ def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> Dat
     each = f"OVER (PARTITION BY {within}, {_NUMBER})"
     ends = (f"min({_TIME}) {each} AS {_FIRST}", f"max({_TIME}) {each} AS {_LAST}")
     bounds = [
-        f"{from_micros(_FIRST, type_)} AS {quoted(node.start)}",
-        f"{from_micros(end_of(_LAST, micros(node.gap)), type_)} AS {quoted(node.end)}",
+        f"{from_micros(_FIRST, type_)} AS {ident(node.start)}",
+        f"{from_micros(end_of(_LAST, micros(node.gap)), type_)} AS {ident(node.end)}",
     ]
-    names = [quoted(name) for name in node.input.names]
+    names = [ident(name) for name in node.input.names]
     numbered = _numbered(node, frame, within, (*node.input.names, *apart))
-    found = numbered.selectExpr("*", *ends).selectExpr(*names, *bounds, *map(quoted, apart))
+    found = numbered.selectExpr("*", *ends).selectExpr(*names, *bounds, *map(ident, apart))
     if not node.keeps_untimed:
         return found
-    nothing = [f"CAST(NULL AS {spark_type(type_)}) AS {quoted(c)}" for c in (node.start, node.end)]
-    untimed = frame.where(f"{quoted(node.time)} IS NULL")
-    return found.unionAll(untimed.selectExpr(*names, *nothing, *map(quoted, apart)))
+    nothing = [f"CAST(NULL AS {spark_type(type_)}) AS {ident(c)}" for c in (node.start, node.end)]
+    untimed = frame.where(f"{ident(node.time)} IS NULL")
+    return found.unionAll(untimed.selectExpr(*names, *nothing, *map(ident, apart)))
 
 
 def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
     """Return the rows that no gap parts from a change, whichever side either is of."""
     within = _within(node.partition)
-    kept = [*map(quoted, node.input.names), AFTER]
+    kept = [*map(ident, node.input.names), AFTER]
     numbered = _numbered(node, rows, within, (*node.input.names, AFTER))
     changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED}"
     marked = numbered.selectExpr(*kept, changed)
     touched = marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
     if not node.keeps_untimed:
         return touched
-    untimed = rows.where(f"{quoted(node.time)} IS NULL AND {AFTER} IS NOT NULL")
+    untimed = rows.where(f"{ident(node.time)} IS NULL AND {AFTER} IS NOT NULL")
     return touched.unionAll(untimed.selectExpr(*kept))
 
 
 def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, ...]) -> DataFrame:
     """Return the rows that have a time, with it and the number of their session in `within`."""
     type_ = node.input.field(node.time).type
-    timed = frame.where(f"{quoted(node.time)} IS NOT NULL").selectExpr(
-        *map(quoted, names), f"{to_micros(quoted(node.time), type_)} AS {_TIME}"
+    timed = frame.where(f"{ident(node.time)} IS NOT NULL").selectExpr(
+        *map(ident, names), f"{to_micros(ident(node.time), type_)} AS {_TIME}"
     )
     before = f"lag({_TIME}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
     opens = f"coalesce({_TIME} - {before} > {micros(node.gap)}, TRUE) AS {_OPENS}"
@@ -89,4 +89,4 @@ def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, 
 
 
 def _within(names: tuple[str, ...]) -> str:
-    return ", ".join(map(quoted, names)) or "1"
+    return ", ".join(map(ident, names)) or "1"

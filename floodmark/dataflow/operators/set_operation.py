@@ -13,7 +13,7 @@ from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,8 +40,8 @@ def batch(
     node: n.SetOperation, left: DataFrame, right: DataFrame, apart: tuple[str, ...] = ()
 ) -> DataFrame:
     """Return the rows of the set operation: hidden columns take no part, but those of `apart`."""
-    names = [quoted(c) for c in (*_compared(node.left), *apart)]
-    others = [quoted(c) for c in (*_compared(node.right), *apart)]
+    names = [ident(c) for c in (*_compared(node.left), *apart)]
+    others = [ident(c) for c in (*_compared(node.right), *apart)]
     renamed = [f"{b} AS {a}" for a, b in zip(names, others, strict=True)]
     ours = left.selectExpr(*names, f"1L AS {_LEFT}", f"0L AS {_RIGHT}")
     theirs = right.selectExpr(*renamed, f"0L AS {_LEFT}", f"1L AS {_RIGHT}")
@@ -55,4 +55,4 @@ def batch(
         return counted.where(there).selectExpr(*names)
     times = f"least({_LEFT}, {_RIGHT})" if intersects else f"{_LEFT} - {_RIGHT}"
     copies = f"CASE WHEN {times} > 0 THEN sequence(1L, {times}) END"
-    return counted.selectExpr(*names, f"explode({copies}) AS {quoted(node.copy)}")
+    return counted.selectExpr(*names, f"explode({copies}) AS {ident(node.copy)}")

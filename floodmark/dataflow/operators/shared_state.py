@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from floodmark.dataflow.operators.accumulators import Kept
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 _NAME = re.compile(r"\{p\}(\w+)")
 
@@ -51,7 +51,7 @@ def _reading(text: str, names: dict[str, str]) -> str:
 def bound_columns(parts: Iterable[Kept], prefix: str) -> list[str]:
     """Return the texts of what the values of one side are made of, beside its state columns."""
     return [
-        f"{text.replace('{p}', prefix)} AS {quoted(prefix + name)}"
+        f"{text.replace('{p}', prefix)} AS {ident(prefix + name)}"
         for part in parts
         for name, text in part.bound
     ]

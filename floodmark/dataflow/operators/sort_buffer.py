@@ -17,8 +17,8 @@ from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
-from floodmark.spark.rows import Rows, constants, weighted
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import Rows, constants, set_weight
+from floodmark.spark.types import ident
 from floodmark.stream.properties.state import closes_from_input, held_name
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _released(node: n.SortBuffer, ctx: EpochContext) -> Rows | None:
     rows = ctx.after(node.input, {} if before is None else {node.column: (before, after)})
     if rows is None:
         return None
-    released = weighted(_between(node, rows, before, after))
+    released = set_weight(_between(node, rows, before, after))
     return Rows(released, consolidated=True, inserts=True)
 
 
@@ -61,9 +61,9 @@ def _from_state(node: n.SortBuffer, ctx: EpochContext, after: Any) -> Rows | Non
     if not parts:
         state.keep(None, after, few=ctx.inputs.few)
         return None
-    names = [*map(quoted, node.names), WEIGHT]
+    names = [*map(ident, node.names), WEIGHT]
     changes = reduce(lambda a, b: a.unionAll(b), (part.selectExpr(*names) for part in parts))
-    column = quoted(node.column)
+    column = ident(node.column)
     if after is None:
         state.keep(changes.where(f"{column} IS NOT NULL"), after, few=ctx.inputs.few)
         return None
@@ -77,10 +77,10 @@ def _from_state(node: n.SortBuffer, ctx: EpochContext, after: Any) -> Rows | Non
 
 def _between(node: n.SortBuffer, rows: DataFrame, before: Any, after: Any) -> DataFrame:
     type_ = node.field(node.column).type
-    column, bounds = quoted(node.column), {_AFTER: literal(after, type_)}
+    column, bounds = ident(node.column), {_AFTER: literal(after, type_)}
     condition = f"{column} < {_AFTER}"
     if before is not None:
         bounds[_BEFORE] = literal(before, type_)
         condition += f" AND {column} >= {_BEFORE}"
-    names = [quoted(name) for name in node.names]
+    names = [ident(name) for name in node.names]
     return rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)

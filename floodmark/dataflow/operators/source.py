@@ -27,8 +27,8 @@ from floodmark.spark.columns import ROUTE, WATERMARK
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.literals import literal
-from floodmark.spark.rows import ERROR_TYPE, constants, message_text, stamped
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.rows import ERROR_TYPE, constants, epoch_expr, message_text
+from floodmark.spark.types import ident, spark_type
 from floodmark.spark.user_functions import register
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowS
     limits = latest(declared, now)
     if limits:
         frame = frame.selectExpr("*", constants({_limit(c): text for c, text in limits.items()}))
-    names = [quoted(c.name) for c in declared.columns]
+    names = [ident(c.name) for c in declared.columns]
     passed = ["__partition", "__offset", *([OPERATION, BEFORE] if declared.is_messages else [])]
     why = f"{_dead(declared, limits)} AS {_WHY}"
-    marked = frame.selectExpr(*names, _ROW_ID, stamped(epoch), *passed, "__file", "__line", why)
+    marked = frame.selectExpr(*names, _ROW_ID, epoch_expr(epoch), *passed, "__file", "__line", why)
     return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _placed())
 
 
@@ -89,7 +89,7 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
 def good(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed) -> DataFrame:
     """Return the declared columns, the row id and the epoch of rows none of which goes aside."""
     frame = _completed(frame, declared, now, seed)
-    return frame.selectExpr(*(quoted(c.name) for c in declared.columns), _ROW_ID, stamped(epoch))
+    return frame.selectExpr(*(ident(c.name) for c in declared.columns), _ROW_ID, epoch_expr(epoch))
 
 
 def _completed(frame: DataFrame, declared: Declared, now: int, seed: RowSeed) -> DataFrame:
@@ -106,7 +106,7 @@ def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
         told = metadata_column(column.metadata)
         if column.name in declared.ingested:
             told = f"timestamp_micros({now})"
-        texts.append(f"CAST({told} AS {spark_type(column.type)}) AS {quoted(column.name)}")
+        texts.append(f"CAST({told} AS {spark_type(column.type)}) AS {ident(column.name)}")
     return frame.selectExpr("*", *texts) if texts else frame
 
 
@@ -120,7 +120,7 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     for i, column in enumerate(computed):
         assert column.generated is not None
         compiled = compile_expr(column.generated, now)
-        texts.append(f"{compiled.value} AS {quoted(column.name)}")
+        texts.append(f"{compiled.value} AS {ident(column.name)}")
         code = compiled.error or "CAST(NULL AS INT)"
         told = message_text(code, compiled.message)
         texts += [f"{code} AS __generated_{i}", f"{told} AS __said_{i}"]
@@ -165,14 +165,14 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
             told = said.lacking(column.name)
             error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row, told)
             when = "" if column.name in declared.primary_key else puts
-            whens.append(f"WHEN {when}{quoted(column.name)} IS NULL THEN {error}")
+            whens.append(f"WHEN {when}{ident(column.name)} IS NULL THEN {error}")
     for mark in declared.watermarks:
         told = said.untimed(mark.column)
         error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row, told)
-        whens.append(f"WHEN {quoted(mark.column)} IS NULL THEN {error}")
+        whens.append(f"WHEN {ident(mark.column)} IS NULL THEN {error}")
     for name in limits:
         error = _error(IntakeCode.FUTURE_TIME, MAX_AHEAD, row, said.ahead(name, _limit(name)))
-        whens.append(f"WHEN {quoted(name)} > {quoted(_limit(name))} THEN {error}")
+        whens.append(f"WHEN {ident(name)} > {ident(_limit(name))} THEN {error}")
     return f"CASE {' '.join(whens)} END"
 
 
@@ -191,7 +191,7 @@ def _faults(declared: Declared) -> list[str]:
 
 def as_json(declared: Declared) -> str:
     """Return the text of a delivered row as a dead letter shows it."""
-    physical = ", ".join(quoted(f.name) for f in declared.physical)
+    physical = ", ".join(ident(f.name) for f in declared.physical)
     return f"to_json(struct({physical}), map('ignoreNullFields', 'false'))"
 
 
@@ -213,7 +213,7 @@ def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> Dat
 
     Without watermarks that can make a row late, only dead letters go aside.
     """
-    names = [quoted(f.name) for f in columns]
+    names = [ident(f.name) for f in columns]
     if not late.watermarks:
         nothing = any(f.name == OPERATION for f in columns)
         ignored = f"WHEN {OPERATION} = '{IGNORED}' THEN {NOTHING}" if nothing else ""
@@ -230,7 +230,7 @@ def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> Dat
         for mark, name in zip(late.watermarks, before, strict=True)
     ]
     wide = known.selectExpr("*", *(f"{text} AS __bound_{i}" for i, text in enumerate(marks)))
-    tests = [f"{quoted(m.column)} < __bound_{i}" for i, m in enumerate(late.watermarks)]
+    tests = [f"{ident(m.column)} < __bound_{i}" for i, m in enumerate(late.watermarks)]
     is_late = " OR ".join(f"coalesce({t}, FALSE)" for t in tests)
     route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} WHEN {is_late} THEN {LATE} ELSE {GOOD} END"
     bounds = [f"WHEN {test} THEN CAST(__bound_{i} AS STRING)" for i, test in enumerate(tests)]

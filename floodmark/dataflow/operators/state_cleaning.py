@@ -8,7 +8,7 @@ from floodmark.dataflow.operators import frames
 from floodmark.dataflow.operators.context import Arrangement, EpochContext, Unneeded
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import at_distance
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.cleaning import cleaned_by
 from floodmark.stream.properties.reach import moved, reach_of
 from floodmark.stream.properties.state import arrangement_name
@@ -55,7 +55,7 @@ def _but_the_last(node: n.OverWindow, last: int, bound: Any, key: tuple[str, ...
     time, reach = node.order[0], reach_of(node)
     groups = reach is not None and reach.unit == "GROUPS"
     order = frames.plain_order(node) if groups else frames.total_order(node, key)
-    by = f"PARTITION BY {', '.join(map(quoted, node.partition))}" if node.partition else ""
+    by = f"PARTITION BY {', '.join(map(ident, node.partition))}" if node.partition else ""
     place = f"{'dense_rank' if groups else 'row_number'}() OVER ({by} ORDER BY {order})"
     whole = f"{by} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
     counted = f"last_value(__place) OVER ({whole})"

@@ -20,7 +20,7 @@ from floodmark.scalar.types import BIGINT, INT, Field
 from floodmark.spark.expressions import Compiled, compile_bound
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_TYPE, Rows, constants, error_column
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.state import DUE_AT, due_name
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def delta(node: n.TemporalFilter, rows: Rows | None, ctx: EpochContext) -> Rows 
     due = state.due(ctx.now)
     if due is not None:
         missing = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if fails and parts else []
-        names = [quoted(c) for c in node.names]
+        names = [ident(c) for c in node.names]
         parts.append(due.selectExpr(*names, WEIGHT, *missing))
     if not parts:
         return None
@@ -71,7 +71,7 @@ def _bounded(
     node: n.TemporalFilter, changes: DataFrame, bounds: Sequence[Compiled], now: int
 ) -> DataFrame:
     """Return changes with the microseconds at which their periods begin and end."""
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     texts = [f"unix_micros({bound.value})" for bound in bounds]
     lowers, uppers = texts[: len(node.lowers)], texts[len(node.lowers) :]
     # Spark passes NULLs over where it looks for the greatest.
@@ -94,7 +94,7 @@ def _extreme(word: str, texts: Sequence[str], otherwise: int) -> str:
 def _at_once(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFrame:
     """Return the changes whose rows are there now, and those on their way to the dead letters."""
     there = f"{_FROM} <= {_NOW} AND {_NOW} < {_BEFORE}"
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     if not fails:
         return bounded.where(there).selectExpr(*names, WEIGHT)
     return bounded.where(f"{ERROR} IS NOT NULL OR ({there})").selectExpr(*names, WEIGHT, ERROR)
@@ -102,7 +102,7 @@ def _at_once(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> Data
 
 def _later(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFrame:
     """Return what the changes change after now, with its time."""
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     times = (
         f"inline(array(struct({_FROM} AS {DUE_AT}, {WEIGHT} AS {_CHANGE}), "
         f"struct({_BEFORE} AS {DUE_AT}, -{WEIGHT} AS {_CHANGE})))"

@@ -20,7 +20,7 @@ from floodmark.scalar.types import INT, Field
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows
 from floodmark.spark.sorting import sort_key, sort_text
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.state import first_name
 from floodmark.stream.properties.strategy import keeps_first
 
@@ -66,8 +66,8 @@ def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFram
     if not (node.group or apart or node.with_ties or node.number is not None):
         return _sorted(node, frame, key)
     ranked = frame.selectExpr("*", *_places(node, order_of(node, key), (*node.group, *apart)))
-    numbered = [] if node.number is None else [f"{_number(node)} AS {quoted(node.number)}"]
-    names = map(quoted, (*node.input.names, *apart))
+    numbered = [] if node.number is None else [f"{_number(node)} AS {ident(node.number)}"]
+    names = map(ident, (*node.input.names, *apart))
     chosen = ranked.where(_chosen(node))
     chosen = chosen if node.group or apart else chosen.orderBy(_PLACE)
     return chosen.selectExpr(*names, *numbered)
@@ -94,7 +94,7 @@ def _column(node: n.TopN, key: n.SortKey) -> Column:
 
 def _places(node: n.TopN, total: list[n.SortKey], by: Key) -> list[str]:
     """Return the columns that say where a row stands in its group."""
-    partition = f"PARTITION BY {', '.join(map(quoted, by))} " if by else ""
+    partition = f"PARTITION BY {', '.join(map(ident, by))} " if by else ""
     out = [f"row_number() OVER ({partition}ORDER BY {_order(node, total)}) AS {_PLACE}"]
     if node.with_ties:
         ranked = (
@@ -156,13 +156,13 @@ def _replaced(
     node: n.TopN, stored: DataFrame | None, fresh: DataFrame, key: Key, few: bool
 ) -> DataFrame:
     """Return what comes in among the first rows, and what goes or moves, in one pass."""
-    names = [quoted(c) for c in node.names]
+    names = [ident(c) for c in node.names]
     if stored is None:
         return batch(node, fresh, key, ()).selectExpr(*names, f"1 AS {WEIGHT}")
     if node.group:
-        stored = keyed.among(stored, fresh, node.group, few=few)
-    kept = [quoted(c) for c in node.input.names]
-    number = "0L" if node.number is None else quoted(node.number)
+        stored = keyed.semi_join(stored, fresh, node.group, few=few)
+    kept = [ident(c) for c in node.input.names]
+    number = "0L" if node.number is None else ident(node.number)
     old = stored.selectExpr(*kept, f"{number} AS {_OLD}")
     rows = old.unionAll(fresh.selectExpr(*kept, f"CAST(NULL AS BIGINT) AS {_OLD}"))
     ranked = rows.selectExpr("*", *_places(node, order_of(node, key), node.group))
@@ -170,5 +170,5 @@ def _replaced(
     differs = ranked.selectExpr(*kept, _OLD, f"{new} AS {_NOW}").where(f"NOT ({_OLD} <=> {_NOW})")
     sides = f"array(struct(-1 AS w, {_OLD} AS n), struct(1 AS w, {_NOW} AS n))"
     each = f"explode(filter({sides}, s -> s.n IS NOT NULL)) AS __side"
-    numbered = [] if node.number is None else [f"__side.n AS {quoted(node.number)}"]
+    numbered = [] if node.number is None else [f"__side.n AS {ident(node.number)}"]
     return differs.selectExpr(*kept, each).selectExpr(*kept, *numbered, f"__side.w AS {WEIGHT}")

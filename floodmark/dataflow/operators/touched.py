@@ -13,7 +13,7 @@ from floodmark.dataflow.operators import frames
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.sorting import sort_key
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.properties.reach import Reach, moved
 from floodmark.tables.bounds import Bounds
 
@@ -37,8 +37,8 @@ def rows_of(node: n.OverWindow, rows: DataFrame, reach: Reach, total: str) -> Da
     `rows` are those before, after and, with NULL in `__after`, where something changed; `total` is
     the ORDER BY in which no two rows of a partition are equal.
     """
-    kept = [*map(quoted, node.input.names), AFTER]
-    by = ", ".join(map(quoted, node.partition)) or "1"
+    kept = [*map(ident, node.input.names), AFTER]
+    by = ", ".join(map(ident, node.partition)) or "1"
     placed = rows.selectExpr(*kept, f"{_place(node, reach, by, total)} AS {_AT}")
     marked = placed.selectExpr(*kept, f"explode({_marks(node, reach)}) AS {_MARK}")
     over = f"OVER (PARTITION BY {by} ORDER BY {_order(node, reach)})"

@@ -23,7 +23,7 @@ from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import ERROR_TYPE, constants, message_text
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class _Made:
     def judged(self, frame: DataFrame) -> DataFrame:
         """Return rows with `__error` where they are refused, and whether they are to be stored."""
         register(frame.sparkSession, self.transform.expressions)
-        others = [quoted(c) for c in frame.columns if c != ERROR]
+        others = [ident(c) for c in frame.columns if c != ERROR]
         keeps = " AND ".join([f"coalesce({self._asked.value}, FALSE)", *self._seen_some_day()])
         timed = frame.selectExpr("*", constants({_NOW: f"{self.now}L"}))
         return timed.selectExpr(*others, f"{self._error()} AS {ERROR}", f"({keeps}) AS {_KEEPS}")
@@ -96,7 +96,7 @@ class _Made:
         """Return the texts of what is stored."""
         begin, end = self._ends()
         texts = {LOWER: begin, UPPER: end}
-        columns = ((quoted(c), self._compiled(e).value) for c, e in self.transform.columns)
+        columns = ((ident(c), self._compiled(e).value) for c, e in self.transform.columns)
         bounds = (f"coalesce({texts[f.name]}, 0L) AS {f.name}" for f in self.transform.period)
         return [*(f"{value} AS {name}" for name, value in columns), *bounds]
 

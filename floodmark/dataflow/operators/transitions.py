@@ -16,7 +16,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import never_negative
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.accumulator_columns import (
     NEW,
     OLD,
@@ -81,12 +81,12 @@ def transitions(
         partial = _with_scope(node, partial, scoped, rows, ctx.inputs.few)
     changed = ctx.inputs.rows
     keys = changes if changed is not None and changed <= keyed.ALIKE else partial
-    keys = keys.selectExpr(*map(quoted, node.group))
+    keys = keys.selectExpr(*map(ident, node.group))
     stored = state.stored(keys, node.group, _touched_bounds(node, ctx))
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _joined(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)
-    return merged.selectExpr(*map(quoted, node.group), *sides)
+    return merged.selectExpr(*map(ident, node.group), *sides)
 
 
 def _touched_bounds(node: Grouping, ctx: EpochContext) -> Bounds:
@@ -132,7 +132,7 @@ def _partial(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) ->
             F.expr(text).alias(NEW + f.name)
             for f, text in zip(part.columns, part.partial, strict=True)
         ]
-    return changes.groupBy(*map(quoted, group)).agg(*aggregates)
+    return changes.groupBy(*map(ident, group)).agg(*aggregates)
 
 
 def _with_scope(
@@ -143,7 +143,7 @@ def _with_scope(
 
     if rows is None:
         nulls = [
-            f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(NEW + f.name)}"
+            f"CAST(NULL AS {spark_type(f.type)}) AS {ident(NEW + f.name)}"
             for p in scoped
             for f in p.columns
         ]
@@ -154,13 +154,13 @@ def _with_scope(
         for f, text in zip(p.columns, p.partial, strict=True)
     ]
     if node.group:
-        rows = keyed.among(rows, partial, node.group, few=few)
-    recomputed = rows.groupBy(*map(quoted, node.group)).agg(*values)
+        rows = keyed.semi_join(rows, partial, node.group, few=few)
+    recomputed = rows.groupBy(*map(ident, node.group)).agg(*values)
     if not node.group:
         return partial.crossJoin(recomputed)
     right = recomputed.alias("r")
     condition = F.expr(acc.null_safe(node.group, "l.", "r."))
-    names = [quoted(NEW + f.name) for p in scoped for f in p.columns]
+    names = [ident(NEW + f.name) for p in scoped for f in p.columns]
     joined = partial.alias("l").join(right, condition, "left")
     return joined.selectExpr("l.*", *(f"r.{name}" for name in names))
 
@@ -175,8 +175,8 @@ def _joined(
     if old is None:
         return partial
     names = [f.name for f in (*acc.state_schema((), parts), *values)]
-    return keyed.beside(
-        partial, old, node.group, [f"{quoted(c)} AS {quoted(OLD + c)}" for c in names]
+    return keyed.left_join(
+        partial, old, node.group, [f"{ident(c)} AS {ident(OLD + c)}" for c in names]
     )
 
 
@@ -185,24 +185,24 @@ def _sides(node: Grouping, parts: list[acc.Kept], values: Schema, has_old: bool)
     out: list[str] = []
     schema = acc.state_schema((), parts)
     for field in (*schema, *values):
-        name = quoted(OLD + field.name)
+        name = ident(OLD + field.name)
         out.append(name if has_old else f"CAST(NULL AS {spark_type(field.type)}) AS {name}")
     rows = acc.Kept(
         "", Upkeep.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
     )
     count = _merged(rows, 0, has_old)
     there = never_negative(count, f"nullif({count}, 0L)")
-    out.append(f"{there} AS {quoted(NEW + ROWS)}")
+    out.append(f"{there} AS {ident(NEW + ROWS)}")
     for part in parts:
         for i, field in enumerate(part.columns):
-            out.append(f"{_merged(part, i, has_old)} AS {quoted(NEW + field.name)}")
+            out.append(f"{_merged(part, i, has_old)} AS {ident(NEW + field.name)}")
     return out
 
 
 def _merged(part: acc.Kept, i: int, has_old: bool) -> str:
     field = part.columns[i]
-    old = quoted(OLD + field.name) if has_old else f"CAST(NULL AS {spark_type(field.type)})"
-    return part.merge[i].format(old=old, new=quoted(NEW + field.name))
+    old = ident(OLD + field.name) if has_old else f"CAST(NULL AS {spark_type(field.type)})"
+    return part.merge[i].format(old=old, new=ident(NEW + field.name))
 
 
 def accepted(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

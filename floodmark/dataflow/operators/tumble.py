@@ -8,7 +8,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import FIRST, LAST
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,11 +26,11 @@ def micros(interval: n.Interval) -> int:
 def _columns(node: n.Tumble) -> list[str]:
     time = node.input.field(node.time)
     size, offset = micros(node.size), micros(node.offset)
-    since = f"({to_micros(quoted(node.time), time.type)})"
+    since = f"({to_micros(ident(node.time), time.type)})"
     start = f"{since} - pmod({since} - {offset}, {size})"
     return [
-        f"{from_micros(first_of(start), time.type)} AS {quoted(node.start)}",
-        f"{from_micros(end_of(start, size), time.type)} AS {quoted(node.end)}",
+        f"{from_micros(first_of(start), time.type)} AS {ident(node.start)}",
+        f"{from_micros(end_of(start, size), time.type)} AS {ident(node.end)}",
     ]
 
 
@@ -59,10 +59,10 @@ def from_micros(text: str, type_: SqlType) -> str:
 
 def delta(node: n.Tumble, rows: Rows) -> Rows:
     """Return the changes with their windows."""
-    columns = [quoted(name) for name in node.input.names]
-    return rows.with_frame(rows.frame.selectExpr(*columns, *_columns(node), *rows.passed))
+    columns = [ident(name) for name in node.input.names]
+    return rows.with_frame(rows.frame.selectExpr(*columns, *_columns(node), *rows.system_columns))
 
 
 def batch(node: n.Tumble, frame: DataFrame) -> DataFrame:
     """Return the rows with their windows."""
-    return frame.selectExpr(*(quoted(name) for name in node.input.names), *_columns(node))
+    return frame.selectExpr(*(ident(name) for name in node.input.names), *_columns(node))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import ERROR_TYPE, Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,8 +28,8 @@ def delta(node: n.UnionAll, inputs: list[Rows | None]) -> Rows | None:
 
 
 def _branch(node: n.UnionAll, ordinal: int, rows: Rows, failing: bool) -> DataFrame:
-    columns = [quoted(name) for name in node.branches[0].names]
-    columns += [f"CAST({ordinal} AS BIGINT) AS {quoted(node.ordinal)}", WEIGHT]
+    columns = [ident(name) for name in node.branches[0].names]
+    columns += [f"CAST({ordinal} AS BIGINT) AS {ident(node.ordinal)}", WEIGHT]
     if failing:
         columns.append(ERROR if rows.failing else f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
     return rows.frame.selectExpr(*columns)
@@ -39,8 +39,8 @@ def batch(node: n.UnionAll, frames: list[DataFrame]) -> DataFrame:
     """Return the rows of all inputs."""
     tagged = (
         frame.selectExpr(
-            *(quoted(name) for name in node.branches[0].names),
-            f"CAST({i} AS BIGINT) AS {quoted(node.ordinal)}",
+            *(ident(name) for name in node.branches[0].names),
+            f"CAST({i} AS BIGINT) AS {ident(node.ordinal)}",
         )
         for i, frame in enumerate(frames)
     )

@@ -12,8 +12,8 @@ from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.functions.quoting import quote
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.rows import Rows, error_of, weighted
-from floodmark.spark.types import nullable_ddl, quoted
+from floodmark.spark.rows import Rows, error_of, set_weight
+from floodmark.spark.types import ident, nullable_ddl
 from floodmark.spark.user_functions import arrow_type, to_arrow
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ Row = list[tuple[Expr, Compiled]]
 def delta(node: n.Values, spark: SparkSession, now: int) -> Rows:
     """Return the rows as new ones; one that an expression refuses is a dead letter."""
     rows = _compiled(node, now)
-    frame = weighted(_frame(node, spark, rows))
-    names = [quoted(name) for name in node.names]
+    frame = set_weight(_frame(node, spark, rows))
+    names = [ident(name) for name in node.names]
     if not _can_fail(rows):
         return Rows(frame.drop(_REFUSED), consolidated=True)
     code, expression, message = (f"{_REFUSED}.{f}" for f in ("code", "expression", "message"))
@@ -88,7 +88,7 @@ def _frame(
     node: n.Values, spark: SparkSession, rows: list[Row], *, strict: bool = False
 ) -> DataFrame:
     """Return the rows with why one is refused; with `strict` the query ends there instead."""
-    aliases = [f"s.c{i} AS {quoted(name)}" for i, name in enumerate(node.names)]
+    aliases = [f"s.c{i} AS {ident(name)}" for i, name in enumerate(node.names)]
     structs = []
     for row in rows:
         texts = [raising(c) if strict else c.value for _, c in row]

@@ -28,7 +28,7 @@ from floodmark.scalar.types import (
 )
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import never_negative
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables.bounds import EVERYWHERE, Bounds
@@ -67,7 +67,7 @@ class ArrangedRows:
         within = self._exact(within)
         handle = self.io.handle_before(self.table)
         log = self._log(handle, within)
-        names = [quoted(f.name) for f in self._schema]
+        names = [ident(f.name) for f in self._schema]
         fresh = None if changes is None else changes.selectExpr(*names)
         self._record(fresh, handle)
         parts = [part for part in (log, self._among(fresh, within)) if part is not None]
@@ -87,7 +87,7 @@ class ArrangedRows:
         files = tuple(file for file in files if file not in over)
         rows = self.io.tables.read(handle, self._schema, files)
         if rows is not None and self.gone is not None and self.gone.stays is None:
-            rows = rows.where(f"{quoted(self.gone.column)} >= {self._bound(self.gone)}")
+            rows = rows.where(f"{ident(self.gone.column)} >= {self._bound(self.gone)}")
         return self._among(rows, within)
 
     def _over(self, handle: Handle) -> tuple[DataFile, ...]:
@@ -109,7 +109,7 @@ class ArrangedRows:
         types = {f.name: f.type for f in self.columns}
         ends = {c: [_printed(types[c], end) for end in within[c]] for c in within}
         return rows.where(
-            " AND ".join(f"{quoted(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
+            " AND ".join(f"{ident(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
         )
 
     def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
@@ -137,8 +137,8 @@ class ArrangedRows:
         log = self.io.tables.read(handle, self._schema)
         parts = [part for part in (log, changes) if part is not None]
         rows = self._consolidated(parts)
-        names = [quoted(f.name) for f in self.columns]
-        below = f"{quoted(gone.column)} < {self._bound(gone)}"
+        names = [ident(f.name) for f in self.columns]
+        below = f"{ident(gone.column)} < {self._bound(gone)}"
         placed = rows.where(below).selectExpr("*", gone.places[0])
         last = placed.selectExpr("*", *gone.places[1:]).where(gone.stays).selectExpr(*names)
         kept = rows.where(f"NOT ({below})").selectExpr(*names).unionAll(last)
@@ -151,7 +151,7 @@ class ArrangedRows:
         from pyspark.sql import functions as F
 
         rows = reduce(lambda a, b: a.unionAll(b), parts)
-        names = [quoted(f.name) for f in self.columns]
+        names = [ident(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
         there = never_negative(WEIGHT, f"{WEIGHT} > 0")
         return rows.groupBy(*names).agg(total).where(there).selectExpr(*names)

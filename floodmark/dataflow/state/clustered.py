@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Schema
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
@@ -54,8 +54,8 @@ class Clustered:
         touched = self.touched(before, bound)
         if rows is None:
             return self._unchanged(before)
-        rows = rows.selectExpr(*(quoted(f.name) for f in self.schema))
-        column = quoted(self.column)
+        rows = rows.selectExpr(*(ident(f.name) for f in self.schema))
+        column = ident(self.column)
         ordered = rows.coalesce(1).sortWithinPartitions(column) if few else rows.sort(column)
         files = self.io.writer.write(self.table, ordered, ROWS_PER_FILE)
         if not files and not touched:

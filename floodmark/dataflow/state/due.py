@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.clustered import Clustered
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.state import DUE_AT
 from floodmark.tables.tables import rows_of
@@ -36,7 +36,7 @@ class DueFiles(Clustered):
         rows = self.reached(now)
         if rows is None:
             return None
-        names = (quoted(f.name) for f in self.schema if f.name != DUE_AT)
+        names = (ident(f.name) for f in self.schema if f.name != DUE_AT)
         return rows.where(f"{DUE_AT} <= {now}L").selectExpr(*names)
 
     def due_rows(self, now: int) -> int:
@@ -56,6 +56,6 @@ class DueFiles(Clustered):
         rest = self.reached(now)
         parts = [] if rest is None else [rest.where(f"{DUE_AT} > {now}L")]
         parts += [] if fresh is None else [fresh]
-        names = [quoted(f.name) for f in self.schema]
+        names = [ident(f.name) for f in self.schema]
         chosen = [part.selectExpr(*names) for part in parts]
         return reduce(lambda a, b: a.unionAll(b), chosen) if chosen else None

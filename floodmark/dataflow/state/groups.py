@@ -12,7 +12,7 @@ from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.accumulator_columns import NEW, OLD, ROWS
@@ -42,7 +42,7 @@ class AggregateFiles:
         files = prune(handle, None, within)
         rows = self.io.tables.read(handle, self.schema, files)
         held = sum(file.size for file in files)
-        return None if rows is None else keyed.among_stored(rows, held, keys, key)
+        return None if rows is None else keyed.prune_stored(rows, held, keys, key)
 
     def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
         """Return the groups before or after the epoch, at least those of the files that matter."""
@@ -99,7 +99,7 @@ class AggregateFiles:
         if groups is None:
             return transitions.where("FALSE")
         sides = (_side(field) for field in schema[len(key) :])
-        return groups.selectExpr(*map(quoted, key), *sides)
+        return groups.selectExpr(*map(ident, key), *sides)
 
     def _rewritten_here(
         self,
@@ -141,13 +141,13 @@ class AggregateFiles:
         if stored is None:
             return new
         few = rows_of(files) <= keyed.FEW
-        return keyed.without(stored, transitions, key, few=few).unionAll(new)
+        return keyed.anti_join(stored, transitions, key, few=few).unionAll(new)
 
     def _new(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:
         """Return the groups that are there after the transitions."""
         values = [f.name for f in self.schema[len(key) :]]
-        columns = [*map(quoted, key), *(f"{quoted(NEW + c)} AS {quoted(c)}" for c in values)]
-        return transitions.where(f"{quoted(NEW + ROWS)} IS NOT NULL").selectExpr(*columns)
+        columns = [*map(ident, key), *(f"{ident(NEW + c)} AS {ident(c)}" for c in values)]
+        return transitions.where(f"{ident(NEW + ROWS)} IS NOT NULL").selectExpr(*columns)
 
     def release(
         self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
@@ -169,7 +169,7 @@ class AggregateFiles:
         if rows is None:
             return None
         route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
-        names = [quoted(f.name) for f in self.schema]
+        names = [ident(f.name) for f in self.schema]
         routed = self.io.writer.write_routed(self.table, rows.selectExpr(*names, route))
         removes = () if handle is None else handle.files
         if self.io.recorded(self.table) is None:
@@ -181,8 +181,8 @@ class AggregateFiles:
 def _side(field: Field) -> str:
     """Return the text of a transition's column over the columns of a group that is new."""
     if field.name.startswith(OLD):
-        return f"CAST(NULL AS {spark_type(field.type)}) AS {quoted(field.name)}"
-    return f"{quoted(field.name.removeprefix(NEW))} AS {quoted(field.name)}"
+        return f"CAST(NULL AS {spark_type(field.type)}) AS {ident(field.name)}"
+    return f"{ident(field.name.removeprefix(NEW))} AS {ident(field.name)}"
 
 
 def _only_new(files: tuple[DataFile, ...]) -> bool:

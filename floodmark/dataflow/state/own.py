@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from floodmark.dataflow.state.io import StateIO
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -35,9 +35,9 @@ class OwnGroups:
         held, rows = _before(self.io, names, within)
         if rows is None:
             return None
-        renamed = [f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names]
-        groups = rows.selectExpr(*renamed, *(quoted(f.name) for f in layout.own_state(home)))
-        return keyed.among_stored(groups, held, keys, key)
+        renamed = [f"{ident(names[c])} AS {ident(c)}" for c in self.node.names]
+        groups = rows.selectExpr(*renamed, *(ident(f.name) for f in layout.own_state(home)))
+        return keyed.prune_stored(groups, held, keys, key)
 
 
 @dataclass
@@ -54,7 +54,7 @@ class OwnRows:
         _, rows = _before(self.io, names, within)
         if rows is None:
             return None
-        return rows.selectExpr(*(f"{quoted(names[c])} AS {quoted(c)}" for c in self.node.names))
+        return rows.selectExpr(*(f"{ident(names[c])} AS {ident(c)}" for c in self.node.names))
 
 
 def _before(io: StateIO, names: Mapping[str, str], within: Bounds) -> tuple[int, DataFrame | None]:

@@ -11,7 +11,7 @@ from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables.bounds import EVERYWHERE, Bounds
@@ -65,13 +65,13 @@ class ValuesFiles:
             touched = () if handle is None else prune(handle, None, gone.within)
             ended = () if handle is None else _ended(handle, over)
             touched = tuple(file for file in touched if file not in ended)
-            names = [quoted(f.name) for f in self.schema]
+            names = [ident(f.name) for f in self.schema]
             rows = fresh().selectExpr(*names)
             if handle is not None and touched:
                 stored = self.io.tables.read(handle, self.schema, touched)
                 assert stored is not None
                 lasting = stored.where(self._lasts(over))
-                others = keyed.without(lasting, gone.rows, gone.key, few=gone.few)
+                others = keyed.anti_join(lasting, gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
             files = self.io.writer.write(self.table, rows)
             removes = (*touched, *ended)
@@ -83,7 +83,7 @@ class ValuesFiles:
             return "TRUE"
         column, bound = over.column, over.bound
         type_ = next(f.type for f in self.schema if f.name == column)
-        return f"coalesce({quoted(column)} >= {literal(bound, type_)}, TRUE)"
+        return f"coalesce({ident(column)} >= {literal(bound, type_)}, TRUE)"
 
 
 def _ended(handle: Handle, over: Unneeded | None) -> tuple[DataFile, ...]:

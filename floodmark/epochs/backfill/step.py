@@ -66,7 +66,7 @@ class Backfill:
         sessions = warehouse.sessions()
         tables = Tables(Fenced(warehouse.store, self.alive), sessions.main)
         fills = f"{step.epoch}-{self.key}-backfill"
-        with sessions.guarded(fills, warehouse.settings.timeouts.fill):
+        with sessions.guard(fills, warehouse.settings.timeouts.fill):
             record = advance(self.found, self._work(step, standing), tables, sessions, None)
         return replace(record, position=step.epoch)
 

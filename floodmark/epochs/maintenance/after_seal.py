@@ -36,7 +36,7 @@ def after_seal(
             continue
         with harmless(warehouse, table):
             if len(warehouse.tables.at(table, version).files) > MOST_FILES:
-                with warehouse.sessions().guarded():
+                with warehouse.sessions().guard():
                     compact(warehouse.tables, table)
             if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
                 warehouse.store.checkpoint(table)
@@ -54,7 +54,7 @@ def _fold_if_due(warehouse: Warehouse, found: AnalysedObject, record: ObjectReco
     table = layout.layer_table(found)
     with harmless(warehouse, table):
         if table in record.versions and folding.is_due(warehouse.tables, found, record):
-            with warehouse.sessions().guarded():
+            with warehouse.sessions().guard():
                 folding.fold(warehouse.tables, found, record)
 
 

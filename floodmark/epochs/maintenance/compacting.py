@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import STATE
@@ -69,7 +69,7 @@ def _added_up(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tupl
 
     rows = tables.read(handle, handle.schema, group)
     assert rows is not None
-    names = [quoted(field.name) for field in handle.schema if field.name != WEIGHT]
+    names = [ident(field.name) for field in handle.schema if field.name != WEIGHT]
     total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
     left = rows.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
     return written(tables, handle, left.selectExpr(*names, WEIGHT).coalesce(1))

@@ -188,7 +188,7 @@ def _fold_layers(warehouse: Warehouse) -> int:
         return 0
     folded = 0
     for key, record in layered.items():
-        with harmless(warehouse, key), warehouse.sessions().guarded():
+        with harmless(warehouse, key), warehouse.sessions().guard():
             folded += folding.fold(warehouse.tables, pipeline[key], record)
     return folded
 
@@ -220,11 +220,11 @@ def _maintained(
         if table in horizon.letters:
             expired = _expire_letters(warehouse, table, horizon)
         if table in horizon.ending:
-            with warehouse.sessions().guarded():
+            with warehouse.sessions().guard():
                 expired += reclaim(warehouse.tables, table, horizon.ending[table])
         gone = 0
         if groups_of(store.open(table)):
-            with warehouse.sessions().guarded():
+            with warehouse.sessions().guard():
                 gone = compact(warehouse.tables, table)
         store.checkpoint(table)
         pinned = 0 if table in horizon.anew else horizon.versions.get(table, 0)
@@ -248,7 +248,7 @@ def _expire_rows(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
     mixed = [f for f in old if f.high.get(EPOCH, horizon.oldest) >= horizon.oldest]
     kept: tuple[DataFile, ...] = ()
     if mixed:
-        with warehouse.sessions().guarded():
+        with warehouse.sessions().guard():
             kept = merged(warehouse.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
     warehouse.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
@@ -262,7 +262,7 @@ def _expire_letters(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
     old = [f for f in handle.files if f.low.get(EPOCH, horizon.oldest) < horizon.oldest]
     if not any(f.low.get(WEIGHT, 0) < 0 for f in old):
         return 0
-    with warehouse.sessions().guarded():
+    with warehouse.sessions().guard():
         rows = warehouse.tables.read(handle, handle.schema, old)
         assert rows is not None
         standing = _standing(rows, horizon.oldest).coalesce(1)

@@ -14,7 +14,7 @@ from floodmark.plan.declared import UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, SqlType
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.delivered import is_delivered
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.plain_files import plain
@@ -45,7 +45,7 @@ class End:
     def lasts(self) -> str:
         """Return the condition of the rows that are not over."""
         test = "<" if self.below else "<="
-        over = f"{quoted(self.column)} {test} {literal(self.value, self.type)}"
+        over = f"{ident(self.column)} {test} {literal(self.value, self.type)}"
         return f"NOT coalesce({over}, FALSE)"
 
 

@@ -18,7 +18,7 @@ from floodmark.epochs.objects import letters
 from floodmark.epochs.objects.task import Task
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import WEIGHT_FIELD
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.owners import owns
 
@@ -94,7 +94,7 @@ def _computed(task: Task, sink: AnalysedObject) -> tuple[DataFrame | None, DataF
         elif rows.failing:
             frame = frame.where(f"{ERROR} IS NULL")
     if frame is not None:
-        names = [quoted(f.name) for f in columns]
+        names = [ident(f.name) for f in columns]
         frame = frame.selectExpr(*names, f"-{WEIGHT} AS {WEIGHT}")
     return frame, letters.written(stages) if failed else None
 
@@ -115,20 +115,20 @@ def difference(
     if len(sides) < 2:
         return sides[0] if sides else None
     both = sides[0].unionAll(sides[1])
-    shown = [quoted(f.name) for f in columns if not is_hidden(f.name)]
-    tie = (quoted(c) for c in sink.relation.stream_key if is_hidden(c))
+    shown = [ident(f.name) for f in columns if not is_hidden(f.name)]
+    tie = (ident(c) for c in sink.relation.stream_key if is_hidden(c))
     last = f"struct({', '.join((WEIGHT, *tie))})"
     hidden = [
-        F.expr(f"max_by({quoted(f.name)}, {last})").alias(f.name)
+        F.expr(f"max_by({ident(f.name)}, {last})").alias(f.name)
         for f in columns
         if is_hidden(f.name)
     ]
     total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(_TOTAL)
     fresh = F.expr(f"CAST(count_if({WEIGHT} > 0) AS INT)").alias(_FRESH)
-    most = f"max(abs({_TOTAL})) OVER (PARTITION BY {', '.join(map(quoted, key))}) AS {_DIFFERS}"
+    most = f"max(abs({_TOTAL})) OVER (PARTITION BY {', '.join(map(ident, key))}) AS {_DIFFERS}"
     found = both.groupBy(*shown).agg(total, fresh, *hidden).selectExpr("*", most)
     return found.where(f"{_DIFFERS} > 0").selectExpr(
-        *(quoted(f.name) for f in columns),
+        *(ident(f.name) for f in columns),
         f"CASE WHEN {_FRESH} > 0 THEN {_FRESH} ELSE {_TOTAL} END AS {WEIGHT}",
     )
 
@@ -137,9 +137,9 @@ def with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
     """Return the rows with these columns; what they do not have is NULL."""
     here = set(frame.columns)
     texts = (
-        quoted(f.name)
+        ident(f.name)
         if f.name in here
-        else f"CAST(NULL AS {spark_type(f.type)}) AS {quoted(f.name)}"
+        else f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}"
         for f in columns
     )
     return frame.selectExpr(*texts, WEIGHT)

@@ -11,7 +11,7 @@ from floodmark.dataflow.operators.source import DEAD, WITHDRAWN
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.task import Task
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.rows import stamped
+from floodmark.spark.rows import epoch_expr
 from floodmark.tables import layout
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _differ(letters: DataFrame, epoch: int) -> DataFrame:
     total = f"greatest(sum({WEIGHT}), least(-sum({_LEFT}), 0))"
     summed = letters.groupBy(ERROR).agg(F.expr(f"CAST({total} AS INT)").alias(WEIGHT))
     route = f"CASE WHEN {WEIGHT} < 0 THEN {WITHDRAWN} ELSE {DEAD} END AS {ROUTE}"
-    return summed.where(f"{WEIGHT} <> 0").selectExpr(stamped(epoch), WEIGHT, ERROR, route)
+    return summed.where(f"{WEIGHT} <> 0").selectExpr(epoch_expr(epoch), WEIGHT, ERROR, route)
 
 
 def _union(left: DataFrame, right: DataFrame) -> DataFrame:

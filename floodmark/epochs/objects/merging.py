@@ -14,7 +14,7 @@ from floodmark.dataflow.operators.outcome import Outcome
 from floodmark.epochs.objects.task import OfTable
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.tables import layout, once
 from floodmark.tables.bounds import Bounds, hull, of_files
@@ -133,8 +133,8 @@ class Merging(OfTable):
         stored, _ = self._stored_in(lambda file: any(file.nulls.get(c) != 0 for c in key))
         if stored is None:
             return None
-        names = [quoted(f.name) for f in self.columns]
-        missing = " OR ".join(f"{quoted(c)} IS NULL" for c in key)
+        names = [ident(f.name) for f in self.columns]
+        missing = " OR ".join(f"{ident(c)} IS NULL" for c in key)
         return stored.where(missing).selectExpr(*names, f"-1 AS {WEIGHT}")
 
     def _stored_in(
@@ -191,7 +191,7 @@ class Merging(OfTable):
         if stored is not None:
             return False
         told = once.each_once(first.paths, self.columns, key)
-        return keyed.each_once(first.frame, key) if told is None else told
+        return keyed.is_unique(first.frame, key) if told is None else told
 
     def _stored(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
         """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
@@ -209,7 +209,7 @@ class Merging(OfTable):
             return pairs.selectExpr("*", f"FALSE AS {_OVER}")
         over = self.cutoff.is_over(f"{new}.")
         marked = self.cutoff.beside(pairs).selectExpr("*", f"{over} AS {_OVER}")
-        others = [quoted(c) for c in self._beside() if c != new]
+        others = [ident(c) for c in self._beside() if c != new]
         return marked.selectExpr(*others, f"CASE WHEN NOT {_OVER} THEN {new} END AS {new}", _OVER)
 
     def _beside(self) -> tuple[str, ...]:

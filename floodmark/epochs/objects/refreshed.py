@@ -16,7 +16,7 @@ from floodmark.epochs.objects import letters
 from floodmark.epochs.objects.task import Task
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _changes(task: Task, stages: FreshStages, rows: Rows | None) -> DataFrame | 
     """Return the changelog from the stored rows to the computed ones; None for nothing at all."""
     relation = task.found.relation
     columns, key = relation.columns, relation.stream_key
-    names = [quoted(f.name) for f in columns]
+    names = [ident(f.name) for f in columns]
     frame = None if rows is None else rows.frame
     if rows is not None and rows.failing:
         frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))

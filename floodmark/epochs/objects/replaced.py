@@ -17,7 +17,7 @@ from floodmark.epochs.objects import letters
 from floodmark.epochs.objects.task import Task
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.tables import failpoints, layout
 from floodmark.tables.cut import Cut
@@ -39,7 +39,7 @@ def advance(task: Task) -> ObjectRecord:
     rows = Evaluation(found.plan, inputs, stages).root()
     table, schema = layout.current_table(found), layout.current_schema(found)
     created = _created(task, stages, rows)
-    names = [quoted(f.name) for f in schema]
+    names = [ident(f.name) for f in schema]
     files = () if created is None else task.writer.write(table, created.selectExpr(*names))
     changes = _differing(task, task.writer.paths(table, files))
     written = () if changes is None else task.writer.write(layout.changes_table(found), changes)
@@ -96,7 +96,7 @@ def _differing(task: Task, paths: list[str]) -> DataFrame | None:
     """Return the changelog from the stored rows to the new ones."""
     relation = task.found.relation
     columns, key = relation.columns, relation.stream_key
-    names = [quoted(f.name) for f in columns]
+    names = [ident(f.name) for f in columns]
     stored, _ = task.stored_rows({})
     sides = [] if stored is None else [stored.selectExpr(*names, f"-1 AS {WEIGHT}")]
     if paths:

@@ -24,7 +24,7 @@ from floodmark.plan.declared import Declared
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark import columns, keyed
 from floodmark.spark.session import Sessions
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
@@ -78,7 +78,7 @@ class _Intake:
             if kept is None:
                 rows = self._rows(sessions, splits)
                 frame = source.good(rows, declared, task.work.epoch, task.now, task.delivered_seed)
-                kept = task.writer.write(table, frame.selectExpr(*(quoted(f.name) for f in schema)))
+                kept = task.writer.write(table, frame.selectExpr(*(ident(f.name) for f in schema)))
             return self._committed(table, {source.GOOD: kept}, kept, ())
         rows = self._rows(sessions, splits)
         frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
@@ -131,8 +131,8 @@ class _Intake:
             names = [f.name for f in task.found.relation.visible]
             keys = zip(transform.key, declared.primary_key, strict=True)
             called = {k: k if c in names else c for k, c in keys if is_hidden(k)}
-            kept = [f"{quoted(k)} AS {quoted(c)}" for k, c in called.items()]
-            shown = ", ".join([*kept, *map(quoted, names)])
+            kept = [f"{ident(k)} AS {ident(c)}" for k, c in called.items()]
+            shown = ", ".join([*kept, *map(ident, names)])
             row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
             return self._taken_once(made, stored, transform.key, row, counted)
         table = layout.current_table(task.found)

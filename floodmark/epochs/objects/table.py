@@ -34,7 +34,7 @@ from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows
 from floodmark.spark.session import Sessions
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile
@@ -375,17 +375,17 @@ class _Gathering(OfTable):
         """Add the hidden key of a table without one: the sink and its upstream stream key."""
         if self.found.relation.primary_key:
             return frame
-        key = ", ".join(quoted(c) for c in sink.relation.stream_key)
+        key = ", ".join(ident(c) for c in sink.relation.stream_key)
         # The same row comes once more where updates are taken for inserts.
         again = f"{self.task.work.epoch}:" if keeps_rows(sink.object) else ""
         sink_name = literal(f"{sink.object.storage_name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
-        shown = [quoted(f.name) for f in self.found.relation.visible]
+        shown = [ident(f.name) for f in self.found.relation.visible]
         return frame.selectExpr(*shown, f"0L AS {ROW_ID}", f"{origin} AS {ORIGIN}", WEIGHT)
 
     def _inserted(self, operations: Sequence[Operations]) -> Rows:
-        names = [quoted(f.name) for f in self.columns]
+        names = [ident(f.name) for f in self.columns]
         frame = merge.gathered([o.frame for o in operations])
         if self.found.feeders:
             from pyspark.sql import Observation
@@ -401,6 +401,6 @@ class _Gathering(OfTable):
 
     def _first(self, operations: Sequence[Operations]) -> Rows:
         """Return the rows with a key that no row has yet, of several the first."""
-        names = [quoted(f.name) for f in self.columns]
+        names = [ident(f.name) for f in self.columns]
         changes = self.merging.changes(operations, self._rows_about())
         return Rows(changes.selectExpr(*names, f"1 AS {WEIGHT}"))

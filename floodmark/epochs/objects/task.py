@@ -32,8 +32,8 @@ from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE, WEIGHT_FIELD
-from floodmark.spark.rows import Rows, stamped
-from floodmark.spark.types import quoted
+from floodmark.spark.rows import Rows, epoch_expr
+from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -202,8 +202,8 @@ class Task:
         """Add rows to an append-only view, failing ones to its dead letters: one job."""
         table = layout.current_table(self.found)
         schema = layout.current_schema(self.found)
-        stamp = stamped(self.work.epoch)
-        names = [quoted(f.name) for f in self.found.relation.columns]
+        stamp = epoch_expr(self.work.epoch)
+        names = [ident(f.name) for f in self.found.relation.columns]
         if rows.failing:
             route = f"CASE WHEN {ERROR} IS NULL THEN 0 ELSE {source.DEAD} END AS {ROUTE}"
             frame = rows.frame.selectExpr(*names, stamp, WEIGHT, ERROR, route)

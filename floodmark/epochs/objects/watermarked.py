@@ -21,7 +21,7 @@ from floodmark.epochs.objects.task import OfTable
 from floodmark.epochs.objects.watermarks import CONNECTOR, DML, SINK, Marks
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import WEIGHT_FIELD
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
@@ -85,7 +85,7 @@ class Watermarked(OfTable):
         parts = [] if good is None else [good]
         if late is not None and self.declared.fading is not None:
             weight = f"{merge.OUTDATED} AS {WEIGHT}"
-            names = [weight if f.name == WEIGHT else quoted(f.name) for f in fields]
+            names = [weight if f.name == WEIGHT else ident(f.name) for f in fields]
             parts.append(late.selectExpr(*names))
         within = hull([o.within for o in rest])
         return [*out, *(Operations(part, within, DML) for part in parts)]

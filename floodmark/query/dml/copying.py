@@ -176,7 +176,7 @@ def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
     """
     file = copy_file(statement.path, statement.options, statement.span)
     node = reader.plan(_stored_of(statement, reader), statement.span)
-    with sessions.guarded():
+    with sessions.guard():
         rows = reader.frame(node).toArrow()
     write_rows(file, node.schema, rows)
     return Result(rowcount=rows.num_rows, status=f"COPY {rows.num_rows}")

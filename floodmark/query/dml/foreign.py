@@ -18,7 +18,7 @@ from floodmark.plan.build.row_changes import with_generated
 from floodmark.query.dml.planned import columns_of_table, replaces
 from floodmark.query.dml.rows import check_rows, nested_nulls, new_folder, numbered
 from floodmark.query.query import Reader
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import Handle, Store
@@ -96,7 +96,7 @@ def entries(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[d
         try:
             if isinstance(handles, FloodmarkError):
                 raise handles
-            with warehouse.sessions().guarded():
+            with warehouse.sessions().guard():
                 out.append(_entry(warehouse, found, *handles))
         except TransientError:
             raise
@@ -149,13 +149,13 @@ def _changes(reader: Reader, found: AnalysedObject, before: Handle, after: Handl
             raise _refused(found, before, "rows of an APPEND ONLY table were changed")
     elif replaces(found):
         key = found.relation.stream_key
-        keys = added.selectExpr(*(f"{quoted(c)} AS __key{i}" for i, c in enumerate(key)))
-        same = " AND ".join(f"{quoted(c)} <=> __key{i}" for i, c in enumerate(key))
+        keys = added.selectExpr(*(f"{ident(c)} AS __key{i}" for i, c in enumerate(key)))
+        same = " AND ".join(f"{ident(c)} <=> __key{i}" for i, c in enumerate(key))
         from pyspark.sql import functions as F
 
         removed = removed.join(keys, F.expr(same), "left_anti")
     frame = _computed(reader, found, added).selectExpr(
-        *(quoted(f.name) for f in columns), f"CAST(1 AS INT) AS {WEIGHT}", f"1 AS {_AT}"
+        *(ident(f.name) for f in columns), f"CAST(1 AS INT) AS {WEIGHT}", f"1 AS {_AT}"
     )
     return removed.selectExpr("*", f"CAST(-1 AS INT) AS {WEIGHT}", f"0 AS {_AT}").unionAll(frame)
 

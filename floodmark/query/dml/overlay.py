@@ -11,7 +11,7 @@ from floodmark.query.dml.planned import ORDINAL_FIELD, replaces
 from floodmark.query.query import Reader
 from floodmark.spark import keyed
 from floodmark.spark.columns import WEIGHT_FIELD
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 
@@ -34,7 +34,7 @@ def _merged(
     base: Callable[[], DataFrame],
 ) -> Callable[[], DataFrame]:
     columns = layout.row_schema(target)
-    names = [quoted(f.name) for f in columns]
+    names = [ident(f.name) for f in columns]
     paths = [path for entry in entries for path in entry["paths"]]
 
     def frame() -> DataFrame:
@@ -44,7 +44,7 @@ def _merged(
             return stored.unionAll(rows.selectExpr(*names))
         few = sum(int(entry["rows"]) for entry in entries) <= keyed.FEW
         pairs = merged(reader, target, stored, rows, few=few)
-        kept = keyed.without(stored, rows, layout.merge_key(target), few=few)
+        kept = keyed.anti_join(stored, rows, layout.merge_key(target), few=few)
         alive = pairs.where(f"{NEW_ROW} IS NOT NULL")
         return kept.unionAll(alive.selectExpr(*(f"{NEW_ROW}.{name}" for name in names)))
 

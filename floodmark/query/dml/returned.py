@@ -16,7 +16,7 @@ from floodmark.query.dml.planned import Effect, PlannedDml, replaces
 from floodmark.query.query import Reader
 from floodmark.spark import keyed
 from floodmark.spark.columns import WEIGHT_FIELD
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.results import Result, table_result
@@ -42,7 +42,7 @@ def returned(
     over = reader.with_rows(relation, lambda: _written(plan, target, reader, paths))
     frame = over.frame(over.ruled(asked.node)).orderBy(DML_ORDINAL)
     shown = asked.node.schema[:-1]
-    return table_result(shown, frame.select(*(quoted(f.name) for f in shown)).toArrow())
+    return table_result(shown, frame.select(*(ident(f.name) for f in shown)).toArrow())
 
 
 def _written(
@@ -58,9 +58,9 @@ def _written(
     if plan.effect is Effect.INSERT and not replaces(target):
         return _met(target, reader, frame)
     if plan.effect is Effect.INSERT and key:
-        last = f"max({DML_ORDINAL}) OVER (PARTITION BY {', '.join(map(quoted, key))}) AS __last"
+        last = f"max({DML_ORDINAL}) OVER (PARTITION BY {', '.join(map(ident, key))}) AS __last"
         frame = frame.selectExpr("*", last).where(f"{DML_ORDINAL} = __last")
-    return frame.selectExpr(*(quoted(f.name) for f in columns))
+    return frame.selectExpr(*(ident(f.name) for f in columns))
 
 
 def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
@@ -69,7 +69,7 @@ def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
     A row that a conflict behaviour ignores makes none.
     """
     rows = held(rows, target)
-    names = [quoted(f.name) for f in layout.row_schema(target)]
+    names = [ident(f.name) for f in layout.row_schema(target)]
     key = target.relation.stream_key
     stored = reader.frame_of(target.key)().selectExpr(*names)
     pairs = merged(reader, target, stored, rows, few=False)
@@ -77,7 +77,7 @@ def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
     differs = differ(layout.row_schema(target), hidden)
     changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differs}")
     made = changed.selectExpr(*(f"{NEW_ROW}.{name} AS {name}" for name in names))
-    first = rows.groupBy(*map(quoted, key)).agg({DML_ORDINAL: "min"})
-    return keyed.beside(made, first, key, [f"`min({DML_ORDINAL})` AS {DML_ORDINAL}"]).selectExpr(
+    first = rows.groupBy(*map(ident, key)).agg({DML_ORDINAL: "min"})
+    return keyed.left_join(made, first, key, [f"`min({DML_ORDINAL})` AS {DML_ORDINAL}"]).selectExpr(
         *names, DML_ORDINAL
     )

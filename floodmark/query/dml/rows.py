@@ -17,7 +17,7 @@ from floodmark.plan.build.row_changes import OLD
 from floodmark.query.dml.planned import Effect, PlannedDml, columns_of_table
 from floodmark.query.query import Reader
 from floodmark.scalar.types import Kind as TypeKind
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.plain_files import plain
 from floodmark.storage.warehouse import STATEMENTS, engine_folder, escape
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -47,7 +47,7 @@ def dml_frame(
     have = set(plan.node.names)
     at = DML_ORDINAL if DML_ORDINAL in have else f"monotonically_increasing_id() AS {DML_ORDINAL}"
     own = [_own(f.name, have) for f in target.relation.columns]
-    extra = [] if plan.returning is None else [quoted(name) for name, _ in plan.returning.passed]
+    extra = [] if plan.returning is None else [ident(name) for name, _ in plan.returning.passed]
     if plan.effect is Effect.MOVE:
         frame = _moved(rows.selectExpr("*", at), own, extra)
     else:
@@ -78,14 +78,14 @@ def numbered(
             fresh = f"{first_row_id(0)}L | (__number + {start}L)"
             names.append(f"coalesce({ROW_ID}, {fresh}) AS {ROW_ID}")
         else:
-            names.append(quoted(f.name))
+            names.append(ident(f.name))
     return frame.selectExpr(*names, *extra, WEIGHT, f"__number + {start}L AS {DML_ORDINAL}")
 
 
 def _own(name: str, have: set[str]) -> str:
     """Return a column of the table; hidden ones of a new row are not known yet."""
     if name in have:
-        return quoted(name)
+        return ident(name)
     return f"CAST(NULL AS {'BIGINT' if name == ROW_ID else 'STRING'}) AS {name}"
 
 

@@ -101,7 +101,7 @@ def _written(
     folder, beside = (new_folder(warehouse.root, target) for _ in range(2))
     reader = reader.bringing(beside)
     try:
-        with warehouse.sessions().guarded():
+        with warehouse.sessions().guard():
             dml_frame(plan, target, reader, start, counted=counted).write.parquet(str(folder))
             return _checked(statement, plan, target, reader, folder, start)
     except BaseException as error:

@@ -202,7 +202,7 @@ class _Again:
             return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
         scratch = engine_folder(self.warehouse.root) / REPLAYS / secrets.token_hex(8)
         try:
-            with self.warehouse.sessions().guarded():
+            with self.warehouse.sessions().guard():
                 return self._compared(found, work, scratch)
         except TransientError:
             raise

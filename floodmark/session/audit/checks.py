@@ -17,7 +17,7 @@ from floodmark.epochs.summary import fields_said
 from floodmark.errors import DataError
 from floodmark.session.inspect.finality import below_watermark
 from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -232,7 +232,7 @@ class _Audit:
         if changes is None:
             return None
         pairs = not self.found.append_only
-        key = [quoted(c) for c in self.found.relation.stream_key]
+        key = [ident(c) for c in self.found.relation.stream_key]
         new = f"{KIND} IN ('+I', '+U')"
         broken = {i: f"{new} AND NOT ({r.predicate})" for i, r in self.open_rules().items()}
         # A hash skips NULLs, so the key's NULLs stand beside it; with two seeds it has 128 bits.
@@ -307,7 +307,7 @@ def _count(audits: Sequence[_Audit]) -> dict[str, dict[str, int]]:
         return {}
     rules = max((i + 1 for audit in audits for i in audit.open_rules()), default=0)
     sessions = audits[0].warehouse.sessions()
-    with sessions.guarded():
+    with sessions.guard():
         frames = [frame for audit in audits if (frame := audit.frame(rules)) is not None]
         if not frames:
             return {}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field, Kind, Schema
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -105,13 +105,13 @@ def _hashed(part: Part, frame: DataFrame) -> DataFrame:
 
 def _plain(field: Field) -> str:
     """Return a column as a value that can be hashed, grouped and shown."""
-    name = quoted(field.name)
+    name = ident(field.name)
     if field.type.kind is Kind.MAP:
         name = f"map_from_entries(array_sort(map_entries({name})))"
     if field.type.kind not in _NESTED:
         return name
     return (
-        f"CASE WHEN {quoted(field.name)} IS NOT NULL THEN to_json(struct({name} AS v), {_JSON}) END"
+        f"CASE WHEN {ident(field.name)} IS NOT NULL THEN to_json(struct({name} AS v), {_JSON}) END"
     )
 
 
@@ -131,8 +131,8 @@ def differences(parts: Sequence[Part]) -> tuple[RowDifference, ...]:
 
 
 def _differing(part: Part, most: int) -> Iterator[RowDifference]:
-    names = [quoted(f.name) for f in part.compared]
-    shown = [f"{_plain(f)} AS {quoted(f.name)}" for f in part.compared]
+    names = [ident(f.name) for f in part.compared]
+    shown = [f"{_plain(f)} AS {ident(f.name)}" for f in part.compared]
     signed = [
         frame.selectExpr(*shown, f"{1 if side == STORED else -1} AS __side")
         for side, frame in part.sides

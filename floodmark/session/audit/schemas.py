@@ -17,7 +17,7 @@ from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.session.audit.checks import Rule
-from floodmark.spark.types import quoted, spark_type
+from floodmark.spark.types import ident, spark_type
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 _NESTED = (Kind.STRUCT, Kind.MAP, Kind.LIST)
@@ -99,7 +99,7 @@ def _compiled(name: str, schema: Any) -> list[Rule]:
     rules: list[Rule] = []
     for column, declared in schema.columns.items():
         if not declared.nullable:
-            rules.append(Rule(f"{column}.not_null", column, f"{quoted(column)} IS NOT NULL"))
+            rules.append(Rule(f"{column}.not_null", column, f"{ident(column)} IS NOT NULL"))
         rules += [_rule(name, column, check) for check in declared.checks]
     return rules
 
@@ -113,7 +113,7 @@ def _rule(name: str, column: str, check: Any) -> Rule:
             f"the check {check.name or check!r} on {name}.{column} cannot be compiled to SQL",
             hint=f"use one of {', '.join(sorted({*_BOUNDS, *_CONDITIONS}))}",
         )
-    predicate = made(quoted(column), stated)
+    predicate = made(ident(column), stated)
     low, high = stated.get("min_value"), stated.get("max_value")
     inclusive = check.name not in ("greater_than", "less_than") and all(
         stated.get(side, True) for side in ("include_min", "include_max")

@@ -8,7 +8,7 @@ from typing import Any
 from floodmark.changelog import EPOCH
 from floodmark.session.inspect.reporting import Step
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 
@@ -40,7 +40,7 @@ def _terms(
     type_ = next(f.type for f in found.relation.columns if f.name == column)
     for epoch, mark in list(marks.items())[-MOST_EPOCHS:]:
         if any(first <= epoch <= last for first, last in spans):
-            yield f"({EPOCH} = {epoch} AND {quoted(column)} < {literal(mark, type_)})"
+            yield f"({EPOCH} = {epoch} AND {ident(column)} < {literal(mark, type_)})"
 
 
 def _marks(column: str, steps: Sequence[Step]) -> dict[int, Any]:

@@ -18,7 +18,7 @@ from floodmark.scalar.types import Field
 from floodmark.scalar.types import Kind as TypeKind
 from floodmark.session.ddl.renaming import renames_of
 from floodmark.spark.literals import literal
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
@@ -65,7 +65,7 @@ class Span:
     def condition(self, column: Field) -> str:
         """Return the text of: the column is within."""
         low, high = (literal(end, column.type) for end in self.ends(column))
-        return f"{quoted(column.name)} >= {low} AND {quoted(column.name)} < {high}"
+        return f"{ident(column.name)} >= {low} AND {ident(column.name)} < {high}"
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     again.check(found)
     _check_closed(found, reader, span)
     _check_kept(found, floodmark, again, span)
-    with floodmark.sessions().guarded():
+    with floodmark.sessions().guard():
         handle = _opened(found, reader.tables, floodmark.root)
         number = newest(floodmark.store, found) + 1
         taken_in = floodmark.deployed.corrected.get(found.key, 0)
@@ -127,7 +127,7 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
         stamped = rows.selectExpr(
             f"{reader.cut.epoch}L AS {EPOCH}",
             KIND,
-            *(quoted(f.name) for f in layout.row_schema(found)),
+            *(ident(f.name) for f in layout.row_schema(found)),
             f"{number}L AS {layout.BACKFILL}",
             f"timestamp_micros({micros_of(warehouse.clock.now())}L) AS {layout.CORRECTED_AT}",
         )
@@ -209,7 +209,7 @@ def _corrections(
     Earlier ones up to the number `taken_in` are in the view's rows.
     """
     relation = found.relation
-    names = [quoted(f.name) for f in relation.columns]
+    names = [ident(f.name) for f in relation.columns]
     column = _column(found)
     within, ends = span.condition(column), {column.name: span.ends(column)}
     scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)

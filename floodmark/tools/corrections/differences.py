@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import KIND
 from floodmark.scalar.types import Field
 from floodmark.scalar.types import Kind as TypeKind
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ def differences(found: AnalysedObject, weighed: DataFrame, weight: str) -> DataF
     are. Where a key has a row too many and lacks another one, they are `-U` and `+U`.
     """
     columns = found.relation.columns
-    names = [quoted(f.name) for f in columns]
+    names = [ident(f.name) for f in columns]
     maps = {f.name: f"floodmark__map_{i}" for i, f in enumerate(columns) if _is_map(f)}
     texts = [f"{_as_text(name)} AS {alias}" for name, alias in maps.items()]
-    grouped = [maps.get(f.name, quoted(f.name)) for f in columns]
+    grouped = [maps.get(f.name, ident(f.name)) for f in columns]
     from pyspark.sql import functions as F
 
     total = [F.expr(f"sum({weight})").alias(_TIMES)]
-    kept = [F.expr(f"any_value({quoted(name)})").alias(name) for name in maps]
+    kept = [F.expr(f"any_value({ident(name)})").alias(name) for name in maps]
     differing = (
         weighed.selectExpr("*", *texts).groupBy(*grouped).agg(*total, *kept).where(f"{_TIMES} <> 0")
     )
-    key = [quoted(name) for name in found.relation.stream_key]
+    key = [ident(name) for name in found.relation.stream_key]
     other = f"OVER (PARTITION BY {', '.join(key)})" if key else None
     sides = (
         (_ADDED, f"max({_TIMES} > 0) {other}" if other else "FALSE"),
@@ -55,4 +55,4 @@ def _is_map(field: Field) -> bool:
 
 def _as_text(name: str) -> str:
     """Return a map as it is compared: maps cannot be grouped."""
-    return f"to_json(map_from_entries(array_sort(map_entries({quoted(name)}))))"
+    return f"to_json(map_from_entries(array_sort(map_entries({ident(name)}))))"

@@ -17,7 +17,7 @@ from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.spark.types import quoted
+from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -60,7 +60,7 @@ class Recomputation:
         frame = None if rows is None else rows.read(self.reader.tables, files, scan.names)
         if frame is None:
             return self.reader.empty(scan.columns)
-        return frame.selectExpr(*(quoted(name) for name in scan.names))
+        return frame.selectExpr(*(ident(name) for name in scan.names))
 
     def check(self, found: AnalysedObject) -> None:
         """Raise E0304 where the rows of a view do not follow from what is stored below it."""
@@ -117,7 +117,7 @@ class Recomputation:
 
     def _scanned(self, scan: n.Scan, within: Bounds, keeps: Keeps | None) -> DataFrame:
         found = self.reader.pipeline[scan.object]
-        names = [quoted(name) for name in scan.names]
+        names = [ident(name) for name in scan.names]
         if found.key in self._fed:
             return self.rows(found, within).selectExpr(*names)
         on_time = self.stored(scan, keeps)
