@@ -17,9 +17,9 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import ENDS
 from floodmark.scalar.types import Kind, Schema, SqlType, is_bare
 from floodmark.spark.casts import float_in_range, holds_digits, near_zero
+from floodmark.spark.excerpt import excerpt
 from floodmark.spark.json_numbers import mark_numbers, unmark_numbers
 from floodmark.spark.json_text import STRICT, is_one_value, jsonb
-from floodmark.spark.shown import excerpt
 from floodmark.spark.types import ident, spark_type
 
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)

@@ -9,7 +9,7 @@ from floodmark.connectors.files_parquet import WITHOUT_VALUES
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema
-from floodmark.spark.shown import excerpt
+from floodmark.spark.excerpt import excerpt
 from floodmark.spark.types import ident, spark_type
 
 _TIMES = {spark_type(type_): type_ for type_ in (DATE, TIMESTAMP, TIMESTAMPTZ)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from floodmark.scalar.functions.quoting import quote
-from floodmark.spark.shown import excerpt
+from floodmark.spark.excerpt import excerpt
 from floodmark.spark.types import ident
 
 
