@@ -77,7 +77,7 @@ def _input(epoch: Epoch, objects: Objects) -> EpochInput:
 
 def _delivery(line: Line, item: ReferenceObject) -> Delivery:
     computed = {*(name for name, _ in item.generated), *item.ingested}
-    columns = [c for c in item.taken if not is_hidden(c.name) and c.name not in computed]
+    columns = [c for c in item.input_schema if not is_hidden(c.name) and c.name not in computed]
     ((kind, values),) = decoded([line], [c.type for c in columns])
     row = dict(zip((c.name for c in columns), values, strict=True))
     return Delivery(kind, row, line.partition)

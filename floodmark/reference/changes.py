@@ -16,7 +16,7 @@ from floodmark.reference.rows import (
     difference,
     freeze,
     key_of,
-    ordered,
+    sort_rows,
     thaw,
 )
 
@@ -43,7 +43,7 @@ def consolidate(changes: Bag, key: Sequence[str]) -> list[Change]:
         heads.setdefault(identity, {name: row[name] for name in key})
         (news if count > 0 else olds)[identity] += [frozen] * abs(count)
     out: list[Change] = []
-    for head in ordered(heads.values(), ascending(key)):
+    for head in sort_rows(heads.values(), ascending(key)):
         identity = key_of(head, key)
         out += _pair(olds[identity], news[identity], identity)
     return out

@@ -17,7 +17,7 @@ from floodmark.scalar.types import TIMESTAMPTZ, Kind
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
-def heard(
+def note_activity(
     state: WatermarkState, known: Iterable[str], came: Iterable[str], now: datetime
 ) -> WatermarkState:
     """Return the state of an epoch in which rows of some partitions `came`.
@@ -28,7 +28,7 @@ def heard(
     return replace(state, heard={**state.heard, **first, **dict.fromkeys(came, now)})
 
 
-def awake(
+def awake_partitions(
     state: WatermarkState, holding: Sequence[str], options: ClockOptions, now: datetime
 ) -> list[str]:
     """Return which partitions still hold the watermark back at the end of an epoch."""
@@ -37,7 +37,7 @@ def awake(
     return [p for p in holding if now - state.heard[p] < options.idle_after]
 
 
-def advanced(
+def advance(
     state: WatermarkState, marks: Iterable[Watermark], options: ClockOptions, now: datetime
 ) -> WatermarkState:
     """Return the state at the end of an epoch that took in all there was."""

@@ -42,11 +42,11 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         plan=None if found.plan is None else found.plan.root,
         merge=_rules(found),
         ingested=() if declared is None else declared.ingested,
-        promised=_promised(found),
+        promised=_promised_key(found),
         watermarks=_watermarks(declared),
         clock=NO_CLOCK if declared is None else declared.clock,
         defaults=_defaults(declared),
-        generated=_generated(declared),
+        generated=_generation_exprs(declared),
         target=found.object.target,
         emits_on_close=found.emits_on_close,
         recomputed=refreshes(found.object),
@@ -79,7 +79,7 @@ def _transform(found: AnalysedObject) -> ReferenceTransform | None:
 
 def _rules(found: AnalysedObject) -> MergeRules | None:
     declared = found.declared
-    if declared is None or not declared.primary_key or _promised(found):
+    if declared is None or not declared.primary_key or _promised_key(found):
         return None
     conflict = declared.conflict
     return MergeRules(
@@ -88,13 +88,13 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
         conflict.versions,
         conflict.assignments,
         conflict.condition,
-        _generated(declared),
+        _generation_exprs(declared),
         tuple(c.name for c in declared.columns if c.not_null),
         tuple((owner.name, owner.columns) for owner in found.owners),
     )
 
 
-def _promised(found: AnalysedObject) -> tuple[str, ...]:
+def _promised_key(found: AnalysedObject) -> tuple[str, ...]:
     """Return the key that a source of rows that are only added promises."""
     declared = found.declared
     promises = found.kind is Kind.SOURCE and found.append_only
@@ -111,6 +111,6 @@ def _defaults(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
     return tuple((c.name, c.default) for c in columns if c.default is not None)
 
 
-def _generated(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
+def _generation_exprs(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
     columns = () if declared is None else declared.columns
     return tuple((c.name, c.generated) for c in columns if c.generated is not None)

@@ -27,7 +27,7 @@ from floodmark.reference.pipeline import (
     States,
 )
 from floodmark.reference.propagation import propagate
-from floodmark.reference.rows import ascending, freeze, ordered, thaw
+from floodmark.reference.rows import ascending, freeze, sort_rows, thaw
 
 
 def advance(
@@ -71,7 +71,7 @@ def _query(
     rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory, shown=shown)
     letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
     if item.emits_on_close:
-        by_key = ordered(rows, ascending(item.stream_key))
+        by_key = sort_rows(rows, ascending(item.stream_key))
         changes: list[Change] = [(RowKind.INSERT, row) for row in by_key]
         rows = [*old.rows, *rows]
         letters |= old.dead
@@ -82,10 +82,10 @@ def _query(
         old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after, now=epoch.now
     )
     told = changes if item.outward is None else outward(changes, item.outward)
-    return state, ObjectResult(changes=tuple(told), dead=_moved(letters, old.dead))
+    return state, ObjectResult(changes=tuple(told), dead=_letter_changes(letters, old.dead))
 
 
-def _moved(new: Counter[Any], old: Counter[Any]) -> tuple[Aside, ...]:
+def _letter_changes(new: Counter[Any], old: Counter[Any]) -> tuple[Aside, ...]:
     out: list[Aside] = []
     for letter in [*new, *(letter for letter in old if letter not in new)]:
         count = new[letter] - old[letter]

@@ -32,7 +32,7 @@ class Ends:
     bound: Any = None
     wrote: Mapping[Key, datetime] = field(default_factory=dict)
 
-    def after(self, written: Iterable[Key]) -> Ends:
+    def record_writes(self, written: Iterable[Key]) -> Ends:
         """Return the ends once the rows of some keys are written, in this epoch."""
         if self.ttl is None or self.ttl.column is not None:
             return self
@@ -61,7 +61,7 @@ class Ends:
         """Tell whether rows end that what follows does not hear of."""
         return self.fading is not None or (self.ttl is not None and not self.ttl.deletes)
 
-    def shown(self, rows: Iterable[Row], bound: Any) -> tuple[Row, ...] | None:
+    def visible_rows(self, rows: Iterable[Row], bound: Any) -> tuple[Row, ...] | None:
         """Return the rows that readers see after the epoch; None where that is all of them."""
         if not self.forgets:
             return None

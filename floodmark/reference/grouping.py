@@ -10,7 +10,7 @@ from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.reference.moment import Moment
-from floodmark.reference.rows import Row, ascending, canonical, key_of, ordered
+from floodmark.reference.rows import Row, ascending, canonical, key_of, sort_rows
 from floodmark.scalar.functions import RowError, aggregate_for
 from floodmark.scalar.functions.comparison import order_key
 
@@ -34,8 +34,8 @@ def aggregate(
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     if not node.group:
         groups[()] = []
-    for row in ordered(rows, ascending(key)):
-        if not _buried(node, row, moment):
+    for row in sort_rows(rows, ascending(key)):
+        if not _bury_errors(node, row, moment):
             groups[key_of(row, node.group)].append(row)
     out: list[Row] = []
     for values, members in groups.items():
@@ -51,11 +51,11 @@ def aggregate(
     return out
 
 
-def _buried(node: n.Aggregate | n.CloseAggregate, row: Row, moment: Moment) -> bool:
+def _bury_errors(node: n.Aggregate | n.CloseAggregate, row: Row, moment: Moment) -> bool:
     codes = [
         error
         for _, call in node.aggregates
-        for expr in _evaluated(call, row, moment)
+        for expr in _argument_exprs(call, row, moment)
         if (error := moment.value(expr, row)[1]) is not None
     ]
     if codes:
@@ -63,7 +63,7 @@ def _buried(node: n.Aggregate | n.CloseAggregate, row: Row, moment: Moment) -> b
     return bool(codes)
 
 
-def _evaluated(call: AggCall, row: Row, moment: Moment) -> Iterable[Any]:
+def _argument_exprs(call: AggCall, row: Row, moment: Moment) -> Iterable[Any]:
     """Return the expressions that count for a row: the arguments only where FILTER lets it in."""
     if call.filter is None:
         return call.children
@@ -101,12 +101,12 @@ def top_n(node: n.TopN, rows: Sequence[Row], key: tuple[str, ...]) -> list[Row]:
     """
     total = (*node.order, *ascending((*free_order(node), *key)))
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in ordered(rows, total):
+    for row in sort_rows(rows, total):
         groups[key_of(row, node.group)].append(row)
-    return [row for members in groups.values() for row in _first(node, _numbered(node, members))]
+    return [row for members in groups.values() for row in _first(node, _number_rows(node, members))]
 
 
-def _numbered(node: n.TopN, members: list[Row]) -> list[Row]:
+def _number_rows(node: n.TopN, members: list[Row]) -> list[Row]:
     if node.number is None:
         return members
     out: list[Row] = []

@@ -18,7 +18,7 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row
-from floodmark.reference.stored import after
+from floodmark.reference.stored import next_rows
 from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
 from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
 from floodmark.scalar.types import Field
@@ -69,23 +69,23 @@ class _Intake:
         judged, marks = self.state.marks, self.item.watermarks
         if batch.changes:
             self.came.add(batch.partition)
-        completed = [(kind, self._completed(kind, row, batch)) for kind, row in batch.changes]
+        completed = [(kind, self._complete(kind, row, batch)) for kind, row in batch.changes]
         if batch.whole and any(row is None for _, row in completed):
             return
         for kind, complete in completed:
             if complete is None:
                 continue
-            row = self._identified(complete, batch)
+            row = self._add_row_id(complete, batch)
             if self._deletes(kind) or late_column(marks, judged, batch.partition, row) is None:
                 self._accept(kind, row)
             else:
-                self._put_late(row)
+                self._take_late(row)
             raised = raise_by(marks, self.state.marks, batch.partition, row, self.epoch.now)
             self.state = replace(self.state, marks=raised)
 
     def _accept(self, kind: RowKind, row: Row) -> None:
         """Take a row in; one that is transformed and refused goes aside, and from its key."""
-        refused = self._refused(row) if kind.weight > 0 else None
+        refused = self._refusal(row) if kind.weight > 0 else None
         if refused is not None:
             self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
             if self.item.merge is not None:
@@ -97,23 +97,23 @@ class _Intake:
         """Tell whether a change takes a row away, where rows below the watermark end by it."""
         return self.item.fading is not None and kind.weight < 0
 
-    def _put_late(self, row: Row) -> None:
+    def _take_late(self, row: Row) -> None:
         if self.item.fading is not None:
             # The row of the key is the late one now, and that is not seen.
             self.accepted.append((RowKind.DELETE, row))
-        transform, refused = self.item.transform, self._refused(row)
+        transform, refused = self.item.transform, self._refusal(row)
         if refused is not None:
             self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
         elif transform is None:
             self.late.append(row)
         elif transform.keeps(row, self.epoch.now):
-            self.late.append(transform.made(row, self.epoch.now))
+            self.late.append(transform.project(row, self.epoch.now))
 
-    def _refused(self, row: Row) -> int | None:
+    def _refusal(self, row: Row) -> int | None:
         transform = self.item.transform
         return None if transform is None else transform.refusal(row, self.epoch.now)
 
-    def _completed(self, kind: RowKind, partial: Row, batch: _Batch) -> Row | None:
+    def _complete(self, kind: RowKind, partial: Row, batch: _Batch) -> Row | None:
         """Return the row with defaults and generated columns, or None when it goes aside."""
         row = {**partial, **dict.fromkeys(self.item.ingested, self.epoch.now)}
         computed = [(n, e) for n, e in self.item.defaults if n not in row]
@@ -123,7 +123,7 @@ class _Intake:
                 self.dead.append(Aside(RowKind.INSERT, f"E{int(error):04d}", row))
                 return None
             row[name] = value
-        for column in self.item.taken:
+        for column in self.item.input_schema:
             if not is_hidden(column.name):
                 row.setdefault(column.name, None)
         reason = self._reason(kind, row, batch)
@@ -133,8 +133,8 @@ class _Intake:
 
     def _reason(self, kind: RowKind, row: Row, batch: _Batch) -> str | None:
         times = {mark.column for mark in self.item.watermarks}
-        for column in self.item.taken:
-            if kind is RowKind.DELETE and column.name not in self.item.taken_key:
+        for column in self.item.input_schema:
+            if kind is RowKind.DELETE and column.name not in self.item.input_key:
                 continue
             if is_hidden(column.name) or row[column.name] is not None:
                 continue
@@ -150,8 +150,8 @@ class _Intake:
             clock.is_ahead(mark, row[mark.column], options, now) for mark in self.item.watermarks
         )
 
-    def _identified(self, row: Row, batch: _Batch) -> Row:
-        hidden = [column.name for column in self.item.taken if is_hidden(column.name)]
+    def _add_row_id(self, row: Row, batch: _Batch) -> Row:
+        hidden = [column.name for column in self.item.input_schema if is_hidden(column.name)]
         if ROW_ID not in hidden:
             return row
         count = self.state.written.get(batch.partition, 0)
@@ -169,16 +169,17 @@ def gather(
     for batch in _batches(intake, brought):
         intake.take(batch)
     ends = _ends(intake)
-    stored = after(item, old, intake.accepted, intake.dead, ends)
+    stored = next_rows(item, old, intake.accepted, intake.dead, ends)
     taken = rows = stored.rows
     if item.transform is not None:
-        rows = list(item.transform.seen(taken, epoch.now))
-    marks = _sealed(intake)
+        rows = list(item.transform.visible_rows(taken, epoch.now))
+    marks = _seal(intake)
+    bound = marks.sealed.get(item.fading or "")
     state = replace(
-        intake.state, rows=tuple(rows), marks=marks, watermark=_named(item, marks.sealed),
+        intake.state, rows=tuple(rows), marks=marks, watermark=_alias_marks(item, marks.sealed),
         taken=() if item.transform is None else tuple(taken),
         wrote=stored.wrote, holds=stored.holds,
-        shown=replace(ends, wrote=stored.wrote).shown(rows, marks.sealed.get(item.fading or "")),
+        shown=replace(ends, wrote=stored.wrote).visible_rows(rows, bound),
     )  # fmt: skip
     changes = tuple(changes_between(rows, old.rows, item.stream_key))
     asides = tuple(intake.late), tuple(intake.dead)
@@ -197,20 +198,20 @@ def _ends(intake: _Intake) -> Ends:
     )
 
 
-def _sealed(intake: _Intake) -> WatermarkState:
+def _seal(intake: _Intake) -> WatermarkState:
     """Return the watermarks at the end of the epoch."""
     item, epoch = intake.item, intake.epoch
     columns = [mark.column for mark in item.watermarks]
     holding = _holding(intake)
-    state = clock.heard(intake.state.marks, holding, intake.came, epoch.now)
+    state = clock.note_activity(intake.state.marks, holding, intake.came, epoch.now)
     if item.name in epoch.unfinished:
         return state.seal(holding, columns)
-    awake = clock.awake(state, holding, item.clock, epoch.now)
+    awake = clock.awake_partitions(state, holding, item.clock, epoch.now)
     sealed = state.seal(awake, columns)
-    return clock.advanced(sealed, item.watermarks, item.clock, epoch.now)
+    return clock.advance(sealed, item.watermarks, item.clock, epoch.now)
 
 
-def _named(item: ReferenceObject, marks: Values) -> Values:
+def _alias_marks(item: ReferenceObject, marks: Values) -> Values:
     """Return watermarks also under the names that a transformation gives to their columns."""
     passed = {} if item.transform is None else item.transform.parts.passed
     renamed = {name: marks[c] for c, name in passed.items() if c in marks and name not in marks}
@@ -234,19 +235,19 @@ def _batches(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
         given = [(d.kind, d.row) for d in delivered if d.partition == partition]
         for message in _messages(given):
             if item.merge is not None:
-                message = rekey(message, item.taken_key)
+                message = rekey(message, item.input_key)
             yield _Batch(partition, int(partition), message, whole=True)
     yield from _of_sinks(intake, brought)
     for table, changes in epoch.dml:
         if table == item.name:
-            yield _Batch(DML, _DML_ORDINAL, [_as_said(change) for change in changes])
+            yield _Batch(DML, _DML_ORDINAL, [_plain_change(change) for change in changes])
 
 
 def _of_sinks(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
     """Yield what sinks bring: the deletes of all of them, then the rest."""
     item = intake.item
     parts = [
-        list(_allowed(sink, _whole(intake, sink, list(_renamed(item, sink, emitted)))))
+        list(_filter_changes(sink, _whole(intake, sink, list(_rename(item, sink, emitted)))))
         for sink, emitted in brought
     ]
     if item.merge is not None:
@@ -265,7 +266,7 @@ def _whole(intake: _Intake, sink: ReferenceObject, changes: Sequence[Change]) ->
     afterwards. Of an update of which one
     row is whole that one is an insert or a delete.
     """
-    needed = intake.item.taken_key if sink.owns else intake.item.needed
+    needed = intake.item.input_key if sink.owns else intake.item.required_columns
     whole = [all(row.get(name, 0) is not None for name in needed) for _, row in changes]
     for i, (kind, row) in enumerate(changes):
         other = {RowKind.UPDATE_BEFORE: i + 1, RowKind.UPDATE_AFTER: i - 1}.get(kind, i)
@@ -278,7 +279,7 @@ def _whole(intake: _Intake, sink: ReferenceObject, changes: Sequence[Change]) ->
             yield kind, row
 
 
-def _as_said(change: Change) -> Change:
+def _plain_change(change: Change) -> Change:
     """Return an update that a statement makes as a delete and an insert: no conflict alters it."""
     kinds = {RowKind.UPDATE_BEFORE: RowKind.DELETE, RowKind.UPDATE_AFTER: RowKind.INSERT}
     return kinds.get(change[0], change[0]), change[1]
@@ -294,7 +295,7 @@ def _messages(changes: Iterable[Change]) -> Iterator[list[Change]]:
             message = []
 
 
-def _renamed(
+def _rename(
     item: ReferenceObject, sink: ReferenceObject, changes: Iterable[Change]
 ) -> Iterator[Change]:
     """Yield a sink's changes with the target's columns, by position."""
@@ -312,7 +313,7 @@ def _writable(schema: tuple[Field, ...], item: ReferenceObject) -> tuple[str, ..
     return tuple(c.name for c in schema if not is_hidden(c.name) and c.name not in generated)
 
 
-def _allowed(sink: ReferenceObject, changes: Iterable[Change]) -> Iterator[Change]:
+def _filter_changes(sink: ReferenceObject, changes: Iterable[Change]) -> Iterator[Change]:
     """Yield what the sink's options let through."""
     for kind, row in changes:
         match kind:

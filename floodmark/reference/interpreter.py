@@ -17,7 +17,7 @@ from floodmark.reference import grouping, joins, windows
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
 from floodmark.reference.over import over_window
 from floodmark.reference.propagation import propagate
-from floodmark.reference.rows import Row, ascending, ordered, sort_value
+from floodmark.reference.rows import Row, ascending, sort_rows, sort_value
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
 from floodmark.stream.properties import stream_key
 
@@ -62,7 +62,7 @@ class _Evaluation:
             self.known[node] = self._fresh(node)
         return self.known[node]
 
-    def _below(self, node: n.CloseAggregate | n.CloseSession | n.SortBuffer) -> Sequence[Row]:
+    def _input_rows(self, node: n.CloseAggregate | n.CloseSession | n.SortBuffer) -> Sequence[Row]:
         """Return the input of an operator that emits on close: all that has closed so far."""
         closing = self.moment.closing
         if closing is not None:
@@ -73,7 +73,7 @@ class _Evaluation:
     def _fresh(self, node: n.Node) -> Sequence[Row]:
         moment = self.moment
         if isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer):
-            children = [self._below(node)]
+            children = [self._input_rows(node)]
         elif isinstance(node, n.LookupJoin) and not node.static:
             found = _Evaluation(self.shown, moment, self.shown).rows(node.right)
             children = [self.rows(node.left), found]
@@ -87,9 +87,9 @@ class _Evaluation:
             case n.Project():
                 return project(node, children[0], moment)
             case n.MaterializeProject():
-                return materialized(node, children[0], moment)
+                return materialize(node, children[0], moment)
             case n.Filter():
-                return filtered(node, children[0], moment)
+                return filter_rows(node, children[0], moment)
             case n.UnionAll():
                 return union_all(node, children)
             case n.Join():
@@ -106,14 +106,14 @@ class _Evaluation:
             case n.SortBuffer():
                 released = closes(node.input, node.column, moment)
                 by = ascending((node.column, *key_of(node.input)))
-                found = ordered(filter(released, children[0]), by)
+                found = sort_rows(filter(released, children[0]), by)
                 if node.condition is None:
                     return found
-                return filtered(n.Filter(node.input, node.condition), found, moment)
+                return filter_rows(n.Filter(node.input, node.condition), found, moment)
             case _:
-                return self._shaped(node, children[0])
+                return self._shape(node, children[0])
 
-    def _shaped(self, node: n.Node, rows: Sequence[Row]) -> Sequence[Row]:
+    def _shape(self, node: n.Node, rows: Sequence[Row]) -> Sequence[Row]:
         moment = self.moment
         match node:
             case n.Tumble():
@@ -147,7 +147,7 @@ def values(node: n.Values, moment: Moment) -> list[Row]:
     names = [f"{i}" for i in range(len(node.columns))]
     out: list[Row] = []
     for row in node.rows:
-        computed = _computed(node, tuple(zip(names, row, strict=True)), {}, moment)
+        computed = _compute(node, tuple(zip(names, row, strict=True)), {}, moment)
         if computed is not None:
             out.append(dict(zip(node.names, computed.values(), strict=True)))
     return out
@@ -161,8 +161,8 @@ def project(node: n.Project, rows: Iterable[Row], moment: Moment) -> list[Row]:
     key = key_of(node.input)
     seed = moment.seed(node.input, key)
     timed = any(reads_time(expr) for _, expr in node.columns)
-    seen = ((row, moment.of(node, row, key)[0] if timed else moment) for row in rows)
-    computed = (_computed(node, node.columns, row, then, seed) for row, then in seen)
+    seen = ((row, moment.row_moment(node, row, key)[0] if timed else moment) for row in rows)
+    computed = (_compute(node, node.columns, row, then, seed) for row, then in seen)
     return [row for row in computed if row is not None]
 
 
@@ -173,20 +173,20 @@ def reads_time(expr: Expr) -> bool:
     )
 
 
-def materialized(node: n.MaterializeProject, rows: Iterable[Row], moment: Moment) -> list[Row]:
+def materialize(node: n.MaterializeProject, rows: Iterable[Row], moment: Moment) -> list[Row]:
     """Return the computed columns; volatile ones change when the input row does, and only then."""
     key = key_of(node.input)
     seed = moment.seed(node.input, key, CHANGED)
     out: list[Row] = []
     for row in rows:
-        then, epoch = moment.of(node, row, key)
-        computed = _computed(node, node.columns, {**row, CHANGED: epoch}, then, seed)
+        then, epoch = moment.row_moment(node, row, key)
+        computed = _compute(node, node.columns, {**row, CHANGED: epoch}, then, seed)
         if computed is not None:
             out.append(computed)
     return out
 
 
-def _computed(
+def _compute(
     node: n.Node,
     columns: tuple[tuple[str, Expr], ...],
     row: Row,
@@ -201,7 +201,7 @@ def _computed(
     return {name: value for name, (value, _) in results.items()}
 
 
-def filtered(node: n.Filter, rows: Iterable[Row], moment: Moment) -> list[Row]:
+def filter_rows(node: n.Filter, rows: Iterable[Row], moment: Moment) -> list[Row]:
     """Return the rows for which the predicate is TRUE; an error puts the row aside."""
     out: list[Row] = []
     seed = moment.seed(node.input, key_of(node.input))
@@ -255,7 +255,7 @@ def temporal_filter(node: n.TemporalFilter, rows: Iterable[Row], moment: Moment)
     """
     out: list[Row] = []
     for row in rows:
-        codes = [error for _, error in (moment.bound(b, row) for b in node.bounds) if error]
+        codes = [error for _, error in (moment.bound_value(b, row) for b in node.bounds) if error]
         if codes:
             moment.bury(node, min(codes), row)
             continue
@@ -273,10 +273,10 @@ def closes(node: n.Node, column: str, moment: Moment) -> Callable[[Row], bool]:
     after = propagate(node, moment.closing.current, moment.now).get(column)
     low, high = (None if bound is None else sort_value(bound) for bound in (before, after))
 
-    def released(row: Row) -> bool:
+    def is_released(row: Row) -> bool:
         if row[column] is None or high is None:
             return False
         value = sort_value(row[column])
         return value < high and (low is None or low <= value)
 
-    return released
+    return is_released

@@ -32,7 +32,7 @@ def join(node: n.Pairing, left: Sequence[Row], right: Sequence[Row], moment: Mom
         found = [p for p in partners.get(key, ()) if _touches(node, {**row, **p[1]}, moment)]
         matched.update(position for position, _ in found)
         pairs: list[Row] = [{**row, **p} for _, p in found]
-        out += _kept(node, row, pairs, bool(found), moment)
+        out += _select_pairs(node, row, pairs, bool(found), moment)
     if node.kind.pads_left:
         lone = (row for position, row in enumerate(right) if position not in matched)
         out += [{**_nulls(node.left), **row} for row in lone]
@@ -56,16 +56,18 @@ def lookup(
     out: list[Row] = []
     for row in left:
         asked = key_of(row, tuple(a for a, _ in node.equi))
-        then = moment.once(node, row, key, partial(_found, partners, asked))
+        then = moment.recall(node, row, key, partial(_partners_of, partners, asked))
         out += join(node, [row], [partner for _, partner in then], moment)
     return out
 
 
-def _found(partners: Partners, key: Any) -> list[tuple[int, Row]]:
+def _partners_of(partners: Partners, key: Any) -> list[tuple[int, Row]]:
     return partners.get(key, [])
 
 
-def _kept(node: n.Pairing, row: Row, pairs: list[Row], matched: bool, moment: Moment) -> list[Row]:
+def _select_pairs(
+    node: n.Pairing, row: Row, pairs: list[Row], matched: bool, moment: Moment
+) -> list[Row]:
     match node.kind:
         case n.JoinKind.SEMI:
             return [row] if any(_holds(node, pair, moment) for pair in pairs) else []

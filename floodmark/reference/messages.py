@@ -35,7 +35,7 @@ Delivered = tuple[Change, ...] | Refused
 """What a message changes, in order; nothing where it is ignored."""
 
 
-def read_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) -> Delivered:
+def parse_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) -> Delivered:
     """Return what one line says about rows of the schema."""
     try:
         line = json.loads(text, parse_constant=_refuse)
@@ -64,7 +64,7 @@ def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> 
     for row in (before, after):
         if row is not None and not isinstance(row, dict):
             return Refused(IntakeCode.CORRUPT)
-    told = {} if payload is None else _told(line.get("schema"))
+    told = {} if payload is None else _logical_types(line.get("schema"))
     match envelope.get("op"):
         case "t":
             return Refused(IntakeCode.TRUNCATE)
@@ -100,7 +100,7 @@ def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> De
     return ((RowKind.INSERT, _row({**value, **told}, schema)),)
 
 
-def _told(schema: Any) -> dict[str, str]:
+def _logical_types(schema: Any) -> dict[str, str]:
     """Return the logical types of columns that an envelope's schema names."""
     rows = schema.get("fields", ()) if isinstance(schema, dict) else ()
     found = [row["fields"] for row in rows if row.get("field") in ("before", "after")]

@@ -72,7 +72,7 @@ class Moment:
         value, error = evaluate_expression(expr, row, self.now, seed)
         return value, None if error is None else int(error)
 
-    def bound(self, expr: Expr, row: Row) -> tuple[Any, int | None]:
+    def bound_value(self, expr: Expr, row: Row) -> tuple[Any, int | None]:
         """Return the value and the error code of a time that is compared with others."""
         value, error = evaluate_bound(expr, row, self.now)
         return value, None if error is None else int(error)
@@ -82,16 +82,16 @@ class Moment:
         columns = tuple((c, node.field(c).type) for c in key)
         return RowSeed(self.memory.seed, self.memory.object, columns, epoch)
 
-    def of(self, node: Node, row: Row, key: tuple[str, ...]) -> tuple[Moment, int]:
+    def row_moment(self, node: Node, row: Row, key: tuple[str, ...]) -> tuple[Moment, int]:
         """Return the moment and the epoch in which an input row came, or has last changed.
 
         What an operator gives out for a row it gives out then: `now()` is the time of that epoch.
         """
         fresh = (self.memory.epoch, self.now)
-        epoch, now = self.once(node, row, key, lambda: fresh)
+        epoch, now = self.recall(node, row, key, lambda: fresh)
         return replace(self, now=now), epoch
 
-    def once(self, node: Node, row: Row, key: tuple[str, ...], fresh: Callable[[], T]) -> T:
+    def recall(self, node: Node, row: Row, key: tuple[str, ...], fresh: Callable[[], T]) -> T:
         """Return what an operator evaluated for a row when that came, or last changed."""
         place = (node, key_of(row, key))
         known = self.memory.before.get(place)

@@ -13,7 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.reference.grouping import compute
 from floodmark.reference.moment import Moment
-from floodmark.reference.rows import Row, ascending, key_of, ordered, sort_value
+from floodmark.reference.rows import Row, ascending, key_of, sort_rows, sort_value
 from floodmark.scalar.functions import RowError
 from floodmark.scalar.time_windows import shift
 
@@ -42,7 +42,7 @@ def over_window(
     A row for which a function has no value goes to the dead letters.
     """
     parts: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in ordered(rows, (*node.order, *ascending(key))):
+    for row in sort_rows(rows, (*node.order, *ascending(key))):
         parts[key_of(row, node.partition)].append(row)
     out: list[Row] = []
     for members in parts.values():
@@ -188,7 +188,7 @@ def _range_start(part: _Partition, bound: str, position: int) -> int:
         if (
             not column.nulls_first
             if value is None
-            else not _before(value, limit, column.descending)
+            else not _precedes(value, limit, column.descending)
         )
     )
     return next(inside, len(values))
@@ -203,7 +203,7 @@ def _range_end(part: _Partition, bound: str, position: int) -> int:
     inside = [
         i
         for i, value in enumerate(values)
-        if (column.nulls_first if value is None else not _before(limit, value, column.descending))
+        if (column.nulls_first if value is None else not _precedes(limit, value, column.descending))
     ]
     return inside[-1] + 1 if inside else 0
 
@@ -242,5 +242,5 @@ def _instant(value: Any) -> Any:
     return value
 
 
-def _before(a: Any, b: Any, descending: bool) -> bool:
+def _precedes(a: Any, b: Any, descending: bool) -> bool:
     return sort_value(b) < sort_value(a) if descending else sort_value(a) < sort_value(b)

@@ -77,7 +77,7 @@ class ReferenceObject:
     fading: str | None = None
 
     @property
-    def needed(self) -> tuple[str, ...]:
+    def required_columns(self) -> tuple[str, ...]:
         """Return the columns in which rows of sinks must have a value.
 
         Where rows are merged with stored ones only the key; a time with a watermark is judged
@@ -95,12 +95,12 @@ class ReferenceObject:
         )
 
     @property
-    def taken(self) -> Schema:
+    def input_schema(self) -> Schema:
         """Return the columns of the rows as they come."""
         return self.schema if self.transform is None else self.transform.raw
 
     @property
-    def taken_key(self) -> tuple[str, ...]:
+    def input_key(self) -> tuple[str, ...]:
         """Return what identifies a row as it comes."""
         return self.stream_key if self.transform is None else self.transform.key
 

@@ -32,7 +32,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
     match node:
         case n.Scan():
             marked = {w.column for w in node.watermarks}
-            return _among(scanned.get(node.object, {}), marked)
+            return _select(scanned.get(node.object, {}), marked)
         case n.Values() | n.GrowingSeries():
             return {}
         case n.Filter():
@@ -47,15 +47,15 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.Session():
             # A row that changes a session is within it: not beyond its end.
             end = _present([(node.end, inputs[0].get(node.time))])
-            return {**_among(inputs[0], node.partition), **end}
+            return {**_select(inputs[0], node.partition), **end}
         case n.Aggregate() | n.TopN():
-            return _among(inputs[0], node.group)
+            return _select(inputs[0], node.group)
         case n.CloseAggregate():
-            return _among(inputs[0], _closing_together(node))
+            return _select(inputs[0], _closing_together(node))
         case n.SortBuffer():
-            return _among(inputs[0], [node.column])
+            return _select(inputs[0], [node.column])
         case n.OverWindow():
-            return {**_among(inputs[0], node.partition), **_final(node, inputs[0])}
+            return {**_select(inputs[0], node.partition), **_final(node, inputs[0])}
         case n.TemporalFilter():
             return _coming(node, inputs[0], now)
         case n.UnionAll():
@@ -69,7 +69,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             raise AssertionError(f"no watermarks for {type(node).__name__}")
 
 
-def _among(values: Values, columns: Iterable[str]) -> Values:
+def _select(values: Values, columns: Iterable[str]) -> Values:
     return {c: values[c] for c in columns if c in values}
 
 
@@ -168,7 +168,7 @@ def _join(node: n.Join, known: Values, now: datetime) -> Values:
         for column, bound in _apart(node, part, known, now):
             bounds[column].append(min(known[column], bound, key=sort_value))
     found = {column: max(values, key=sort_value) for column, values in bounds.items()}
-    return _among(found, node.names)
+    return _select(found, node.names)
 
 
 def _apart(node: n.Join, part: Expr, known: Values, now: datetime) -> Iterable[tuple[str, Any]]:

@@ -36,14 +36,14 @@ def lowest(expr: Expr, values: Values, now: datetime) -> Any:
         # Each of them can be the one that is not NULL.
         parts = [lowest(arg, values, now) for arg in expr.args]
         return None if None in parts else min(parts, key=sort_value)
-    place = _rising(expr)
+    place = _monotonic_argument(expr)
     if place is None:
         return None
     below = expr.children[place]
     least = lowest(below, values, now)
     if least is None:
         return None
-    return evaluate(_over(expr, below, Literal(below.type, least)), {}, now)[0]
+    return evaluate(_substitute(expr, below, Literal(below.type, least)), {}, now)[0]
 
 
 def preimage(expr: Expr, bound: Any) -> tuple[str, Any] | None:
@@ -53,7 +53,7 @@ def preimage(expr: Expr, bound: Any) -> tuple[str, Any] | None:
     """
     if isinstance(expr, ColumnRef):
         return expr.name, bound
-    place = _rising(expr)
+    place = _monotonic_argument(expr)
     if place is None:
         return None
     below = expr.children[place]
@@ -64,7 +64,7 @@ def preimage(expr: Expr, bound: Any) -> tuple[str, Any] | None:
     return preimage(below, _least_of_type(bound, below.type))
 
 
-def _rising(expr: Expr) -> int | None:
+def _monotonic_argument(expr: Expr) -> int | None:
     """Return which part of an expression it rises with; None if there is none."""
     match expr:
         case Cast():
@@ -91,7 +91,7 @@ def _has_months(constant: Literal) -> bool:
     return constant.type.kind is Kind.INTERVAL and constant.value[0] != 0
 
 
-def _over(expr: Expr, part: Expr, value: Literal) -> Expr:
+def _substitute(expr: Expr, part: Expr, value: Literal) -> Expr:
     """Return a cast or call with a value in the place of a part."""
     if isinstance(expr, Cast):
         return replace(expr, operand=value)

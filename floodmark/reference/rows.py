@@ -72,7 +72,7 @@ def sort_value(value: Any) -> tuple[Any, ...]:
     return (0, value)
 
 
-def ordered(rows: Iterable[Row], keys: Sequence[SortKey]) -> list[Row]:
+def sort_rows(rows: Iterable[Row], keys: Sequence[SortKey]) -> list[Row]:
     """Return the rows sorted by the keys, the first the most significant; ties keep their order."""
     out = list(rows)
     for key in reversed(keys):

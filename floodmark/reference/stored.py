@@ -28,7 +28,7 @@ class Stored:
     holds: Mapping[Key, Holds] = field(default_factory=dict)
 
 
-def after(
+def next_rows(
     item: ReferenceObject,
     before: ObjectState,
     accepted: Sequence[Change],
@@ -39,12 +39,12 @@ def after(
 
     Stored rows that have ended are absent when others come, and what comes can have ended.
     """
-    old, key = taken(item, before), item.taken_key
+    old, key = input_rows(item, before), item.input_key
     gone = [row for row in old if ends.is_absent(row)]
     present = [row for row in old if not ends.is_absent(row)]
     holds = dict(before.holds)
-    rows, ignored, written = _merged(item, present, accepted, dead, ends.now, holds)
-    fresh = ends.after(written)
+    rows, ignored, written = _merge(item, present, accepted, dead, ends.now, holds)
+    fresh = ends.record_writes(written)
     over = {key_of(row, key) for row in rows if key_of(row, key) in written and fresh.is_over(row)}
     kept = [row for row in rows if key_of(row, key) not in over]
     # What has ended unheard is there for what follows.
@@ -56,12 +56,12 @@ def after(
     return Stored([*unheard, *kept], ignored, len(over), len(timed), wrote, holds)
 
 
-def taken(item: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:
+def input_rows(item: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:
     """Return the rows before the epoch as they came."""
     return state.rows if item.transform is None else state.taken
 
 
-def _merged(
+def _merge(
     item: ReferenceObject,
     present: Sequence[Row],
     accepted: Sequence[Change],
@@ -70,10 +70,10 @@ def _merged(
     holds: dict[Key, Holds],
 ) -> tuple[list[Row], int, set[Key]]:
     """Return the rows after what came, how many of these were ignored, and the keys written."""
-    rules, key = item.merge, item.taken_key
+    rules, key = item.merge, item.input_key
     if rules is None:
         assert all(kind is RowKind.INSERT for kind, _ in accepted), item.name
-        come = list(_promised(item, present, accepted, dead, now))
+        come = list(_drop_duplicates(item, present, accepted, dead, now))
         return [*present, *come], 0, {key_of(row, key) for row in come}
     keyed = {key_of(row, rules.primary_key): row for row in present}
     written = set[Key]()
@@ -82,7 +82,7 @@ def _merged(
     return list(rows.values()), ignored, {key_of(rows[k], key) for k in written if k in rows}
 
 
-def _promised(
+def _drop_duplicates(
     item: ReferenceObject,
     present: Sequence[Row],
     accepted: Sequence[Change],

@@ -134,7 +134,7 @@ def merge(
                 refused.append(left)
                 continue
             ignored += left[0] == old
-            _put(key, left, rows, held)
+            _set_row(key, left, rows, held)
             continue
         match kind:
             case RowKind.DELETE:
@@ -144,7 +144,7 @@ def merge(
             case RowKind.UPDATE_BEFORE:
                 continue
             case _:
-                new = _alone(row, rules) if old is None else _met(old, row, rules, now)
+                new = _alone(row, rules) if old is None else _resolve(old, row, rules, now)
                 if isinstance(new, Refusal):
                     refused.append(new)
                     continue
@@ -164,11 +164,11 @@ def _by_owner(
     new, held = after_owner(kind, plain, owner, stored, dict(rules.owners), keeps=keeps)
     if new is None:
         return None, None
-    done = _completed(new, plain, rules, now)
+    done = _complete(new, plain, rules, now)
     return done if isinstance(done, Refusal) else (done, held)
 
 
-def _put(
+def _set_row(
     key: Key, left: tuple[Row | None, Holds], rows: dict[Key, Row], holds: dict[Key, Holds]
 ) -> None:
     row, held = left
@@ -184,7 +184,7 @@ def _alone(row: Row, rules: MergeRules) -> Row | Refusal:
     return _whole(row, row, rules) if rules.merges else row
 
 
-def _met(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+def _resolve(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
     """Return what stays where a row meets a stored one."""
     if _version(row, rules) < _version(old, rules):
         return old
@@ -195,12 +195,12 @@ def _met(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
             return row
         case ConflictAction.UPDATE_IF_NOT_NULL:
             given = {name: value for name, value in row.items() if value is not None}
-            return _completed({**old, **given}, row, rules, now)
+            return _complete({**old, **given}, row, rules, now)
         case ConflictAction.UPDATE_SET:
-            return _assigned(old, row, rules, now)
+            return _assign(old, row, rules, now)
 
 
-def _assigned(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+def _assign(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
     scope = {**old, **{EXCLUDED + name: value for name, value in row.items()}}
     if rules.condition is not None:
         value, error = evaluate(rules.condition, scope, now)
@@ -213,10 +213,10 @@ def _assigned(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Ref
     if codes:
         return Refusal(min(codes), row)
     new = {**old, **{name: value for name, (value, _) in results.items()}}
-    return _completed(new, row, rules, now)
+    return _complete(new, row, rules, now)
 
 
-def _completed(new: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+def _complete(new: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
     """Return a merged row with its generated columns, or why there is none."""
     results = {name: evaluate(expr, new, now) for name, expr in rules.generated}
     codes = [int(error) for _, error in results.values() if error is not None]

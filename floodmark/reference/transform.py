@@ -49,13 +49,13 @@ class ReferenceTransform:
             return False
         return not uppers or (now < min(uppers) and (not lowers or max(lowers) < min(uppers)))
 
-    def seen(self, rows: Iterable[Row], now: datetime) -> Iterator[Row]:
+    def visible_rows(self, rows: Iterable[Row], now: datetime) -> Iterator[Row]:
         """Yield what is seen of rows at a time."""
         for row in rows:
             if _holds(self.parts.condition, row, now) and _holds(self.parts.timed, row, now):
-                yield self.made(row, now)
+                yield self.project(row, now)
 
-    def made(self, row: Row, now: datetime) -> Row:
+    def project(self, row: Row, now: datetime) -> Row:
         """Return what is stored of a row."""
         columns = {name: evaluate(expr, row, now)[0] for name, expr in self.parts.columns}
         hidden = {f.name: row[f.name] for f in self.raw if is_hidden(f.name)}

@@ -40,16 +40,16 @@ class WatermarkState:
         bounds = (self.running.get(partition, {}).get(column), self.sealed.get(column))
         return any(b is not None and sort_value(value) < sort_value(b) for b in bounds)
 
-    def raised(self, partition: str, column: str, bound: Any) -> WatermarkState:
+    def raise_to(self, partition: str, column: str, bound: Any) -> WatermarkState:
         """Return the state after a row whose delayed value is `bound`; never goes back."""
         mine = self.running.get(partition, {})
-        if bound is None or not _above(bound, mine.get(column)):
+        if bound is None or not _exceeds(bound, mine.get(column)):
             return self
         return replace(self, running={**self.running, partition: {**mine, column: bound}})
 
-    def reached(self, column: str, value: Any) -> WatermarkState:
+    def note_time(self, column: str, value: Any) -> WatermarkState:
         """Return the state after a row with a time that is no dead letter."""
-        if not _above(value, self.highest.get(column)):
+        if not _exceeds(value, self.highest.get(column)):
             return self
         return replace(self, highest={**self.highest, column: value})
 
@@ -67,7 +67,7 @@ class WatermarkState:
             if not bounds or None in bounds:
                 continue
             bound = choose(bounds, key=sort_value)
-            if _above(bound, sealed.get(column)):
+            if _exceeds(bound, sealed.get(column)):
                 sealed[column] = bound
         return replace(self, sealed=sealed)
 
@@ -92,10 +92,10 @@ def raise_by(
     """Return the state after a row, late or not."""
     for mark in watermarks:
         bound, error = evaluate(mark.delayed, row, now)
-        state = state if error is not None else state.raised(partition, mark.column, bound)
-        state = state.reached(mark.column, row[mark.column])
+        state = state if error is not None else state.raise_to(partition, mark.column, bound)
+        state = state.note_time(mark.column, row[mark.column])
     return state
 
 
-def _above(bound: Any, other: Any) -> bool:
+def _exceeds(bound: Any, other: Any) -> bool:
     return other is None or sort_value(other) < sort_value(bound)

@@ -17,7 +17,7 @@ from floodmark.api import Floodmark
 from floodmark.changelog import is_hidden
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
-from floodmark.reference.messages import Refused, read_message
+from floodmark.reference.messages import Refused, parse_message
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.scalar.types import Schema
 from floodmark.session.audit.checks import FIELDS, run_checks
@@ -313,7 +313,7 @@ def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, e
             land(site, number, lines)
             record = step(fm)
             texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
-            read = [read_message(t, form, schema, ("id",)) for t in texts]
+            read = [parse_message(t, form, schema, ("id",)) for t in texts]
             changes = [Delivery(*c) for m in read if not isinstance(m, Refused) for c in m]
             states, results = advance([item], states, EpochInput(NOW, {"c": changes}))
             found = result(fm)

@@ -80,7 +80,7 @@ class World:
         inputs = {name: [self._read(row) for row in s.rows] for name, s in states.items()}
         memory = Remembered("the seed", "v", 9)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(interpreter, "materialized", self._materialized)
+            patch.setattr(interpreter, "materialize", self._materialized)
             patch.setattr(Moment, "seed", self._seed(Moment.seed))
             patch.setattr(joins, "lookup", self._looked_up)
             patch.setattr(Moment, "of", self._of(Moment.of))
@@ -112,7 +112,7 @@ class World:
         seed = self._plain_seed(moment, node.input, key, "__changed_in")
         for row in rows:
             place = (node, key_of(row, key))
-            fresh = interpreter._computed(
+            fresh = interpreter._compute(
                 node, node.columns, {**row, "__changed_in": 1}, moment, seed
             )
             if not self.changed:
