@@ -10,6 +10,7 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.expiry import Ends
+from floodmark.reference.merging import next_rows
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -18,7 +19,6 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row
-from floodmark.reference.stored import next_rows
 from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
 from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
 from floodmark.scalar.types import Field

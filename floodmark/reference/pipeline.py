@@ -16,7 +16,7 @@ from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
 from floodmark.reference.outward import Outward
-from floodmark.reference.owned import Holds
+from floodmark.reference.ownership import Holds
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform

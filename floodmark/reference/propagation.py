@@ -20,7 +20,7 @@ from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.reference.frames_ahead import time_ahead
-from floodmark.reference.rising import lowest, preimage
+from floodmark.reference.monotonic import lowest, preimage
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import Values
 from floodmark.scalar.time_windows import align, moved_by, windows_of

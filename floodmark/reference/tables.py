@@ -13,7 +13,7 @@ from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.changes import Change
-from floodmark.reference.owned import Holds, after_owner
+from floodmark.reference.ownership import Holds, after_owner
 from floodmark.reference.rows import Row, canonical, key_of, sort_value
 from floodmark.sql.statements import ConflictAction
 

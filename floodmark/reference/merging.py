@@ -10,7 +10,7 @@ from floodmark.changelog import RowKind
 from floodmark.errors import IntakeCode
 from floodmark.reference.changes import Change
 from floodmark.reference.expiry import Ends
-from floodmark.reference.owned import Holds
+from floodmark.reference.ownership import Holds
 from floodmark.reference.pipeline import Aside, ObjectState, ReferenceObject
 from floodmark.reference.rows import Row, key_of
 from floodmark.reference.tables import Key, merge
