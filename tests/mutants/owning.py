@@ -51,7 +51,7 @@ OWNING = (
     ),
     Planted(
         "the model's owners hold nothing of each other's rows",
-        "reference/owned.py",
+        "reference/ownership.py",
         "held | {owner}",
         "frozenset((owner,))",
         (f"{_MODEL}[0]", *on_reference("owned_columns")),
