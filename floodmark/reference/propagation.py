@@ -23,7 +23,7 @@ from floodmark.reference.frames_ahead import time_ahead
 from floodmark.reference.monotonic import lowest, preimage
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import Values
-from floodmark.scalar.time_windows import align, moved_by, windows_of
+from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 
 
 def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:
@@ -90,8 +90,8 @@ def _window(node: n.Tumble | n.Hop, time: Any) -> Values:
     slide = node.slide if isinstance(node, n.Hop) else node.size
     for start, end in windows_of(time, slide, node.size, node.offset):
         return {node.start: start, node.end: end}
-    start = moved_by(align(time, slide, node.offset), slide)
-    return {node.start: start, node.end: moved_by(start, node.size)}
+    start = shift_clamped(align(time, slide, node.offset), slide)
+    return {node.start: start, node.end: shift_clamped(start, node.size)}
 
 
 def _closing_together(node: n.CloseAggregate) -> set[str]:

@@ -201,11 +201,11 @@ def _other_text(text: str, target: SqlType) -> Any:
         case Kind.DATE:
             return _moment(text).date()
         case Kind.TIMESTAMP:
-            return _later(_moment(text).replace(tzinfo=None), _rounded_up(text))
+            return _later(_moment(text).replace(tzinfo=None), _rounding_carry(text))
         case Kind.TIMESTAMPTZ:
             moment = _moment(text)
             in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else _in_utc(moment)
-            return _later(in_utc, _rounded_up(text))
+            return _later(in_utc, _rounding_carry(text))
         case Kind.TIME:
             return _clock(text)
         case Kind.INTERVAL:
@@ -297,7 +297,7 @@ def _moment(text: str) -> datetime:
         raise RowError(_TEXT) from None
 
 
-def _rounded_up(text: str) -> int:
+def _rounding_carry(text: str) -> int:
     """Return the microseconds that more than six decimals add to the first six, as a double."""
     found = re.search(MORE_DECIMALS, text)
     return 0 if found is None else round(float(found[0]) * 1e6) - int(found[0][1:7])
@@ -334,7 +334,7 @@ def _clock(text: str) -> int:
         raise RowError(_TEXT)
     micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
     seconds = (int(hour) * 60 + int(minute)) * 60 + int(second or 0)
-    clock = seconds * 1_000_000 + micros + _rounded_up(text)
+    clock = seconds * 1_000_000 + micros + _rounding_carry(text)
     if clock == DAY_MICROS:
         raise RowError(_TEXT)
     return clock

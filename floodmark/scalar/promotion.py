@@ -69,10 +69,10 @@ def common_type(types: Iterable[SqlType]) -> SqlType | None:
     return result if result is not None else VARCHAR
 
 
-def compared_type(types: Iterable[SqlType]) -> SqlType | None:
+def comparison_type(types: Iterable[SqlType]) -> SqlType | None:
     """Return the type in which values are compared, or None: REAL beside another number is DOUBLE.
 
-    >>> str(common_type([REAL, INT])), str(compared_type([REAL, INT]))
+    >>> str(common_type([REAL, INT])), str(comparison_type([REAL, INT]))
     ('real', 'double precision')
     """
     known = [t for t in types if t.kind is not Kind.UNKNOWN]
@@ -128,7 +128,7 @@ def implicit_cost(source: SqlType, target: Kind) -> int | None:
     return None
 
 
-def coerced(source: SqlType, target: Kind) -> SqlType:
+def coerce_type(source: SqlType, target: Kind) -> SqlType:
     """Return the type of `source` once it is brought to the kind `target`."""
     if source.kind is target:
         return source

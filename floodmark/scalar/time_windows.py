@@ -45,7 +45,7 @@ def align(value: Any, size: Interval, offset: Interval) -> Any:
     datetime.datetime(2024, 1, 1, 10, 5)
     """
     since, width = micros_of(value), _micros(size)
-    return _cut(since - (since - _micros(offset)) % width, value)
+    return _clamp(since - (since - _micros(offset)) % width, value)
 
 
 def windows_of(
@@ -63,22 +63,22 @@ def windows_of(
     last = since - (since - _micros(offset)) % step
     starts = range(last, since - width, -step)
     return [
-        (_cut(start, value), _cut(start + width, value))
+        (_clamp(start, value), _clamp(start + width, value))
         for start in reversed(starts)
         if start + step > FIRST and start + width - step <= LAST
     ]
 
 
-def moved_by(value: Any, interval: Interval, sign: int = 1) -> Any:
+def shift_clamped(value: Any, interval: Interval, sign: int = 1) -> Any:
     """Return a time moved by an interval; where time ends, its end: no value is beyond."""
     try:
         return shift(value, interval, sign)
     except OverflowError:
         ahead = any(sign * part > 0 for part in interval)
-        return _cut(LAST if ahead else FIRST, value)
+        return _clamp(LAST if ahead else FIRST, value)
 
 
-def _cut(micros: int, like: Any) -> Any:
+def _clamp(micros: int, like: Any) -> Any:
     """Return the time of the years that is nearest to microseconds since 1970."""
     if not isinstance(like, datetime):
         return datetime_of(min(max(micros, FIRST), LAST)).date()

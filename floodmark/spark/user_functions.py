@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.plan.expr.expressions import Expr, UserCall, walk
 from floodmark.scalar.functions.model import RowErrorCode
-from floodmark.scalar.functions.user import CallError, said
+from floodmark.scalar.functions.user import CallError, describe_exception
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.types import spark_type
 
@@ -97,7 +97,7 @@ def _batch_form(
                 # Nobody sits at a worker: the function raised it.
                 values.append(None)
                 errors.append(int(RowErrorCode.FUNCTION_RAISED))
-                messages.append(said(problem))
+                messages.append(describe_exception(problem))
         parts = {
             "value": pa.array(values, arrow_type(result)),
             "error": pa.array(errors, pa.int32()),

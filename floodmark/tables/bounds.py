@@ -15,7 +15,7 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr, Literal
-from floodmark.scalar.time_windows import align, moved_by, windows_of
+from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.monotonicity import monotone_columns
 
@@ -188,8 +188,8 @@ def _hop(node: n.Hop, found: Bounds) -> Bounds:
         return found
     low, high = found[node.time]
     last = align(high, node.slide, node.offset)
-    starts = moved_by(low, node.size, -1), last
-    return {**found, node.start: starts, node.end: (low, moved_by(last, node.size))}
+    starts = shift_clamped(low, node.size, -1), last
+    return {**found, node.start: starts, node.end: (low, shift_clamped(last, node.size))}
 
 
 def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None:

@@ -120,7 +120,7 @@ WATERMARKS = (
     Planted(
         "a window without rows between two is the one that is over",
         _VALUES,
-        "(following, moved_by(following, node.size))",
+        "(following, shift_clamped(following, node.size))",
         "(align(values[node.time], node.slide, node.offset), following)",
         (_RULES,),
     ),

@@ -218,7 +218,7 @@ def test_accumulators_end_where_the_aggregate_does(spark: SparkSession) -> None:
             text_ = accumulator.contribution.format(*argument, w="1")
             combine = "collect_list" if accumulator.gathered else "sum"
             sums.append(f"{combine}({text_}) AS {names[accumulator.suffix]}")
-        finals.append(f"{kept.finished(names)} AS v{index}")
+        finals.append(f"{kept.print_value(names)} AS v{index}")
         expected.append((text, index, call.type, compute(call, ROWS, Moment(NOW))))
     got = frame(spark).selectExpr(*sums).selectExpr(*finals).toArrow().to_pylist()[0]
     wrong = [

@@ -16,7 +16,7 @@ from floodmark.plan.bind.scope import SchemaScope
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.intervals import micros_of
-from floodmark.scalar.functions.volatile import RowSeed, replayed
+from floodmark.scalar.functions.volatile import RowSeed, replay
 from floodmark.scalar.types import BIGINT, DOUBLE, INT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.spark.expressions import compile
 from floodmark.spark.literals import literal
@@ -111,12 +111,12 @@ def test_zeros_are_one_key() -> None:
 
 
 def test_draws_spread_evenly() -> None:
-    draws = [replayed("random", f"row {i}", None) for i in range(4000)]
+    draws = [replay("random", f"row {i}", None) for i in range(4000)]
     assert abs(sum(draws) / len(draws) - 0.5) < 0.02
     assert min(draws) < 0.01 and max(draws) > 0.99
 
 
 def test_uuids_are_of_version_four() -> None:
-    made = [uuid.UUID(replayed("gen_random_uuid", f"row {i}", None)) for i in range(100)]
+    made = [uuid.UUID(replay("gen_random_uuid", f"row {i}", None)) for i in range(100)]
     assert {u.version for u in made} == {4} and {u.variant for u in made} == {uuid.RFC_4122}
     assert len(set(made)) == 100

@@ -62,7 +62,7 @@ def _added(found: Aggregate, call: AggCall, operands: Sequence[Operand]) -> str:
         for i, (o, a) in enumerate(zip(operands, call.args, strict=True))
     ]
     slots = {part.suffix: _accumulated(part, args) for part in parts.accumulators}
-    return parts.finished(slots)
+    return parts.print_value(slots)
 
 
 def _accumulated(part: Accumulator, args: Sequence[str]) -> str:

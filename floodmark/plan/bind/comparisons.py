@@ -13,7 +13,7 @@ from floodmark.plan.bind.coercion import coerce, refuse, unify
 from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import BoolOp, Call, Expr, Literal, columns_of
 from floodmark.plan.expr.size import check_parts
-from floodmark.scalar.promotion import compared_type
+from floodmark.scalar.promotion import comparison_type
 from floodmark.scalar.types import BOOLEAN, VARCHAR, Kind
 
 _COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -107,7 +107,7 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
         for i, item in zip(fixed, listed, strict=True):
             items[i] = item
     if all(isinstance(e, Literal) for e in items):
-        bound = unify([value, *items], "IN", span, compared_type)
+        bound = unify([value, *items], "IN", span, comparison_type)
         return Call(BOOLEAN, "in", tuple(bound), span=span)
     # An item that fails must not hide one that is equal: OR has that rule.
     return combine("or", [bind_call("=", [value, e], span) for e in items], span)

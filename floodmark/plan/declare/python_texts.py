@@ -25,9 +25,9 @@ from floodmark.plan.declare.python_functions import (
 from floodmark.scalar.functions.user import (
     FunctionKind,
     UserFunction,
-    broken_text,
     no_definition,
     no_module,
+    text_error,
 )
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -71,7 +71,7 @@ def _compiled(function: UserFunction, text: str) -> ast.Module:
             compile(tree, f"<{function.name}>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as problem:
         hint = "correct the text between the $$"
-        raise broken_text(function, "compile", problem, hint) from None
+        raise text_error(function, "compile", problem, hint) from None
     return tree
 
 

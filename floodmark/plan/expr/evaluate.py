@@ -31,7 +31,7 @@ from floodmark.scalar.casts import cast_value
 from floodmark.scalar.functions import Determinism, RowError, lookup
 from floodmark.scalar.functions.comparison import COMPARISONS, interval_micros
 from floodmark.scalar.functions.model import RowErrorCode
-from floodmark.scalar.functions.volatile import RowSeed, replayed
+from floodmark.scalar.functions.volatile import RowSeed, replay
 from floodmark.scalar.functions.years import ENDS, Beyond
 
 Pair = tuple[Any, int | None]
@@ -110,7 +110,7 @@ def _value(expr: Expr, at: _At) -> Pair:
             held, error = _value(expr.operand, at)
             return (None, error) if held is None else held[:2]
         case Volatile() if at.seed is not None:
-            return replayed(expr.function, at.seed.text(expr.position, at.row), at.now), None
+            return replay(expr.function, at.seed.text(expr.position, at.row), at.now), None
         case Call() if class_of(expr) is not Determinism.DETERMINISTIC:
             if expr not in at.drawn:
                 at.drawn[expr] = _call(expr, at)

@@ -12,27 +12,27 @@ def print_added(kept: Decomposition) -> str:
 
     Each sum is read several times, so that what is made of them stands above a struct.
     """
-    sums = [f"{_summed(part)} AS {part.suffix}" for part in kept.accumulators]
+    sums = [f"{_print_sum(part)} AS {part.suffix}" for part in kept.accumulators]
     slots = {part.suffix: f"s.{part.suffix}" for part in kept.accumulators}
-    added = once(f"struct({', '.join(sums)})", "s", kept.finished(slots))
-    listed = {part.suffix: _listed(part) for part in kept.accumulators}
-    distinct = once("collect_set({0}){filter}", "m", kept.finished(listed))
+    added = bind_once(f"struct({', '.join(sums)})", "s", kept.print_value(slots))
+    listed = {part.suffix: _print_fold(part) for part in kept.accumulators}
+    distinct = bind_once("collect_set({0}){filter}", "m", kept.print_value(listed))
     return f"CASE WHEN '{{distinct}}' = '' THEN {added} ELSE {distinct} END"
 
 
-def once(value: str, name: str, body: str) -> str:
+def bind_once(value: str, name: str, body: str) -> str:
     """Return `body`, in which `name` is the value, computed once."""
     return f"transform(array({value}), {name} -> {body})[0]"
 
 
-def _summed(part: Accumulator) -> str:
+def _print_sum(part: Accumulator) -> str:
     text = part.contribution.format("{0}", w=1)
     if part.gathered:
         return f"collect_list({text}){{filter}}"
     return f"coalesce(sum({text}){{filter}}, 0)"
 
 
-def _listed(part: Accumulator) -> str:
+def _print_fold(part: Accumulator) -> str:
     text = part.contribution.format("i", w=1)
     if part.gathered:
         return f"filter(transform(m, i -> {text}), i -> i IS NOT NULL)"

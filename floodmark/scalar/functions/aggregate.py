@@ -9,7 +9,7 @@ from typing import Any
 
 from floodmark.scalar.functions.comparison import compare, print_order, sorts_apart
 from floodmark.scalar.functions.double_sums import inexact
-from floodmark.scalar.functions.exact_spread import exact_spreads
+from floodmark.scalar.functions.exact_spread import exact_variances
 from floodmark.scalar.functions.interval_sums import interval_sums
 from floodmark.scalar.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.scalar.functions.model import (
@@ -22,7 +22,7 @@ from floodmark.scalar.functions.model import (
     Var,
 )
 from floodmark.scalar.functions.ordered_sets import ordered_sets
-from floodmark.scalar.functions.spread import present, spreads
+from floodmark.scalar.functions.spread import present, variances
 from floodmark.scalar.functions.sums import NONNULL, counting, exact
 from floodmark.scalar.types import BIGINT, BOOLEAN, INT, SMALLINT, VARCHAR, Kind, SqlType, list_of
 
@@ -112,7 +112,7 @@ def _string_agg(rows: Rows, _: Types, __: SqlType) -> str | None:
     return (kept[0][1] or "").join(row[0] for row in kept) if kept else None
 
 
-def _ordered() -> list[Aggregate]:
+def _order_sensitive() -> list[Aggregate]:
     joined = (
         "CASE WHEN size(filter({list}, v -> v IS NOT NULL)) > 0 THEN array_join({list}, {1}) END"
     )
@@ -184,9 +184,9 @@ def aggregates() -> list[Aggregate]:
             for name, combine in (("bit_and", and_), ("bit_or", or_), ("bit_xor", xor))
             for type_ in (SMALLINT, INT, BIGINT)
         ),
-        *exact_spreads(),
-        *spreads(),
-        *_ordered(),
+        *exact_variances(),
+        *variances(),
+        *_order_sensitive(),
         *ordered_sets(),
         *jsonb_aggregates(),
     ]

@@ -120,7 +120,7 @@ def spark_quotient_scale(left: SqlType, right: SqlType) -> int:
 
 
 @cache
-def widened_for_quotient(left: SqlType, right: SqlType, scale: int) -> tuple[SqlType, SqlType]:
+def widen_for_quotient(left: SqlType, right: SqlType, scale: int) -> tuple[SqlType, SqlType]:
     """Return operand types that hold the same values and make Spark keep at least `scale` digits.
 
     Spark derives the digits of a quotient from its operand types; the smallest widening that
@@ -144,7 +144,7 @@ def _nonzero(operand: Operand) -> bool:
     return operand.is_constant and operand.constant is not None and operand.constant != 0
 
 
-def _by(operand: Operand) -> str:
+def _divisor(operand: Operand) -> str:
     return operand.sql if _nonzero(operand) else f"nullif({operand}, 0)"
 
 
@@ -155,7 +155,7 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
     pair = (type_.kind, type_.kind)
     name = _SPARK_NAME[type_]
 
-    def checked(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    def check_range(operation: Callable[[int, int], int]) -> Callable[[int, int], int]:
         return lambda a, b: fit_integer(operation(a, b), bits)
 
     over = null_means(_OVERFLOW)
@@ -166,7 +166,7 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
             pair,
             type_,
             "try_add({0}, {1})",
-            checked(lambda a, b: a + b),
+            check_range(lambda a, b: a + b),
             error=over,
             monotone=0,
         ),
@@ -175,12 +175,12 @@ def _integer_operators(type_: SqlType, bits: int) -> list[Function]:
             pair,
             type_,
             "try_subtract({0}, {1})",
-            checked(lambda a, b: a - b),
+            check_range(lambda a, b: a - b),
             error=over,
             monotone=0,
         ),
         Function(
-            "*", pair, type_, "try_multiply({0}, {1})", checked(lambda a, b: a * b), error=over
+            "*", pair, type_, "try_multiply({0}, {1})", check_range(lambda a, b: a * b), error=over
         ),
         *_integer_divisions(type_, bits),
         Function("~", pair[:1], type_, "(~ {0})", lambda a: ~a),
@@ -223,7 +223,8 @@ def _integer_divisions(type_: SqlType, bits: int) -> list[Function]:
         minus = f"try_subtract(CAST(0 AS {name}), {o[0]})"
         if o[1].is_constant and o[1].constant == -1:
             return minus
-        return f"CASE WHEN {o[1]} = -1 THEN {minus} ELSE CAST({o[0]} DIV {_by(o[1])} AS {name}) END"
+        whole = f"CAST({o[0]} DIV {_divisor(o[1])} AS {name})"
+        return f"CASE WHEN {o[1]} = -1 THEN {minus} ELSE {whole} END"
 
     def divide_error(o: Operands, value: str) -> str | None:
         safe = _nonzero(o[1]) and o[1].constant != -1
@@ -250,7 +251,9 @@ def _integer_divisions(type_: SqlType, bits: int) -> list[Function]:
         Function("/", pair, type_, divide, quotient, error=divide_error),
         Function("div", pair, type_, divide, quotient, error=divide_error),
         *(
-            Function(n, pair, type_, lambda o: f"({o[0]} % {_by(o[1])})", remainder, error=by_zero)
+            Function(
+                n, pair, type_, lambda o: f"({o[0]} % {_divisor(o[1])})", remainder, error=by_zero
+            )
             for n in ("%", "mod")
         ),
     ]
@@ -274,7 +277,7 @@ def divide_decimals(o: Operands) -> str:
     """Return the Spark text of a quotient of two decimals; NULL when the divisor is zero."""
     result = _quotient_type(o)
     assert result.scale is not None
-    a, b = widened_for_quotient(o[0].type, o[1].type, result.scale)
+    a, b = widen_for_quotient(o[0].type, o[1].type, result.scale)
     left = o[0].sql if a == o[0].type else f"CAST({o[0]} AS {decimal_name(a)})"
     right = o[1].sql if b == o[1].type else f"CAST({o[1]} AS {decimal_name(b)})"
     return f"try_cast(try_divide({left}, {right}) AS {decimal_name(result)})"
@@ -285,7 +288,7 @@ def quotient_of(types: tuple[SqlType, ...], result: SqlType, a: Decimal, b: Deci
     if b == 0:
         raise RowError(RowErrorCode.DIVISION_BY_ZERO)
     assert result.scale is not None
-    left, right = widened_for_quotient(types[0], types[1], result.scale)
+    left, right = widen_for_quotient(types[0], types[1], result.scale)
     scale = spark_quotient_scale(left, right)
     first = EXACT.divide(a, b).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, EXACT)
     if first.copy_abs() >= Decimal(10) ** (38 - scale):
@@ -299,7 +302,7 @@ def _decimal_remainder(a: Decimal, b: Decimal) -> Decimal:
     return EXACT.remainder(a, b)
 
 
-def _typed(operation: Callable[..., Decimal]) -> Callable[..., Decimal]:
+def _fit_result(operation: Callable[..., Decimal]) -> Callable[..., Decimal]:
     return lambda types, result, *args: fit_decimal(operation(*args), result)
 
 
@@ -318,7 +321,7 @@ def _decimal_operators() -> list[Function]:
                 (n, n),
                 type_,
                 value,
-                _typed(operation),
+                _fit_result(operation),
                 typed=True,
                 error=error,
                 monotone=order,
@@ -340,8 +343,8 @@ def _decimal_operators() -> list[Function]:
                 name,
                 (n, n),
                 _remainder_type,
-                lambda o: f"CAST({o[0]} % {_by(o[1])} AS {decimal_name(_remainder_type(o))})",
-                _typed(_decimal_remainder),
+                lambda o: f"CAST({o[0]} % {_divisor(o[1])} AS {decimal_name(_remainder_type(o))})",
+                _fit_result(_decimal_remainder),
                 typed=True,
                 error=lambda o, v: None if _nonzero(o[1]) else zero(o, v),
             )
@@ -384,7 +387,7 @@ def _float_operators(type_: SqlType) -> list[Function]:
             "/",
             pair,
             type_,
-            lambda o: f"CAST({o[0]} / {_by(o[1])} AS {name})",
+            lambda o: f"CAST({o[0]} / {_divisor(o[1])} AS {name})",
             lambda a, b: fit(_float_divide(a, b)),
             error=lambda o, v: None if _nonzero(o[1]) else zero(o, v),
         ),

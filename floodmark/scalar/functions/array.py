@@ -117,7 +117,7 @@ def _prepend(value: Any, items: List | None) -> List:
     return (value, *(items or ()))
 
 
-def _joined(a: List | None, b: List | None) -> List | None:
+def _concat(a: List | None, b: List | None) -> List | None:
     return b if a is None else a if b is None else (*a, *b)
 
 
@@ -207,7 +207,7 @@ def _concatenations() -> list[Function]:
                 (_LIST_T, _LIST_T),
                 _first,
                 "coalesce(concat({0}, {1}), {0}, {1})",
-                _joined,
+                _concat,
                 strict=False,
                 version=2,
             )

@@ -13,7 +13,7 @@ from floodmark.scalar.functions import intervals as cal
 from floodmark.scalar.functions.datetime import print_interval
 from floodmark.scalar.functions.intervals import DAY_MICROS, Interval
 from floodmark.scalar.functions.model import Function, Operands, RowError, RowErrorCode, null_means
-from floodmark.scalar.functions.years import kept_within_years
+from floodmark.scalar.functions.years import limit_to_years
 from floodmark.scalar.types import BOOLEAN, INTERVAL, TIME, TIMESTAMP, TIMESTAMPTZ, Kind
 
 _TS, _TZ, _I, _D = Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.INT, Kind.DOUBLE
@@ -87,7 +87,7 @@ def _bins() -> list[Function]:
         return f"timestampadd(MICROSECOND, -({past}), {o[1]})"
 
     return [
-        kept_within_years(Function(
+        limit_to_years(Function(
             "date_bin", (Kind.INTERVAL, kind, kind), result, spark, _bin,
             constant=frozenset({0}), monotone=1,
         ))
@@ -193,7 +193,7 @@ def fit(value: Interval) -> Interval:
     return value
 
 
-def _carried(high: int, low: int, size: int) -> tuple[int, int]:
+def _carry(high: int, low: int, size: int) -> tuple[int, int]:
     """Move whole units up and give both parts one sign."""
     whole = int(math.copysign(abs(low) // size, low)) if low else 0
     high, low = high + whole, low - whole * size
@@ -205,22 +205,22 @@ def _carried(high: int, low: int, size: int) -> tuple[int, int]:
 
 
 def _justify_hours(value: Interval) -> Interval:
-    days, micros = _carried(value[1], value[2], DAY_MICROS)
+    days, micros = _carry(value[1], value[2], DAY_MICROS)
     return fit((value[0], days, micros))
 
 
 def _justify_days(value: Interval) -> Interval:
-    months, days = _carried(value[0], value[1], 30)
+    months, days = _carry(value[0], value[1], 30)
     return fit((months, days, value[2]))
 
 
 def _interval_key(value: Interval) -> Interval:
     """Return the one form of all intervals that equal it: a month has 30 days, a day 24 hours."""
-    days, micros = _carried(value[0] * 30 + value[1], value[2], DAY_MICROS)
+    days, micros = _carry(value[0] * 30 + value[1], value[2], DAY_MICROS)
     return fit((0, days, micros))
 
 
-def _print_carried(high: str, low: str, size: int) -> tuple[str, str]:
+def _print_carry(high: str, low: str, size: int) -> tuple[str, str]:
     top, rest = f"({high} + {low} DIV {size})", f"({low} % {size})"
     up = f"CASE WHEN {top} > 0 AND {rest} < 0 THEN -1 WHEN {top} < 0 AND {rest} > 0 THEN 1 ELSE 0 END"  # noqa: E501
     return f"({top} + {up})", f"({rest} - ({up}) * {size})"
@@ -228,18 +228,18 @@ def _print_carried(high: str, low: str, size: int) -> tuple[str, str]:
 
 def _justifiers() -> list[Function]:
     def hours(o: Operands) -> str:
-        days, micros = _print_carried(f"CAST({o[0]}.days AS BIGINT)", f"{o[0]}.micros", DAY_MICROS)
+        days, micros = _print_carry(f"CAST({o[0]}.days AS BIGINT)", f"{o[0]}.micros", DAY_MICROS)
         return print_interval(f"{o[0]} IS NOT NULL", f"{o[0]}.months", days, micros)
 
     def days(o: Operands) -> str:
-        months, left = _print_carried(
+        months, left = _print_carry(
             f"CAST({o[0]}.months AS BIGINT)", f"CAST({o[0]}.days AS BIGINT)", 30
         )
         return print_interval(f"{o[0]} IS NOT NULL", months, left, f"{o[0]}.micros")
 
     def key(o: Operands) -> str:
         whole = f"(CAST({o[0]}.months AS BIGINT) * 30 + {o[0]}.days)"
-        days, micros = _print_carried(whole, f"{o[0]}.micros", DAY_MICROS)
+        days, micros = _print_carry(whole, f"{o[0]}.micros", DAY_MICROS)
         return print_interval(f"{o[0]} IS NOT NULL", "0", days, micros)
 
     one = (Kind.INTERVAL,)

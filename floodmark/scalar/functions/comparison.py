@@ -37,14 +37,14 @@ def order_key(value: Any, type_: SqlType) -> Any:
             return interval_micros(value)
         case Kind.LIST:
             assert type_.element is not None
-            return [_nested_key(v, type_.element) for v in value]
+            return [_element_key(v, type_.element) for v in value]
         case Kind.STRUCT:
-            return [_nested_key(v, f.type) for v, f in zip(value, type_.fields, strict=True)]
+            return [_element_key(v, f.type) for v, f in zip(value, type_.fields, strict=True)]
         case _:
             return value
 
 
-def _nested_key(value: Any, type_: SqlType) -> Any:
+def _element_key(value: Any, type_: SqlType) -> Any:
     return (1,) if value is None else (0, order_key(value, type_))
 
 
@@ -98,7 +98,7 @@ def _distinct(types: tuple[SqlType, ...], _: SqlType, a: Any, b: Any) -> bool:
     return compare(a, b, types[0]) != 0
 
 
-def _in(types: tuple[SqlType, ...], _: SqlType, a: Any, *items: Any) -> bool | None:
+def _is_in(types: tuple[SqlType, ...], _: SqlType, a: Any, *items: Any) -> bool | None:
     if a is None:
         return None
     if any(i is not None and compare(a, i, types[0]) == 0 for i in items):
@@ -195,7 +195,9 @@ def comparison() -> list[Function]:
         ),
         *_truths(),
         Function("not", (Kind.BOOLEAN,), BOOLEAN, "(NOT {0})", lambda a: not a),
-        Function("in", (_C, _C), BOOLEAN, _in_form, _in, variadic=True, typed=True, strict=False),
+        Function(
+            "in", (_C, _C), BOOLEAN, _in_form, _is_in, variadic=True, typed=True, strict=False
+        ),
         Function(
             "nullif", (_C, _C), _first_type, "nullif({0}, {1})", _nullif, typed=True, strict=False
         ),

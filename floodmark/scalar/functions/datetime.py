@@ -18,7 +18,7 @@ from floodmark.scalar.functions.model import (
     RowErrorCode,
     null_means,
 )
-from floodmark.scalar.functions.years import kept_within_years, within_years
+from floodmark.scalar.functions.years import limit_to_years, within_years
 from floodmark.scalar.types import DATE, INT, INTERVAL, TIMESTAMP, TIMESTAMPTZ, Kind
 
 _TS, _TZ, _DATE, _INTERVAL = Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE, Kind.INTERVAL
@@ -180,7 +180,7 @@ def _interval_operators() -> list[Function]:
         )
         return print_interval(f"{o[0]} IS NOT NULL AND {o[1]} IS NOT NULL", months, days, micros)
 
-    def scaled(i: cal.Interval, n: int) -> cal.Interval:
+    def scale(i: cal.Interval, n: int) -> cal.Interval:
         return fit_interval((i[0] * n, i[1] * n, i[2] * n))
 
     return [
@@ -211,14 +211,14 @@ def _interval_operators() -> list[Function]:
             error=_RANGE,
         ),
         Function(
-            "*", (_INTERVAL, Kind.BIGINT), INTERVAL, lambda o: times(o, 0, 1), scaled, error=_RANGE
+            "*", (_INTERVAL, Kind.BIGINT), INTERVAL, lambda o: times(o, 0, 1), scale, error=_RANGE
         ),
         Function(
             "*",
             (Kind.BIGINT, _INTERVAL),
             INTERVAL,
             lambda o: times(o, 1, 0),
-            lambda n, i: scaled(i, n),
+            lambda n, i: scale(i, n),
             error=_RANGE,
         ),
     ]
@@ -236,7 +236,7 @@ def _date_operators() -> list[Function]:
         f"CASE WHEN {{1}} BETWEEN -{_SAFE_DAYS} AND {_SAFE_DAYS} THEN date_%s({{0}}, {{1}}) END"
     )
 
-    def moved(symbol: str, word: str, python: Callable[[date, int], date]) -> Function:
+    def shift_operator(symbol: str, word: str, python: Callable[[date, int], date]) -> Function:
         def spark(o: Operands) -> str:
             text = (safe_date % word).format(*o)
             return text if is_near(o[1]) else within_years(text, DATE)
@@ -246,12 +246,12 @@ def _date_operators() -> list[Function]:
         )
 
     return [
-        moved("+", "add", _days),
-        moved("-", "sub", lambda d, n: _days(d, -n)),
+        shift_operator("+", "add", _days),
+        shift_operator("-", "sub", lambda d, n: _days(d, -n)),
         Function(
             "-", (_DATE, _DATE), INT, "datediff({0}, {1})", lambda a, b: (a - b).days, monotone=0
         ),
-        *(Function("-", (k, k), INTERVAL, _difference, cal.between) for k in (_TS, _TZ)),
+        *(Function("-", (k, k), INTERVAL, _difference, cal.difference) for k in (_TS, _TZ)),
         Function(
             "+",
             (_DATE, Kind.TIME),
@@ -341,7 +341,7 @@ def datetimes() -> list[Function]:
         _truncation(_TZ),
         *extract(),
         Function("make_date", (Kind.INT,) * 3, DATE, make, _make_date, error=_RANGE),
-        kept_within_years(
+        limit_to_years(
             Function(
                 "to_timestamp",
                 (Kind.DOUBLE,),

@@ -69,12 +69,12 @@ _TOTAL = (
 )
 
 
-def _kept(finish: str) -> Decomposition:
+def _decomposition(finish: str) -> Decomposition:
     return Decomposition(ACCUMULATORS, finish, bound=(("total", _TOTAL),))
 
 
-_SUM = _kept("CASE WHEN {nonnull} > 0 THEN {total} END")
-_AVG = _kept("CASE WHEN {nonnull} > 0 THEN {total} / {nonnull} END")
+_SUM = _decomposition("CASE WHEN {nonnull} > 0 THEN {total} END")
+_AVG = _decomposition("CASE WHEN {nonnull} > 0 THEN {total} / {nonnull} END")
 
 
 def double_total(values: Floats) -> float:
@@ -83,13 +83,13 @@ def double_total(values: Floats) -> float:
     for value in values:
         size = abs(value)
         if value == 0 or SMALL <= size <= LARGE:
-            fixed = _fixed(value, _FRACTION)
+            fixed = _to_decimal(value, _FRACTION)
             wholes.append(fixed.to_integral_value(ROUND_DOWN))
             fractions.append(EXACT.subtract(fixed, wholes[-1]))
         elif LARGE < size <= HUGE:
-            wholes.append(_fixed(value, _WHOLE))
+            wholes.append(_to_decimal(value, _WHOLE))
         elif TINY <= size < SMALL:
-            tiny.append(_fixed(value, _TINY))
+            tiny.append(_to_decimal(value, _TINY))
         else:
             far.append(value)
     whole, fraction = exact_sum(wholes), exact_sum(fractions)
@@ -101,7 +101,7 @@ def double_total(values: Floats) -> float:
     return near + float(exact_sum(tiny)) + rest
 
 
-def _fixed(value: float, type_: SqlType) -> Decimal:
+def _to_decimal(value: float, type_: SqlType) -> Decimal:
     return fit_decimal(Decimal(repr(value)), type_)
 
 
@@ -117,11 +117,11 @@ def inexact() -> list[Aggregate]:
         return double_total(values) / len(values) if values else None
 
     return [
-        Aggregate(name, (kind,), DOUBLE, print_added(kept), python, decompose=_decomposed(kept))
+        Aggregate(name, (kind,), DOUBLE, print_added(kept), python, decompose=_decompose_as(kept))
         for kind in (Kind.REAL, Kind.DOUBLE)
         for name, kept, python in (("sum", _SUM, add), ("avg", _AVG, mean))
     ]
 
 
-def _decomposed(kept: Decomposition) -> Callable[[Types, SqlType], Decomposition]:
+def _decompose_as(kept: Decomposition) -> Callable[[Types, SqlType], Decomposition]:
     return lambda types, result: kept

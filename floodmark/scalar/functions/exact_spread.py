@@ -12,7 +12,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from floodmark.scalar.functions.added import once, print_added
+from floodmark.scalar.functions.added import bind_once, print_added
 from floodmark.scalar.functions.model import (
     Accumulator,
     Aggregate,
@@ -49,7 +49,7 @@ _SQUARES = (
 _BESIDE = "CAST(part.rest AS DOUBLE) * CAST(part.rest AS DOUBLE) / CAST({nonnull} AS DOUBLE)"
 
 
-def exact_spreads() -> list[Aggregate]:
+def exact_variances() -> list[Aggregate]:
     """Return the family for whole numbers and NUMERIC; results are DOUBLE."""
     kinds = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
     return [_spread(name, kind, *flags) for name, flags in MEMBERS.items() for kind in kinds]
@@ -62,7 +62,9 @@ def _spread(name: str, kind: Kind, sample: bool, root: bool) -> Aggregate:
         values = present(rows)
         if len(values) <= least:
             return None
-        spread = _of(values, types[0], least) if _fits(types) else two_passes(values, least)
+        spread = (
+            _exact_variance(values, types[0], least) if _fits(types) else two_passes(values, least)
+        )
         return math.sqrt(spread) if root else spread
 
     def decompose(types: Types, _: SqlType) -> Decomposition:
@@ -99,11 +101,13 @@ def _finish(type_: SqlType, least: int, root: bool) -> str:
     spread = f"({_SQUARES} - {_BESIDE}) / CAST({{nonnull}} - {least} AS DOUBLE)"
     if _scale(type_):
         spread = f"{spread} / 1e{2 * _scale(type_)}D"
-    value = once(_CENTRE, "centre", once(_PARTS, "part", f"sqrt({spread})" if root else spread))
+    value = bind_once(
+        _CENTRE, "centre", bind_once(_PARTS, "part", f"sqrt({spread})" if root else spread)
+    )
     return f"CASE WHEN {{nonnull}} > {least} THEN {value} END"
 
 
-def _of(values: list[Any], type_: SqlType, least: int) -> float:
+def _exact_variance(values: list[Any], type_: SqlType, least: int) -> float:
     """Return the variance of exact numbers as the accumulators give it."""
     scale = _scale(type_)
     whole = [int(Decimal(value).scaleb(scale)) for value in values]

@@ -59,12 +59,12 @@ _HALVES: tuple[Field, ...] = tuple(
 )
 
 
-def _lowered(field: Field) -> Field:
+def _lower(field: Field) -> Field:
     name, spark, python = field
     return name.lower(), f"lower({spark})", lambda t: python(t).lower()
 
 
-def _raised(field: Field) -> Field:
+def _upper(field: Field) -> Field:
     name, spark, python = field
     return name.upper(), f"upper({spark})", lambda t: python(t).upper()
 
@@ -72,8 +72,8 @@ def _raised(field: Field) -> Field:
 def _fields() -> dict[str, Field]:
     """Return the fields by name; numbers go by both cases, words in the case they print."""
     numbers = [f for n, s, p in _NUMBERS for f in ((n, s, p), (n.lower(), s, p))]
-    words = [f for w in _WORDS for f in (w, _raised(w), _lowered(w))]
-    halves = [f for h in _HALVES for f in (h, _lowered(h))]
+    words = [f for w in _WORDS for f in (w, _upper(w), _lower(w))]
+    halves = [f for h in _HALVES for f in (h, _lower(h))]
     return {f[0]: f for f in (*numbers, *words, *halves)}
 
 

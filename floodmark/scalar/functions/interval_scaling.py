@@ -16,7 +16,7 @@ from floodmark.scalar.types import INTERVAL, Kind
 _OUT = RowErrorCode.TIME_OUT_OF_RANGE
 
 
-def _rounded(value: float) -> float:
+def _round(value: float) -> float:
     return float(round(value * 1e6)) / 1e6 if math.isfinite(value) else value
 
 
@@ -28,8 +28,8 @@ def _whole(value: float, bits: int) -> int:
 
 def _spread(months: float, days: float, micros: float) -> Interval:
     month, day = _whole(months, 31), _whole(days, 31)
-    left = _rounded((months - month) * 30)
-    seconds = _rounded((days - day + left - int(left)) * 86400)
+    left = _round((months - month) * 30)
+    seconds = _round((days - day + left - int(left)) * 86400)
     over = int(seconds / 86400)
     day += over + int(left)
     total = micros + (seconds - over * 86400) * 1e6
@@ -41,13 +41,13 @@ def _spread(months: float, days: float, micros: float) -> Interval:
     return month, day, time
 
 
-def scaled_interval(value: Interval, factor: float) -> Interval:
+def scale_interval(value: Interval, factor: float) -> Interval:
     """Return an interval times a number; raises `RowError` out of range."""
     months, days, micros = (p * factor for p in value)
     return _spread(months, days, micros)
 
 
-def divided_interval(value: Interval, factor: float) -> Interval:
+def divide_interval(value: Interval, factor: float) -> Interval:
     """Return an interval divided by a number; raises `RowError` out of range and for zero."""
     if factor == 0:
         raise RowError(RowErrorCode.DIVISION_BY_ZERO)
@@ -87,14 +87,14 @@ def interval_scaling() -> list[Function]:
     zero = f"CASE WHEN {{1}} = 0 THEN {RowErrorCode.DIVISION_BY_ZERO.value} ELSE {_OUT.value} END"
     return [
         Function(
-            "*", (interval, number), INTERVAL, _times(0, 1), scaled_interval, error=range_
+            "*", (interval, number), INTERVAL, _times(0, 1), scale_interval, error=range_
         ),
         Function(
             "*", (number, interval), INTERVAL, _times(1, 0),
-            lambda f, i: scaled_interval(i, f), error=range_,
+            lambda f, i: scale_interval(i, f), error=range_,
         ),
         Function(
             "/", (interval, number), INTERVAL, lambda o: print_scaled(o[0].sql, o[1].sql, "/"),
-            divided_interval, error=null_means(zero),
+            divide_interval, error=null_means(zero),
         ),
     ]  # fmt: skip

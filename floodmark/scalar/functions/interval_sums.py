@@ -7,7 +7,7 @@ from functools import reduce
 
 from floodmark.scalar.functions.added import print_added
 from floodmark.scalar.functions.datetime import fit_interval, print_interval
-from floodmark.scalar.functions.interval_scaling import divided_interval, print_scaled
+from floodmark.scalar.functions.interval_scaling import divide_interval, print_scaled
 from floodmark.scalar.functions.intervals import Interval, combine
 from floodmark.scalar.functions.model import (
     Accumulator,
@@ -35,10 +35,13 @@ _TOTAL = print_interval("{nonnull} > 0", "{months}", "{days}", "{micros}")
 def interval_sums() -> list[Aggregate]:
     """Return sum and avg of intervals; a part that is out of range refuses the group's row."""
     mean = print_scaled(f"({_TOTAL})", "{nonnull}", "/")
-    return [_added("sum", _TOTAL, _python_sum), _added("avg", mean, _python_avg)]
+    return [
+        _interval_aggregate("sum", _TOTAL, _python_sum),
+        _interval_aggregate("avg", mean, _python_avg),
+    ]
 
 
-def _added(
+def _interval_aggregate(
     name: str, value: str, python: Callable[[Rows, Types, SqlType], Interval | None]
 ) -> Aggregate:
     kept = Decomposition(
@@ -62,7 +65,7 @@ def _python_sum(rows: Rows, types: Types, result: SqlType) -> Interval | None:
 
 def _python_avg(rows: Rows, types: Types, result: SqlType) -> Interval | None:
     total, count = _python_sum(rows, types, result), len(present(rows))
-    return None if total is None else _in_range(lambda: divided_interval(total, count))
+    return None if total is None else _in_range(lambda: divide_interval(total, count))
 
 
 def _in_range(compute: Callable[[], Interval]) -> Interval:

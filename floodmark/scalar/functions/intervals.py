@@ -57,7 +57,7 @@ def _add_months(value: datetime, months: int) -> datetime:
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
 
 
-def between(later: datetime, earlier: datetime) -> Interval:
+def difference(later: datetime, earlier: datetime) -> Interval:
     """Return the difference in whole days and the rest, both of one sign."""
     micros = micros_of(later) - micros_of(earlier)
     days = abs(micros) // DAY_MICROS * (1 if micros >= 0 else -1)

@@ -93,19 +93,19 @@ def print_text(value: str) -> str:
     return f"transform(array({value}), __v -> {text})[0]"
 
 
-def _at(value: str, index: str) -> str:
+def _item_at(value: str, index: str) -> str:
     items = array_of(value)
     place = f"CASE WHEN {index} >= 0 THEN {index} ELSE size({items}) + {index} END"
     return f"get({items}, {place})"
 
 
-def _found(o: Operands) -> str:
+def _lookup(o: Operands) -> str:
     value, key = variant(o[0]), o[1]
     if key.type.kind is Kind.INT:
         constant = key.constant
         if isinstance(constant, int) and constant >= 0:
             return f"try_variant_get({value}, '$[{constant}]', 'variant')"
-        return _at(value, key.sql)
+        return _item_at(value, key.sql)
     name = key.constant
     if isinstance(name, str) and not set(name) & set("'\"\\"):
         return f"try_variant_get({value}, '$[\"{name}\"]', 'variant')"
@@ -115,7 +115,7 @@ def _found(o: Operands) -> str:
 def _path(o: Operands) -> str:
     # In a path a text may be a field or an index.
     index = "try_cast(__k AS INT)"
-    one = f"coalesce(try_element_at({object_of('__v')}, __k), {_at('__v', index)})"
+    one = f"coalesce(try_element_at({object_of('__v')}, __k), {_item_at('__v', index)})"
     path = o[1].sql if o[1].type.kind is Kind.LIST else f"array({', '.join(x.sql for x in o[1:])})"
     return f"aggregate({path}, {variant(o[0])}, (__v, __k) -> {one})"
 
@@ -234,11 +234,11 @@ def _getters() -> list[Function]:
     for kind in (_S, _I):
         out += [
             Function(
-                "->", (_J, kind), JSONB, lambda o: f"to_json({_found(o)})",
+                "->", (_J, kind), JSONB, lambda o: f"to_json({_lookup(o)})",
                 lambda t, k: as_json(_get(t, k)),
             ),
             Function(
-                "->>", (_J, kind), VARCHAR, lambda o: print_text(_found(o)),
+                "->>", (_J, kind), VARCHAR, lambda o: print_text(_lookup(o)),
                 lambda t, k: as_text(_get(t, k)),
             ),
         ]  # fmt: skip

@@ -40,7 +40,7 @@ def _array_text(items: str) -> str:
     return f"concat('[', array_join(transform({items}, __i -> to_json(__i)), ','), ']')"
 
 
-def _bound(values: dict[str, str], result: str) -> str:
+def _bind(values: dict[str, str], result: str) -> str:
     """Print `result` with names for texts that it reads often, as fields of `__s`."""
     fields = ", ".join(f"'{name}', {text}" for name, text in values.items())
     return f"transform(array(named_struct({fields})), __s -> {result})[0]"
@@ -60,7 +60,7 @@ def _concat(a: str, b: str) -> str:
 
 def _print_concat(o: Operands) -> str:
     merged = "map_concat(map_filter(__s.m, (__k, __v) -> NOT map_contains_key(__s.n, __k)), __s.n)"
-    objects = _bound_again(merged)
+    objects = _bind_fields(merged)
     items = "concat(coalesce(__s.a, array(__s.v)), coalesce(__s.b, array(__s.w)))"
     value = (
         "CASE WHEN __s.v IS NULL OR __s.w IS NULL THEN NULL "
@@ -73,14 +73,14 @@ def _print_concat(o: Operands) -> str:
         "v": left, "w": right, "m": object_of(left), "n": object_of(right),
         "a": array_of(left), "b": array_of(right),
     }  # fmt: skip
-    return _bound(parts, value)
+    return _bind(parts, value)
 
 
-def _bound_again(fields: str) -> str:
+def _bind_fields(fields: str) -> str:
     return f"transform(array({fields}), __f -> {_object_text('__f')})[0]"
 
 
-def _without(text: str, *keys: str | None) -> str:
+def _remove_keys(text: str, *keys: str | None) -> str:
     value, gone = parse(text), {k for k in keys if k is not None}
     match value:
         case dict():
@@ -91,18 +91,18 @@ def _without(text: str, *keys: str | None) -> str:
             raise RowError(_REFUSED)
 
 
-def _print_without(o: Operands) -> str:
+def _print_remove_keys(o: Operands) -> str:
     key = f"array({o[1]})" if o[1].type.kind is Kind.VARCHAR else o[1].sql
     listed = f"coalesce(array_contains({key}, {{}}), FALSE)"
     text = listed.format("try_variant_get(__i, '$', 'string')")
     kept = f"map_filter(__s.m, (__k, __v) -> NOT {listed.format('__k')})"
     items = f"filter(__s.a, __i -> NOT (schema_of_variant(__i) = 'STRING' AND {text}))"
-    value = f"CASE WHEN __s.m IS NOT NULL THEN {_bound_again(kept)} WHEN __s.a IS NOT NULL THEN {_array_text(items)} END"  # noqa: E501
+    value = f"CASE WHEN __s.m IS NOT NULL THEN {_bind_fields(kept)} WHEN __s.a IS NOT NULL THEN {_array_text(items)} END"  # noqa: E501
     parts = {"m": object_of(variant(o[0])), "a": array_of(variant(o[0]))}
-    return f"CASE WHEN {o[1]} IS NOT NULL THEN {_bound(parts, value)} END"
+    return f"CASE WHEN {o[1]} IS NOT NULL THEN {_bind(parts, value)} END"
 
 
-def _without_at(text: str, at: int) -> str:
+def _remove_item(text: str, at: int) -> str:
     value = parse(text)
     if not isinstance(value, list):
         raise RowError(_REFUSED)
@@ -111,31 +111,31 @@ def _without_at(text: str, at: int) -> str:
     return dump(value)
 
 
-def _print_without_at(o: Operands) -> str:
+def _print_remove_item(o: Operands) -> str:
     items = array_of(variant(o[0]))
     place = f"CASE WHEN {o[1]} >= 0 THEN {o[1]} ELSE size({items}) + {o[1]} END"
     kept = f"transform(filter(transform({items}, (__i, __n) -> named_struct('i', __i, 'n', __n)), __p -> __p.n <> {place}), __p -> __p.i)"  # noqa: E501
     return f"CASE WHEN {o[1]} IS NOT NULL THEN {_array_text(kept)} END"
 
 
-def _edited(value: Any, path: Sequence[str], new: Any, *, create: bool, delete: bool) -> Any:
+def _edit(value: Any, path: Sequence[str], new: Any, *, create: bool, delete: bool) -> Any:
     """Return the value with what is at the path set or deleted; what is not there stays so."""
     key, *rest = path
     if isinstance(value, dict):
         if rest:
             if key not in value:
                 return value
-            inner = _edited(value[key], rest, new, create=create, delete=delete)
+            inner = _edit(value[key], rest, new, create=create, delete=delete)
             return {**value, key: inner}
         if delete:
             return {k: v for k, v in value.items() if k != key}
         return {**value, key: new} if key in value or create else value
     if not isinstance(value, list):
         return value
-    return _edited_list(value, key, rest, new, create=create, delete=delete)
+    return _edit_list(value, key, rest, new, create=create, delete=delete)
 
 
-def _edited_list(
+def _edit_list(
     value: list[Any], key: str, rest: Sequence[str], new: Any, *, create: bool, delete: bool
 ) -> list[Any]:
     at = _index(key)
@@ -144,7 +144,7 @@ def _edited_list(
     at = at + len(value) if at < 0 else at
     if 0 <= at < len(value):
         if rest:
-            inner = _edited(value[at], rest, new, create=create, delete=delete)
+            inner = _edit(value[at], rest, new, create=create, delete=delete)
             return [*value[:at], inner, *value[at + 1 :]]
         return [*value[:at], *([] if delete else [new]), *value[at + 1 :]]
     if rest or delete or not create:
@@ -166,8 +166,8 @@ def _print_edit(value: str, path: Sequence[str], new: str | None, create: bool, 
     inner = "{}"
     if rest:
         inner = _print_edit(f"{s}.x", rest, new, create, depth + 1)
-    fields = _edited_object(s, m, key, rest, new, create, inner)
-    items = _edited_array(s, m, a, key, rest, new, create, inner)
+    fields = _print_edit_object(s, m, key, rest, new, create, inner)
+    items = _print_edit_array(s, m, a, key, rest, new, create, inner)
     found = f"try_element_at({object_of(value)}, {quote(key)})"
     if _index(key) is not None:
         at = f"CASE WHEN {_index(key)} >= 0 THEN {_index(key)} ELSE size({array_of(value)}) + {_index(key)} END"  # noqa: E501
@@ -187,7 +187,7 @@ def _index(key: str) -> int | None:
     return at if -(1 << 31) <= at < 1 << 31 else None
 
 
-def _edited_object(
+def _print_edit_object(
     s: str, k: str, key: str, rest: Sequence[str], new: str | None, create: bool, inner: str
 ) -> str:
     name = quote(key)
@@ -205,7 +205,7 @@ def _edited_object(
     return f"concat('{{', array_join(transform(array_sort({keys}), {k} -> {pair}), ','), '}}')"
 
 
-def _edited_array(
+def _print_edit_array(
     s: str, i: str, n: str, key: str, rest: Sequence[str], new: str | None, create: bool, inner: str
 ) -> str:
     at = _index(key)
@@ -239,13 +239,13 @@ def _setters() -> list[Function]:
             raise RowError(_REFUSED)
         if not path:
             return text
-        return dump(_edited(value, path, parse(new), create=create, delete=False))
+        return dump(_edit(value, path, parse(new), create=create, delete=False))
 
     def delete(text: str, path: Sequence[str]) -> str:
         value = parse(text)
         if not isinstance(value, (dict, list)):
             raise RowError(_REFUSED)
-        return dump(_edited(value, path, None, create=False, delete=True)) if path else text
+        return dump(_edit(value, path, None, create=False, delete=True)) if path else text
 
     def spark_delete(o: Operands) -> str:
         path = _path_of(o)
@@ -339,12 +339,12 @@ def jsonb_edits() -> list[Function]:
 
     `json_text` and `json_number` stand below `to_jsonb`, which the binder writes with them.
     """
-    edit: Callable[..., Any] = lambda t, keys: _without(t, *keys)  # noqa: E731
+    edit: Callable[..., Any] = lambda t, keys: _remove_keys(t, *keys)  # noqa: E731
     return [
         Function("||", (_J, _J), JSONB, _print_concat, _concat, error=_ERROR),
-        Function("-", (_J, _S), JSONB, _print_without, _without, error=_ERROR),
-        Function("-", (_J, Var.TEXTS), JSONB, _print_without, edit, error=_ERROR),
-        Function("-", (_J, _I), JSONB, _print_without_at, _without_at, error=_ERROR),
+        Function("-", (_J, _S), JSONB, _print_remove_keys, _remove_keys, error=_ERROR),
+        Function("-", (_J, Var.TEXTS), JSONB, _print_remove_keys, edit, error=_ERROR),
+        Function("-", (_J, _I), JSONB, _print_remove_item, _remove_item, error=_ERROR),
         *_setters(),
         *_builders(),
     ]

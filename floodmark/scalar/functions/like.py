@@ -131,8 +131,8 @@ def likes() -> list[Function]:
             name,
             (Kind.VARCHAR,) * count,
             BOOLEAN,
-            _printed(fold),
-            _evaluated(fold),
+            _make_printer(fold),
+            _make_evaluator(fold),
             constant=frozenset({2} if count == 3 else ()),
             error=lambda o, v: None if o[1].is_constant else _ARGUMENT(o, v),
             version=2,
@@ -142,7 +142,7 @@ def likes() -> list[Function]:
     ]
 
 
-def _printed(fold: bool) -> Callable[[Operands], str]:
+def _make_printer(fold: bool) -> Callable[[Operands], str]:
     def spark(o: Operands) -> str:
         escape = str(o[2].constant) if len(o) == 3 else "\\"
         return print_like(o[0], o[1], escape, fold=fold)
@@ -150,5 +150,5 @@ def _printed(fold: bool) -> Callable[[Operands], str]:
     return spark
 
 
-def _evaluated(fold: bool) -> Callable[..., Any]:
+def _make_evaluator(fold: bool) -> Callable[..., Any]:
     return lambda text, pattern, escape="\\": is_like(text, pattern, escape, fold=fold)

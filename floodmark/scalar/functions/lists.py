@@ -68,7 +68,7 @@ def _distinct(types: Types, _: SqlType, items: List) -> List:
     return tuple(out)
 
 
-def _sorted(types: Types, _: SqlType, items: List) -> List:
+def _sort(types: Types, _: SqlType, items: List) -> List:
     element = types[0].element
     assert element is not None
     key = cmp_to_key(lambda a, b: compare(a, b, element))
@@ -81,7 +81,7 @@ def _extreme(last: bool) -> Callable[..., Any]:
         present = tuple(i for i in items if i is not None)
         if not present:
             return None
-        return _sorted(types, result, present)[-1 if last else 0]
+        return _sort(types, result, present)[-1 if last else 0]
 
     return python
 
@@ -102,7 +102,7 @@ _OVERLAPS = f"exists({{0}}, __y -> {_IN % 1})"
 
 
 def _sets() -> list[Function]:
-    def within(types: Types, _: SqlType, a: List, b: List) -> bool:
+    def is_in(types: Types, _: SqlType, a: List, b: List) -> bool:
         assert types[0].element is not None
         return all(_has(b, i, types[0].element) for i in a)
 
@@ -114,10 +114,10 @@ def _sets() -> list[Function]:
     inside = _CONTAINS.format("{1}", "{0}")
     return [
         *(
-            Function(n, pair, BOOLEAN, _CONTAINS, lambda t, r, a, b: within(t, r, b, a), typed=True)
+            Function(n, pair, BOOLEAN, _CONTAINS, lambda t, r, a, b: is_in(t, r, b, a), typed=True)
             for n in ("@>", "array_contains")
         ),
-        Function("<@", pair, BOOLEAN, inside, within, typed=True),
+        Function("<@", pair, BOOLEAN, inside, is_in, typed=True),
         *(
             Function(n, pair, BOOLEAN, _OVERLAPS, overlap, typed=True)
             for n in ("&&", "array_overlap")
@@ -126,14 +126,16 @@ def _sets() -> list[Function]:
 
 
 def _searches() -> list[Function]:
-    def changed(name: str, spark: str, python: Callable[..., Any], count: int = 1) -> Function:
+    def list_function(
+        name: str, spark: str, python: Callable[..., Any], count: int = 1
+    ) -> Function:
         params = (_LIST_T, *(_T,) * count)
         return Function(name, params, _first, spark, python, typed=True, strict=False)
 
     at = "filter(sequence(1, size({0})), __i -> get({0}, __i - 1) <=> {1})"
     return [
-        changed("array_remove", "filter({0}, __x -> NOT (__x <=> {1}))", _remove),
-        changed(
+        list_function("array_remove", "filter({0}, __x -> NOT (__x <=> {1}))", _remove),
+        list_function(
             "array_replace", "transform({0}, __x -> CASE WHEN __x <=> {1} THEN {2} ELSE __x END)",
             _replace, 2,
         ),
@@ -154,7 +156,7 @@ def lists() -> list[Function]:
         *_sets(),
         *_searches(),
         Function("array_distinct", (_LIST,), _first, "array_distinct({0})", _distinct, typed=True),
-        Function("array_sort", (_LIST,), _first, "array_sort({0})", _sorted, typed=True),
+        Function("array_sort", (_LIST,), _first, "array_sort({0})", _sort, typed=True),
         Function(
             "array_reverse", (_LIST,), _first, "reverse({0})", lambda a: tuple(reversed(a))
         ),

@@ -32,7 +32,7 @@ def _value(o: Operands) -> SqlType:
     return o[0].type.element
 
 
-def _made(o: Operands) -> SqlType:
+def _map_type(o: Operands) -> SqlType:
     assert o[0].type.element is not None and o[1].type.element is not None
     return map_of(o[0].type.element, o[1].type.element)
 
@@ -60,7 +60,7 @@ def maps() -> list[Function]:
     without = "map_filter({0}, (__k, __v) -> NOT (__k <=> {1}))"
     return [
         Function(
-            "map_from_key_values", (_LIST, _LIST), _made,
+            "map_from_key_values", (_LIST, _LIST), _map_type,
             f"CASE WHEN {sound} THEN map_from_arrays({{0}}, {{1}}) END", _make,
             error=null_means(RowErrorCode.INVALID_ARGUMENT),
         ),

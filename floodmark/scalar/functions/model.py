@@ -261,7 +261,7 @@ class Decomposition:
     overflow: str | None = None
     bound: tuple[tuple[str, str], ...] = ()
 
-    def finished(self, slots: Mapping[str, str]) -> str:
+    def print_value(self, slots: Mapping[str, str]) -> str:
         """Return the text of the value from the texts of the accumulators, by suffix."""
         bound = {name: text.format(**slots) for name, text in self.bound}
         return self.finish.format(**slots, **bound)

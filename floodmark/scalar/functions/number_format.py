@@ -27,7 +27,7 @@ class _Number:
     negative: bool
     scale: int
 
-    def fitted(self, template: Template) -> _Number:
+    def fit(self, template: Template) -> _Number:
         """Return the number, or one of `#` where it has too many digits."""
         if len(self.text.partition(".")[0]) <= template.whole:
             return self
@@ -50,9 +50,9 @@ def _inexact(value: float, template: Template, known: int) -> _Number:
     return _Number(f"{size:.{scale}f}", negative, scale)
 
 
-def _laid_out(number: _Number, template: Template) -> str:
+def _lay_out(number: _Number, template: Template) -> str:
     """Return a number as the pieces of a template print it, in their order."""
-    found = number.fitted(template)
+    found = number.fit(template)
     text, sign, out, digits = found.text, "-" if found.negative else "+", "", False
     padding = template.whole - len(text.partition(".")[0])
     last = _last(text, padding, template)
@@ -63,13 +63,13 @@ def _laid_out(number: _Number, template: Template) -> str:
     end, k = template.whole + found.scale + template.point - 1, 0
     for mark in template.marks:
         if mark in ("9", "0", "."):
-            out += _in_front(sign, template) if k == at else ""
+            out += _sign_prefix(sign, template) if k == at else ""
             piece = _digit(k - padding, text, last, mark, hidden, template)
             if k < padding:
                 zero = template.zeros is not None and k >= template.zeros
                 piece = "0" if zero else "" if template.bare else " "
             out, digits = out + piece, piece not in ("", " ", ".")
-            out += _behind(sign, template) if k == end else ""
+            out += _sign_suffix(sign, template) if k == end else ""
             k += 1
         elif mark == ",":
             out += "," if digits else "" if template.bare else " "
@@ -83,8 +83,8 @@ def _last(text: str, padding: int, template: Template) -> int | None:
     if not template.bare or not template.point or "." not in text:
         return None
     last = len(text.rstrip("0")) - 1
-    if template.kept > padding:
-        last = max(last, min(len(text) - 1, template.kept - padding))
+    if template.digits_to_last_zero > padding:
+        last = max(last, min(len(text) - 1, template.digits_to_last_zero - padding))
     return last
 
 
@@ -101,7 +101,7 @@ def _digit(i: int, text: str, last: int | None, mark: str, hidden: bool, templat
     return text[i]
 
 
-def _in_front(sign: str, template: Template) -> str:
+def _sign_prefix(sign: str, template: Template) -> str:
     if template.apart or template.sign_behind:
         return ""
     if "S" in template.marks:
@@ -111,7 +111,7 @@ def _in_front(sign: str, template: Template) -> str:
     return "<" if "PR" in template.marks else "-"
 
 
-def _behind(sign: str, template: Template) -> str:
+def _sign_suffix(sign: str, template: Template) -> str:
     if template.sign_behind:
         return sign
     if "PR" not in template.marks:
@@ -200,8 +200,10 @@ def _print_last(template: Template) -> str:
     if not template.bare or not template.point:
         return "CAST(NULL AS INT)"
     last = "length(trim(TRAILING '0' FROM m.t)) - 1"
-    kept = f"least(length(m.t) - 1, {template.kept} - m.p)"
-    last = f"greatest({last}, CASE WHEN {template.kept} > m.p THEN {kept} ELSE 0 END)"
+    kept = f"least(length(m.t) - 1, {template.digits_to_last_zero} - m.p)"
+    last = (
+        f"greatest({last}, CASE WHEN {template.digits_to_last_zero} > m.p THEN {kept} ELSE 0 END)"
+    )
     return f"CASE WHEN instr(m.t, '.') > 0 THEN {last} END"
 
 
@@ -214,7 +216,9 @@ def _print_pieces(template: Template) -> Iterator[str]:
     at = "x.p + CASE WHEN x.h AND NOT coalesce(substring(x.t, x.l + 1, 1) = '.', false) THEN 1 ELSE 0 END"  # noqa: E501
     if template.zeros is not None:
         at = f"least(x.p, {template.zeros})"
-    front, behind = (of_sign(f("-", template), f("+", template)) for f in (_in_front, _behind))
+    front, behind = (
+        of_sign(f("-", template), f("+", template)) for f in (_sign_prefix, _sign_suffix)
+    )
     k, digits = 0, "false"
     yield "''"
     for mark in template.marks:
@@ -252,13 +256,13 @@ def number_formats() -> list[Function]:
 
     def exact(value: Decimal | int, pattern: str) -> str:
         template = template_of(pattern)
-        return _laid_out(_exact(value, template), template) if template.marks else ""
+        return _lay_out(_exact(value, template), template) if template.marks else ""
 
-    def of(kind: Kind) -> Function:
+    def to_char(kind: Kind) -> Function:
         def inexact(value: float, pattern: str) -> str:
             template = template_of(pattern)
             number = _inexact(value, template, _KNOWN[kind])
-            return _laid_out(number, template) if template.marks else ""
+            return _lay_out(number, template) if template.marks else ""
 
         python = inexact if kind in _KNOWN else exact
         return Function(
@@ -266,4 +270,4 @@ def number_formats() -> list[Function]:
             constant=frozenset({1}), version=3,
         )  # fmt: skip
 
-    return [of(kind) for kind in (Kind.NUMERIC, Kind.DOUBLE, Kind.REAL)]
+    return [to_char(kind) for kind in (Kind.NUMERIC, Kind.DOUBLE, Kind.REAL)]

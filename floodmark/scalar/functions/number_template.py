@@ -50,7 +50,7 @@ class Template:
         return before.index("0") if "0" in before else None
 
     @property
-    def kept(self) -> int:
+    def digits_to_last_zero(self) -> int:
         """Return how many digits, of both sides of the point, the last `0` is behind."""
         digits = [m for m in self.places if m != "."]
         return max((i + 1 for i, m in enumerate(digits) if m == "0"), default=0)
@@ -77,18 +77,18 @@ def template_of(pattern: str) -> Template:
     marks = tuple(_SAME.get(p.upper(), p.upper()) for p in _PIECES.findall(pattern))
     rest = _PIECES.sub("", pattern)
     if rest:
-        raise _refused(f"{rest!r} in the pattern of a number is not known")
+        raise _template_error(f"{rest!r} in the pattern of a number is not known")
     if len([m for m in marks if m in "90"]) > 38:
-        raise _refused("a number has at most 38 digits")
+        raise _template_error("a number has at most 38 digits")
     signs = [m for m in marks if m in ("S", "MI", "SG", "PR")]
     if marks.count(".") > 1:
-        raise _refused("the pattern of a number has one point")
+        raise _template_error("the pattern of a number has one point")
     if len(signs) > 1 and not {"S", "PR"}.isdisjoint(signs):
-        raise _refused("S or PR is the only sign of a pattern")
+        raise _template_error("S or PR is the only sign of a pattern")
     if "PR" in marks and not {"9", "0"}.isdisjoint(marks[marks.index("PR") :]):
-        raise _refused("PR stands behind the digits of a pattern")
+        raise _template_error("PR stands behind the digits of a pattern")
     return Template(marks)
 
 
-def _refused(message: str) -> NotSupported:
+def _template_error(message: str) -> NotSupported:
     return NotSupported("E0378", message, hint="9 0 . , D G S MI SG PR FM")

@@ -20,22 +20,22 @@ def _whole(o: Operands) -> SqlType:
     return numeric(min(38, precision - scale + 1), 0)
 
 
-def _scaled(o: Operands) -> SqlType:
+def _result_type(o: Operands) -> SqlType:
     precision, scale = bounds(o[0].type)
     wanted = max(0, min(scale, o[1].constant or 0))
     return numeric(max(1, min(38, precision - scale + 1 + wanted)), wanted)
 
 
-def _printed(name: str, result: Callable[[Operands], SqlType]) -> Callable[[Operands], str]:
+def _make_printer(name: str, result: Callable[[Operands], SqlType]) -> Callable[[Operands], str]:
     def form(o: Operands) -> str:
         digits = f", {o[1]}" if len(o) == 2 else ", 0" if name == "round" else ""
-        text = _truncated(o) if name == "trunc" else f"{name}({o[0]}{digits})"
+        text = _print_trunc(o) if name == "trunc" else f"{name}({o[0]}{digits})"
         return f"try_cast({text} AS {decimal_name(result(o))})"
 
     return form
 
 
-def _truncated(o: Operands) -> str:
+def _print_trunc(o: Operands) -> str:
     if len(o) == 1:
         return f"CASE WHEN {o[0]} < 0 THEN ceil({o[0]}) ELSE floor({o[0]}) END"
     return f"CASE WHEN {o[0]} < 0 THEN ceil({o[0]}, {o[1]}) ELSE floor({o[0]}, {o[1]}) END"
@@ -62,7 +62,7 @@ def _decimals() -> list[Function]:
             name,
             (_N,),
             _whole,
-            _printed(name, _whole),
+            _make_printer(name, _whole),
             _round(mode),
             typed=True,
             monotone=0,
@@ -74,8 +74,8 @@ def _decimals() -> list[Function]:
         Function(
             name,
             (_N, _I),
-            _scaled,
-            _printed(name, _scaled),
+            _result_type,
+            _make_printer(name, _result_type),
             _round(modes[name]),
             typed=True,
             monotone=0,
@@ -180,7 +180,7 @@ def _of_double(
 _WHOLE = "CASE WHEN abs({{0}}) < 4503599627370496D THEN CAST({}({{0}}) AS DOUBLE) ELSE {{0}} END"
 
 
-def _rounded() -> list[Function]:
+def _roundings() -> list[Function]:
     ceil, floor = (_whole_float(f) for f in (math.ceil, math.floor))
     trunc = (
         "CASE WHEN abs({0}) < 4503599627370496D THEN CAST(CAST({0} AS BIGINT) AS DOUBLE) "
@@ -252,4 +252,4 @@ def _angles() -> list[Function]:
 
 def numbers() -> list[Function]:
     """Return the number functions; NUMERIC first, so that whole numbers stay exact."""
-    return [*_decimals(), *_rounded(), *_powers(), *_angles()]
+    return [*_decimals(), *_roundings(), *_powers(), *_angles()]

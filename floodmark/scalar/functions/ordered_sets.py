@@ -12,7 +12,7 @@ from typing import Any
 
 from floodmark.scalar.functions.comparison import order_key, spark_order
 from floodmark.scalar.functions.datetime import fit_interval, print_interval_sum
-from floodmark.scalar.functions.interval_scaling import print_scaled, scaled_interval
+from floodmark.scalar.functions.interval_scaling import print_scaled, scale_interval
 from floodmark.scalar.functions.intervals import Interval, combine
 from floodmark.scalar.functions.model import (
     Aggregate,
@@ -34,21 +34,21 @@ def _between_doubles(low: float, high: float, share: float) -> float:
 
 def _between_intervals(low: Interval, high: Interval, share: float) -> Interval:
     try:
-        way = scaled_interval(fit_interval(combine(high, low, -1)), share)
+        way = scale_interval(fit_interval(combine(high, low, -1)), share)
         return fit_interval(combine(way, low))
     except RowError:
         raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE) from None
 
 
 def _continuous(between: Callable[[Any, Any, float], Any]) -> Callable[[Sequence[Any], float], Any]:
-    def at(values: Sequence[Any], fraction: float) -> Any:
+    def value_at(values: Sequence[Any], fraction: float) -> Any:
         place = fraction * (len(values) - 1)
         low, high = math.floor(place), math.ceil(place)
         if low == high:
             return values[low]
         return between(values[low], values[high], place - low)
 
-    return at
+    return value_at
 
 
 def _discrete(values: Sequence[Any], fraction: float) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from floodmark.scalar.functions.model import Param, Var
-from floodmark.scalar.promotion import coerced, common_type, compared_type, implicit_cost
+from floodmark.scalar.promotion import coerce_type, common_type, comparison_type, implicit_cost
 from floodmark.scalar.types import VARCHAR, Kind, SqlType, list_of
 
 
@@ -45,7 +45,7 @@ def choose(
 
 def _fit(overload: Signature, types: Sequence[SqlType]) -> tuple[int, tuple[SqlType, ...]] | None:
     params = [overload.param(i) for i in range(len(types))]
-    shared = _shared_type(params, types)
+    shared = _common_type(params, types)
     if shared is None:
         return None
     known: set[Kind] = {t.kind for t in types if t.kind is not Kind.UNKNOWN}
@@ -59,14 +59,14 @@ def _fit(overload: Signature, types: Sequence[SqlType]) -> tuple[int, tuple[SqlT
     return cost, tuple(targets)
 
 
-def _shared_type(params: Sequence[Param], types: Sequence[SqlType]) -> SqlType | None:
+def _common_type(params: Sequence[Param], types: Sequence[SqlType]) -> SqlType | None:
     shared = []
     for param, type_ in zip(params, types, strict=True):
         if param in (Var.T, Var.COMPARED):
             shared.append(type_)
         elif param is Var.LIST_T and type_.kind is Kind.LIST and type_.element is not None:
             shared.append(type_.element)
-    return compared_type(shared) if Var.COMPARED in params else common_type(shared)
+    return comparison_type(shared) if Var.COMPARED in params else common_type(shared)
 
 
 def _fit_one(
@@ -92,6 +92,6 @@ def _fit_one(
                 return None
             if type_.kind is Kind.UNKNOWN:
                 cost = 0 if param in known else _UNTYPED.get(param, 3)
-            return cost, coerced(type_, param)
+            return cost, coerce_type(type_, param)
         case _:
             return None

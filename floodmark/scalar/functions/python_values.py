@@ -61,12 +61,12 @@ def from_python(value: Any, type_: SqlType) -> Any:
     if value is None:
         return None
     try:
-        return _converted(value, type_)
+        return _convert(value, type_)
     except (RowError, TypeError, ValueError, ArithmeticError):
         raise RowError(RowErrorCode.WRONG_RESULT) from None
 
 
-def _converted(value: Any, type_: SqlType) -> Any:
+def _convert(value: Any, type_: SqlType) -> Any:
     match type_.kind:
         case Kind.BOOLEAN:
             return _only(value, bool)
@@ -90,7 +90,7 @@ def _converted(value: Any, type_: SqlType) -> Any:
         case Kind.JSONB:
             return dump_json(parse_json(json.dumps(value, allow_nan=False)))
         case Kind.LIST | Kind.STRUCT | Kind.MAP:
-            return _nested(value, type_)
+            return _convert_nested(value, type_)
         case _:
             return _temporal(value, type_)
 
@@ -139,17 +139,17 @@ def _temporal(value: Any, type_: SqlType) -> Any:
             return _integer(months, 31), _integer(days, 31), _integer(micros, 63)
 
 
-def _nested(value: Any, type_: SqlType) -> Any:
+def _convert_nested(value: Any, type_: SqlType) -> Any:
     match type_.kind:
         case Kind.LIST:
             assert type_.element is not None
             if isinstance(value, (str, bytes, dict)):
                 raise TypeError
-            return tuple(_nullable(v, type_.element) for v in listed(value))
+            return tuple(_nullable(v, type_.element) for v in collect(value))
         case Kind.MAP:
             assert type_.key is not None and type_.element is not None
             items = _only(value, dict).items()
-            return tuple((_converted(k, type_.key), _nullable(v, type_.element)) for k, v in items)
+            return tuple((_convert(k, type_.key), _nullable(v, type_.element)) for k, v in items)
         case _:
             names = [f.name for f in type_.fields]
             if isinstance(value, dict):
@@ -158,11 +158,11 @@ def _nested(value: Any, type_: SqlType) -> Any:
                 value = [value.get(name) for name in names]
             if isinstance(value, str):
                 raise TypeError
-            pairs = zip(listed(value), type_.fields, strict=True)
+            pairs = zip(collect(value), type_.fields, strict=True)
             return tuple(_nullable(v, f.type) for v, f in pairs)
 
 
-def listed(values: Any) -> list[Any]:
+def collect(values: Any) -> list[Any]:
     """Return what an iterable gives; TypeError where it is none, `Raised` what its code raises."""
     iterator = iter(values)
     try:
@@ -174,4 +174,4 @@ def listed(values: Any) -> list[Any]:
 
 
 def _nullable(value: Any, type_: SqlType) -> Any:
-    return None if value is None else _converted(value, type_)
+    return None if value is None else _convert(value, type_)

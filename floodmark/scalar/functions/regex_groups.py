@@ -62,7 +62,7 @@ def _of_each(text: str, regex: str, i: int, every: str) -> str:
         return found
     # Where the group took part, a character beside the match is another; in '' there is none.
     beside = rf"(?:(?=\{i}([\s\S]))|(?=\{i})(?<=([\s\S]))|)"
-    marked, count = quote(_fixed(regex) + beside), re.compile(regex).groups
+    marked, count = quote(_atomic_group(regex) + beside), re.compile(regex).groups
     marks = " OR ".join(
         f"get(regexp_extract_all({text}, {marked}, {count + n}), __i) <> ''" for n in (1, 2)
     )
@@ -123,10 +123,10 @@ def _around(regex: str, i: int) -> list[_Parenthesis]:
 
 def _with_group(regex: str, i: int) -> str:
     """Return the expression with a group again behind it: where that is '', it has to take part."""
-    return f"{_fixed(regex)}\\{i}"
+    return f"{_atomic_group(regex)}\\{i}"
 
 
-def _fixed(regex: str) -> str:
+def _atomic_group(regex: str) -> str:
     """Return the expression with only the first way in which it matches at a place."""
     # A comment of the free form ends with its line.
     end = "\n" if re.compile(regex).flags & re.VERBOSE else ""

@@ -64,25 +64,25 @@ def _unnest() -> list[SetFunction]:
     return [
         SetFunction("unnest", (Var.LIST,), same, "{0}", lambda a: a),
         SetFunction(
-            "unnest", (Var.LIST, Var.LIST), _zipped_type, _print_zipped, _zipped, variadic=True,
+            "unnest", (Var.LIST, Var.LIST), _zip_type, _print_zip, _zip, variadic=True,
             strict=False, spread=True,
         ),
     ]  # fmt: skip
 
 
-def _zipped_type(o: Operands) -> SqlType:
+def _zip_type(o: Operands) -> SqlType:
     elements = [x.type.element for x in o]
     return list_of(struct_of(*((f"c{i}", t) for i, t in enumerate(elements, 1) if t is not None)))
 
 
-def _print_zipped(o: Operands) -> str:
+def _print_zip(o: Operands) -> str:
     """Return the text of the rows of several arrays; the shorter ones are filled with NULL."""
     size = f"greatest({', '.join(f'coalesce(size({x}), 0)' for x in o)}, 0)"
     parts = ", ".join(f"'c{i}', get({x}, __i)" for i, x in enumerate(o, 1))
     return f"slice(transform(sequence(0, {size}), __i -> named_struct({parts})), 1, {size})"
 
 
-def _zipped(*lists: tuple[Any, ...] | None) -> tuple[Any, ...]:
+def _zip(*lists: tuple[Any, ...] | None) -> tuple[Any, ...]:
     longest = max(len(items or ()) for items in lists)
     return tuple(
         tuple(items[i] if items is not None and i < len(items) else None for items in lists)

@@ -24,7 +24,7 @@ def present(rows: Rows) -> list[Any]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def spreads() -> list[Aggregate]:
+def variances() -> list[Aggregate]:
     """Return the family for doubles."""
     return [_spread(name, *flags) for name, flags in MEMBERS.items()]
 
@@ -45,8 +45,8 @@ def _spread(name: str, sample: bool, root: bool) -> Aggregate:
 def two_passes(numbers: list[Any], least: int) -> float:
     """Return the variance of more than `least` numbers: squares over their count less `least`."""
     values = sorted(float(v) for v in numbers)
-    mean = math.nan if not math.isfinite(sum(values)) else _ordered_sum(values) / len(values)
-    return _ordered_sum([(v - mean) * (v - mean) for v in values]) / (len(values) - least)
+    mean = math.nan if not math.isfinite(sum(values)) else _sequential_sum(values) / len(values)
+    return _sequential_sum([(v - mean) * (v - mean) for v in values]) / (len(values) - least)
 
 
 def print_passes(least: int, root: bool) -> str:
@@ -60,7 +60,7 @@ def print_passes(least: int, root: bool) -> str:
     return f"sqrt({value})" if root else value
 
 
-def _ordered_sum(values: list[float]) -> float:
+def _sequential_sum(values: list[float]) -> float:
     total = 0.0
     for value in values:
         total += value

@@ -59,9 +59,9 @@ def _split_part(s: str, mark: str, n: int) -> str:
 
 def _pad(left: bool) -> Callable[..., str]:
     def python(s: str, n: int, fill: str = " ") -> str:
-        if _within(n) <= len(s):
+        if _check_length(n) <= len(s):
             return s[: max(0, n)]
-        padding = (fill * _within(n))[: n - len(s)] if fill else ""
+        padding = (fill * _check_length(n))[: n - len(s)] if fill else ""
         return padding + s if left else s + padding
 
     return python
@@ -84,7 +84,7 @@ def _too_long(o: Operands, value: str) -> str | None:
     return None if o[1].is_constant and (o[1].constant or 0) <= LONGEST else _ARGUMENT(o, value)
 
 
-def _within(count: int) -> int:
+def _check_length(count: int) -> int:
     if count > LONGEST:
         raise RowError(RowErrorCode.INVALID_ARGUMENT)
     return max(0, count)
@@ -194,11 +194,11 @@ def _pieces() -> list[Function]:
     ]
 
 
-def _lengthened() -> list[Function]:
+def _paddings() -> list[Function]:
     """Return what makes longer texts."""
 
     def repeat(s: str, n: int) -> str:
-        return s * n if _within(len(s) * n) > 0 else ""
+        return s * n if _check_length(len(s) * n) > 0 else ""
 
     def pad(name: str, given: tuple[Kind, ...], fill: str) -> Function:
         spark = f"CASE WHEN {{1}} <= {LONGEST} THEN {name}({{0}}, {{1}}, {fill}) END"
@@ -273,4 +273,4 @@ def _concatenations() -> list[Function]:
 
 def strings() -> list[Function]:
     """Return the text family; text is compared, cut and padded by code point."""
-    return [*_simple(), *_pieces(), *_lengthened(), *_concatenations()]
+    return [*_simple(), *_pieces(), *_paddings(), *_concatenations()]

@@ -46,7 +46,7 @@ class _Pattern:
     fields: tuple[str, ...]
 
 
-def _compiled(pattern: str, what: str) -> _Pattern:
+def _compile(pattern: str, what: str) -> _Pattern:
     pieces = [
         (_name(piece) if is_field else piece, is_field, bare)
         for piece, is_field, bare in tokens(pattern, what)
@@ -59,7 +59,7 @@ def _compiled(pattern: str, what: str) -> _Pattern:
             fields.append(piece)
             parts.append(f"{_BLANK}*+({_field(piece, bare, following, what)}){blanks}")
         elif _is_text((piece, is_field, bare)):
-            parts.append(_passed(len(piece), i == 0 or pieces[i - 1][1]))
+            parts.append(_skip_pattern(len(piece), i == 0 or pieces[i - 1][1]))
         else:
             parts.append(_SEPARATOR)
     # What stands behind the end of the text is not asked for.
@@ -95,7 +95,7 @@ def _field(name: str, bare: bool, following: tuple[str, bool, bool] | None, what
     return f"[0-9]{{{size}}}|[+-][0-9]{{{size - 1}}}"
 
 
-def _passed(count: int, after_field: bool) -> str:
+def _skip_pattern(count: int, after_field: bool) -> str:
     """Return what passes characters; blanks that a field has behind it count as such."""
     if not after_field:
         return f".{{0,{count}}}+"
@@ -104,7 +104,7 @@ def _passed(count: int, after_field: bool) -> str:
 
 
 def _parse(text: str, pattern: str, what: str) -> datetime:
-    compiled = _compiled(pattern, what)
+    compiled = _compile(pattern, what)
     found = re.match(compiled.regex, text)
     if found is None:
         raise RowError(RowErrorCode.INVALID_TEXT)
@@ -141,7 +141,7 @@ def _read(field: str, text: str) -> tuple[str, int]:
 
 
 def _print(o: Operands, what: str) -> str:
-    compiled = _compiled(str(o[1].constant), what)
+    compiled = _compile(str(o[1].constant), what)
     regex = quote(compiled.regex)
     groups = [f"regexp_extract({o[0]}, {regex}, {i + 1})" for i in range(len(compiled.fields))]
     read: dict[str, list[str]] = {}

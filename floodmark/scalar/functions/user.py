@@ -15,7 +15,7 @@ from typing import Any
 
 from floodmark.errors import BindError, Span
 from floodmark.scalar.functions.model import Determinism, Function, Operands, RowError, RowErrorCode
-from floodmark.scalar.functions.python_values import Raised, from_python, listed, to_python
+from floodmark.scalar.functions.python_values import Raised, collect, from_python, to_python
 from floodmark.scalar.types import SqlType, list_of, struct_of
 
 _RAISED = (Exception, SystemExit)
@@ -127,34 +127,36 @@ class UserFunction:
         person's, WRONG_RESULT where the value is none of the declared type.
         """
         try:
-            value = self._called(*args)
+            value = self._call(*args)
         except KeyboardInterrupt:
             raise
         except BaseException as problem:
-            raise CallError(RowErrorCode.FUNCTION_RAISED, said(problem)) from None
+            raise CallError(RowErrorCode.FUNCTION_RAISED, describe_exception(problem)) from None
         try:
             if self.kind is FunctionKind.TABLE and value is not None:
                 value = _rows(value, len(self.result.fields))
             return from_python(value, self.gives)
         except Raised as late:
-            raise CallError(RowErrorCode.FUNCTION_RAISED, said(late.problem)) from None
+            raise CallError(
+                RowErrorCode.FUNCTION_RAISED, describe_exception(late.problem)
+            ) from None
         except (RowError, TypeError):
-            told = f"gave {_shown(value)}, no {_wanted(self)}"
+            told = f"gave {_describe_value(value)}, no {_expected_result(self)}"
             raise CallError(RowErrorCode.WRONG_RESULT, told) from None
 
-    def _called(self, *args: Any) -> Any:
+    def _call(self, *args: Any) -> Any:
         match self.kind:
             case FunctionKind.AGGREGATE:
                 return self._over_group(args[0] or ())
             case _:
-                return self.callable(*self._given(args))
+                return self.callable(*self._arguments(args))
 
-    def _given(self, args: Iterable[Any]) -> list[Any]:
+    def _arguments(self, args: Iterable[Any]) -> list[Any]:
         return [to_python(a, t) for a, t in zip(args, self.types, strict=True)]
 
     def _over_group(self, values: tuple[Any, ...]) -> Any:
         """Return the value over a group's values in order: by a class, or a function of lists."""
-        rows = [self._given((v,) if len(self.types) == 1 else v) for v in values]
+        rows = [self._arguments((v,) if len(self.types) == 1 else v) for v in values]
         if not isinstance(self.callable, type):
             return self.callable(*([row[i] for row in rows] for i in range(len(self.types))))
         state = self.callable()
@@ -183,10 +185,10 @@ class UserFunction:
         )
 
 
-def said(problem: BaseException) -> str:
+def describe_exception(problem: BaseException) -> str:
     """Return what an exception says: one line, not too long, the same whenever it is raised.
 
-    >>> said(ValueError("no such grade"))
+    >>> describe_exception(ValueError("no such grade"))
     'ValueError: no such grade'
     """
     try:
@@ -196,7 +198,7 @@ def said(problem: BaseException) -> str:
     return _line(text, _MOST_SAID)
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     """Return a value that is none of the declared type as people read it."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = short.maxlong = _MOST_SHOWN
@@ -209,7 +211,7 @@ def _line(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _wanted(function: UserFunction) -> str:
+def _expected_result(function: UserFunction) -> str:
     """Return what a call should have given: a value of its type, or rows of its columns."""
     if function.kind is not FunctionKind.TABLE:
         return f"value of {function.gives}"
@@ -220,7 +222,7 @@ def _rows(rows: Iterable[Any], width: int) -> list[Any]:
     """Return what a table function gave as rows: of one column, what is no tuple is its value."""
     if isinstance(rows, (str, bytes, dict)):
         raise TypeError
-    found = listed(rows)
+    found = collect(rows)
     return found if width > 1 else [r if isinstance(r, tuple) else (r,) for r in found]
 
 
@@ -230,14 +232,14 @@ def _from_text(function: UserFunction) -> Callable[..., Any]:
         exec(compile(textwrap.dedent(function.body), f"<{function.name}>", "exec"), names)
     except _RAISED as problem:
         hint = "it is run once, when the function is created"
-        raise broken_text(function, "run", problem, hint) from None
+        raise text_error(function, "run", problem, hint) from None
     found = names.get(function.name)
     if not callable(found):
         raise no_definition(function)
     return found  # type: ignore[no-any-return]
 
 
-def broken_text(function: UserFunction, word: str, problem: BaseException, hint: str) -> BindError:
+def text_error(function: UserFunction, word: str, problem: BaseException, hint: str) -> BindError:
     """Return E0281: the text does not run, or compile."""
     return BindError(
         "E0281",

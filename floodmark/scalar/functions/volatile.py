@@ -48,7 +48,7 @@ class RowSeed:
 
     def prefix(self, position: int) -> str:
         """Return the part of the hashed text that is the same for all rows."""
-        return "".join(map(counted, (self.seed, self.object, str(position))))
+        return "".join(map(prefix_length, (self.seed, self.object, str(position))))
 
     def text(self, position: int, row: Mapping[str, Any]) -> str:
         """Return the hashed text for a row; `row` holds the key columns and the epoch.
@@ -59,11 +59,11 @@ class RowSeed:
         """
         parts = [self.prefix(position), *(_part(row[name], type_) for name, type_ in self.key)]
         if self.epoch is not None:
-            parts.append(counted(str(row[self.epoch])))
+            parts.append(prefix_length(str(row[self.epoch])))
         return "".join(parts)
 
 
-def counted(text: str) -> str:
+def prefix_length(text: str) -> str:
     """Return a text with its length before it, so that two texts never run into each other."""
     return f"{len(text)}:{text}"
 
@@ -71,13 +71,13 @@ def counted(text: str) -> str:
 def _part(value: Any, type_: SqlType) -> str:
     if value is None:
         return NO_VALUE
-    return counted(value_text(value + 0.0 if isinstance(value, float) else value, type_))
+    return prefix_length(value_text(value + 0.0 if isinstance(value, float) else value, type_))
 
 
-def replayed(function: str, text: str, now: datetime | None) -> Any:
+def replay(function: str, text: str, now: datetime | None) -> Any:
     """Return a volatile function's value for the text that identifies row and place.
 
-    >>> replayed("random", "1:s1:v1:0", None) == replayed("random", "1:s1:v1:0", None)
+    >>> replay("random", "1:s1:v1:0", None) == replay("random", "1:s1:v1:0", None)
     True
     """
     match function:

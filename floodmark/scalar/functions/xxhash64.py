@@ -30,12 +30,12 @@ def xxhash64(text: str, seed: int = SPARK_SEED) -> int:
     return _avalanche(_tail(data[whole:], (state + len(data)) & _MASK))
 
 
-def _rotated(value: int, bits: int) -> int:
+def _rotate(value: int, bits: int) -> int:
     return ((value << bits) | (value >> (64 - bits))) & _MASK
 
 
 def _round(lane: int, word: int) -> int:
-    return _rotated((lane + word * _P2) & _MASK, 31) * _P1 & _MASK
+    return _rotate((lane + word * _P2) & _MASK, 31) * _P1 & _MASK
 
 
 def _long(data: bytes, seed: int) -> int:
@@ -44,7 +44,7 @@ def _long(data: bytes, seed: int) -> int:
         for i in range(4):
             word = int.from_bytes(data[start + 8 * i : start + 8 * i + 8], "little")
             lanes[i] = _round(lanes[i] & _MASK, word)
-    state = sum(_rotated(v, b) for v, b in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
+    state = sum(_rotate(v, b) for v, b in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
     for lane in lanes:
         state = ((state ^ _round(0, lane)) * _P1 + _P4) & _MASK
     return state
@@ -54,14 +54,14 @@ def _tail(data: bytes, state: int) -> int:
     at = 0
     while at + 8 <= len(data):
         word = int.from_bytes(data[at : at + 8], "little")
-        state = (_rotated(state ^ _round(0, word), 27) * _P1 + _P4) & _MASK
+        state = (_rotate(state ^ _round(0, word), 27) * _P1 + _P4) & _MASK
         at += 8
     if at + 4 <= len(data):
         word = int.from_bytes(data[at : at + 4], "little")
-        state = (_rotated(state ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
+        state = (_rotate(state ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
         at += 4
     for byte in data[at:]:
-        state = _rotated(state ^ (byte * _P5 & _MASK), 11) * _P1 & _MASK
+        state = _rotate(state ^ (byte * _P5 & _MASK), 11) * _P1 & _MASK
     return state
 
 

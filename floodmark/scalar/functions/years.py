@@ -86,7 +86,7 @@ def _any(tests: Iterable[str | None]) -> str | None:
     return f"({' OR '.join(present)})"
 
 
-def kept_within_years(function: Function) -> Function:
+def limit_to_years(function: Function) -> Function:
     """Return a function that refuses what is outside of the years."""
     result = function.result
     assert isinstance(result, SqlType), function.signature

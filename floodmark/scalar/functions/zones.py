@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from floodmark.errors import BindError
 from floodmark.scalar.functions.model import Function, Operand, Operands, RowError, RowErrorCode
 from floodmark.scalar.functions.quoting import quote
-from floodmark.scalar.functions.years import kept_within_years
+from floodmark.scalar.functions.years import limit_to_years
 from floodmark.scalar.types import TIMESTAMP, TIMESTAMPTZ, Kind
 
 UTC_NAMES = frozenset({"UTC", "GMT", "Z", "ETC/UTC", "+00", "+00:00"})
@@ -23,7 +23,7 @@ def is_utc(zone: object) -> bool:
     return str(zone).upper() in UTC_NAMES
 
 
-def _named(operand: Operand) -> str:
+def _zone_name(operand: Operand) -> str:
     name = str(operand.constant)
     try:
         if not name[:1].isalpha():
@@ -51,11 +51,11 @@ def _from_local(value: datetime, zone: str) -> datetime:
 
 
 def _print_local(o: Operands) -> str:
-    return f"CAST(from_utc_timestamp({o[0]}, {_named(o[1])}) AS TIMESTAMP_NTZ)"
+    return f"CAST(from_utc_timestamp({o[0]}, {_zone_name(o[1])}) AS TIMESTAMP_NTZ)"
 
 
 def _print_utc(o: Operands) -> str:
-    return f"to_utc_timestamp(CAST({o[0]} AS TIMESTAMP_LTZ), {_named(o[1])})"
+    return f"to_utc_timestamp(CAST({o[0]} AS TIMESTAMP_LTZ), {_zone_name(o[1])})"
 
 
 def zones() -> list[Function]:
@@ -66,11 +66,11 @@ def zones() -> list[Function]:
     """
     second = frozenset({1})
     return [
-        kept_within_years(Function(
+        limit_to_years(Function(
             "at_time_zone", (Kind.TIMESTAMPTZ, Kind.VARCHAR), TIMESTAMP, _print_local, _to_local,
             constant=second,
         )),
-        kept_within_years(Function(
+        limit_to_years(Function(
             "at_time_zone", (Kind.TIMESTAMP, Kind.VARCHAR), TIMESTAMPTZ, _print_utc, _from_local,
             constant=second,
         )),

@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.comparison import order_key
-from floodmark.scalar.time_windows import align, moved_by
+from floodmark.scalar.time_windows import align, shift_clamped
 from floodmark.stream.properties.monotonicity import monotone_columns
 from floodmark.stream.properties.watermark_values import Values
 
@@ -35,9 +35,9 @@ def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Value
         case n.Tumble() | n.Hop() if node.time in inputs[0]:
             step = node.slide if isinstance(node, n.Hop) else node.size
             start = align(inputs[0][node.time], step, node.offset)
-            return {**inputs[0], node.start: start, node.end: moved_by(start, node.size)}
+            return {**inputs[0], node.start: start, node.end: shift_clamped(start, node.size)}
         case n.Session() if node.time in inputs[0]:
-            return {**inputs[0], node.end: moved_by(inputs[0][node.time], node.gap)}
+            return {**inputs[0], node.end: shift_clamped(inputs[0][node.time], node.gap)}
         case n.OverWindow() if node.closes is not None and node.order[0].column in inputs[0]:
             return {**inputs[0], node.closes: inputs[0][node.order[0].column]}
         case n.UnionAll():

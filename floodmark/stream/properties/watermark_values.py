@@ -17,7 +17,7 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.interval_join import at_distance, distances
 from floodmark.scalar.functions.comparison import order_key
-from floodmark.scalar.time_windows import align, moved_by, windows_of
+from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 from floodmark.scalar.types import SqlType
 from floodmark.stream.properties.look_ahead import look_ahead
 from floodmark.stream.properties.monotonicity import monotone_column, monotone_columns
@@ -106,8 +106,8 @@ def _hop(node: n.Hop, values: Values) -> Values:
         return values
     found = windows_of(values[node.time], node.slide, node.size, node.offset)
     # Between two windows that one is over, and the next one is open.
-    following = moved_by(align(values[node.time], node.slide, node.offset), node.slide)
-    start, end = found[0] if found else (following, moved_by(following, node.size))
+    following = shift_clamped(align(values[node.time], node.slide, node.offset), node.slide)
+    start, end = found[0] if found else (following, shift_clamped(following, node.size))
     return {**values, node.start: start, node.end: end}
 
 
