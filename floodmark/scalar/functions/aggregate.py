@@ -9,7 +9,7 @@ from typing import Any
 
 from floodmark.scalar.functions.comparison import compare, print_order, sorts_apart
 from floodmark.scalar.functions.double_sums import inexact
-from floodmark.scalar.functions.exact_spread import exact_variances
+from floodmark.scalar.functions.exact_variance import exact_variances
 from floodmark.scalar.functions.interval_sums import interval_sums
 from floodmark.scalar.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.scalar.functions.model import (
@@ -22,8 +22,8 @@ from floodmark.scalar.functions.model import (
     Var,
 )
 from floodmark.scalar.functions.ordered_sets import ordered_sets
-from floodmark.scalar.functions.spread import present, variances
 from floodmark.scalar.functions.sums import NONNULL, counting, exact
+from floodmark.scalar.functions.variance import present, variances
 from floodmark.scalar.types import BIGINT, BOOLEAN, INT, SMALLINT, VARCHAR, Kind, SqlType, list_of
 
 

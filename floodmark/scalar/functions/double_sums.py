@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 
-from floodmark.scalar.functions.added import print_added
+from floodmark.scalar.functions.additive import print_added
 from floodmark.scalar.functions.arithmetic import EXACT, decimal_name, exact_sum, fit_decimal
 from floodmark.scalar.functions.model import Accumulator, Aggregate, Decomposition, Rows, Types
-from floodmark.scalar.functions.spread import present
 from floodmark.scalar.functions.sums import NONNULL
+from floodmark.scalar.functions.variance import present
 from floodmark.scalar.types import BIGINT, DOUBLE, Kind, SqlType, list_of, numeric, struct_of
 
 Floats = list[float]

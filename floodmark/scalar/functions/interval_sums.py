@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from floodmark.scalar.functions.added import print_added
+from floodmark.scalar.functions.additive import print_added
 from floodmark.scalar.functions.datetime import fit_interval, print_interval
 from floodmark.scalar.functions.interval_scaling import divide_interval, print_scaled
 from floodmark.scalar.functions.intervals import Interval, combine
@@ -18,8 +18,8 @@ from floodmark.scalar.functions.model import (
     Rows,
     Types,
 )
-from floodmark.scalar.functions.spread import present
 from floodmark.scalar.functions.sums import NONNULL, times
+from floodmark.scalar.functions.variance import present
 from floodmark.scalar.types import BIGINT, INTERVAL, Kind, SqlType, numeric
 
 _WHOLE = numeric(38, 0)

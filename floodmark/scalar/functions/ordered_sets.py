@@ -24,7 +24,7 @@ from floodmark.scalar.functions.model import (
     Types,
     Var,
 )
-from floodmark.scalar.functions.spread import present
+from floodmark.scalar.functions.variance import present
 from floodmark.scalar.types import DOUBLE, INTERVAL, Kind, SqlType, list_of
 
 

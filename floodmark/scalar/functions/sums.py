@@ -22,7 +22,7 @@ from floodmark.scalar.functions.model import (
     Rows,
     Types,
 )
-from floodmark.scalar.functions.spread import present
+from floodmark.scalar.functions.variance import present
 from floodmark.scalar.promotion import as_numeric, bounds
 from floodmark.scalar.types import BIGINT, DOUBLE, Kind, SqlType, numeric
 

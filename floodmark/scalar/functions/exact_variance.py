@@ -12,7 +12,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from floodmark.scalar.functions.added import bind_once, print_added
+from floodmark.scalar.functions.additive import bind_once, print_added
 from floodmark.scalar.functions.model import (
     Accumulator,
     Aggregate,
@@ -21,8 +21,8 @@ from floodmark.scalar.functions.model import (
     Rows,
     Types,
 )
-from floodmark.scalar.functions.spread import MEMBERS, present, print_passes, two_passes
 from floodmark.scalar.functions.sums import NONNULL, times
+from floodmark.scalar.functions.variance import MEMBERS, present, print_passes, two_passes
 from floodmark.scalar.promotion import bounds
 from floodmark.scalar.types import DOUBLE, Kind, SqlType, numeric
 
