@@ -25,7 +25,7 @@ from floodmark.sql.statements import Definition
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.testing.program import Epoch, Program
-from floodmark.testing.text import Line, Shown, decoded, mismatch
+from floodmark.testing.text import Line, Shown, decode_rows, mismatch
 
 Objects = Mapping[str, ReferenceObject]
 
@@ -78,7 +78,7 @@ def _input(epoch: Epoch, objects: Objects) -> EpochInput:
 def _delivery(line: Line, item: ReferenceObject) -> Delivery:
     computed = {*(name for name, _ in item.generated), *item.ingested}
     columns = [c for c in item.input_schema if not is_hidden(c.name) and c.name not in computed]
-    ((kind, values),) = decoded([line], [c.type for c in columns])
+    ((kind, values),) = decode_rows([line], [c.type for c in columns])
     row = dict(zip((c.name for c in columns), values, strict=True))
     return Delivery(kind, row, line.partition)
 
@@ -86,16 +86,16 @@ def _delivery(line: Line, item: ReferenceObject) -> Delivery:
 def _mismatches(
     program: Program, epoch: Epoch, objects: Objects, results: Mapping[str, ObjectResult]
 ) -> Iterator[str]:
-    for name in sorted(program.checked):
+    for name in sorted(program.outputs):
         item = objects.get(name) or objects[f"sink:{name}"]
         actual = [(kind, _shown(row, item)) for kind, row in results[item.name].changes]
-        expected = decoded(epoch.expected.get(name, ()), _types(item))
+        expected = decode_rows(epoch.expected.get(name, ()), _types(item))
         yield from _told(name, expected, actual)
     for key, result in results.items():
         name, item = key.removeprefix("sink:"), objects[key]
         late = [(RowKind.INSERT, _shown(row, item)) for row in result.late]
         label = f"late {name}"
-        yield from _told(label, decoded(epoch.expected.get(label, ()), _types(item)), late)
+        yield from _told(label, decode_rows(epoch.expected.get(label, ()), _types(item)), late)
         label = f"dead {name}"
         lines = epoch.expected.get(label, ())
         reasons: list[Shown] = [(line.kind, (line.values[0],)) for line in lines]

@@ -29,9 +29,9 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables import rewrite
 from floodmark.testing import FixedClock
 from floodmark.testing.delivery import deliver, log_rows
-from floodmark.testing.emitted import Emitted, emitted
+from floodmark.testing.emitted import Emitted, read_output
 from floodmark.testing.program import Epoch, Program, input_names
-from floodmark.testing.text import START, Line, Shown, decoded, mismatch
+from floodmark.testing.text import START, Line, Shown, decode_rows, mismatch
 from floodmark.tools.equivalence import compare, compares
 from floodmark.warehouse.deployed import Deployed, statements_of
 from tests.program_reference import compile_sql
@@ -192,7 +192,7 @@ class Run:
 
     def outcome(self) -> Outcome:
         """Return what is at rest in the warehouse."""
-        found = {item.key: emitted(self.fm.store, item) for item in self.pipeline.stored}
+        found = {item.key: read_output(self.fm.store, item) for item in self.pipeline.stored}
         log = self.fm.warehouse.log
         broken = {key: event.message for key, event in log.suspended().items()}
         faults = {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
@@ -212,7 +212,7 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
             continue
         name = key.removeprefix(SINK_PREFIX).removeprefix(case.prefix)
         types = [f.type for f in outcome.pipeline[key].relation.visible]
-        if name in case.program.checked:
+        if name in case.program.outputs:
             yield from _told(name, epoch, types, found.changes)
         yield from _told(f"late {name}", epoch, types, found.late)
         lines = epoch.expected.get(f"dead {name}", ())
@@ -226,7 +226,7 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
 def _told(
     label: str, epoch: Epoch, types: list[SqlType], found: Mapping[int, list[Shown]]
 ) -> Iterator[str]:
-    expected = decoded(epoch.expected.get(label, ()), types)
+    expected = decode_rows(epoch.expected.get(label, ()), types)
     text = mismatch(label, expected, found.get(epoch.number, []))
     if text is not None:
         yield text

@@ -62,7 +62,7 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def shared(
+def configure(
     context: typer.Context,
     warehouse: Annotated[Path, Warehouse(envvar="FLOODMARK_WAREHOUSE")] = Path("warehouse"),
     pipelines: Annotated[Path, Pipelines(envvar="FLOODMARK_PIPELINES")] = Path("pipelines"),

@@ -17,7 +17,7 @@ from floodmark.cli.options import (
     WaitOption,
     WarehouseOption,
 )
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
     from floodmark.tools.corrections.correct import Corrected
@@ -56,12 +56,12 @@ def backfill(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
-        from floodmark.tools.corrections.correct import Span, correct, parsed
+    with command_connection(settings) as connection:
+        from floodmark.tools.corrections.correct import Span, correct, parse_time
 
-        span = Span(parsed(first), parsed(end))
+        span = Span(parse_time(first), parse_time(end))
         found = correct(connection, name, span, in_place=in_place)
-    typer.echo(json.dumps(corrected_json(found)) if as_json else text_of(found))
+    typer.echo(json.dumps(correction_json(found)) if as_json else text_of(found))
 
 
 def text_of(found: Corrected) -> str:
@@ -71,7 +71,7 @@ def text_of(found: Corrected) -> str:
     return f"{found.words}{where}{done}"
 
 
-def corrected_json(found: Corrected) -> dict[str, Any]:
+def correction_json(found: Corrected) -> dict[str, Any]:
     """Return what the backfill came to for JSON."""
     return {
         "object": found.object,

@@ -11,7 +11,7 @@ import typer
 from floodmark.cli.options import WAREHOUSE, JsonOption, Settings, WarehouseOption
 from floodmark.cli.progress import progress
 from floodmark.cli.rendering import cell, size
-from floodmark.cli.session import reported
+from floodmark.cli.session import report_errors
 
 if TYPE_CHECKING:
     from floodmark.storage.backup_manifest import Backup, Damaged
@@ -53,7 +53,7 @@ def backup(
     from floodmark.storage.backup import back_up
     from floodmark.storage.backup_manifest import backups, found_in
 
-    with reported(Settings(warehouse, json=as_json)):
+    with report_errors(Settings(warehouse, json=as_json)):
         if listed:
             _say_all(*found_in(folder), as_json)
             return
@@ -74,7 +74,7 @@ def restore(
     from floodmark.storage.restoring import restore as restored
 
     settings = Settings(warehouse, json=as_json)
-    with reported(settings), progress("restoring", as_json) as told:
+    with report_errors(settings), progress("restoring", as_json) as told:
         made = restored(folder, warehouse, epoch, told)
         for left_out in found_in(folder)[1] if epoch is None else ():
             typer.echo(f"left out: {left_out.error.message}", err=True)

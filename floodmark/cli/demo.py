@@ -27,7 +27,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, columns, duration
-from floodmark.cli.session import connected, suspended_code
+from floodmark.cli.session import command_connection, suspension_code
 from floodmark.cli.sql import run_script, show
 from floodmark.cli.watching import watch
 
@@ -69,22 +69,22 @@ def demo(
     if not Path("definitions.py").is_file():
         raise typer.BadParameter("run it in the folder of the project, next to definitions.py")
     started = time.monotonic()
-    before = _sealed_before(settings, months)
+    before = _last_epoch(settings, months)
     with _spark_starting():
         _land(months)
         code = _run_job(settings, months, before) if _job_is_due(settings) else 0
-        with connected(settings) as connection:
+        with command_connection(settings) as connection:
             code = _finish(connection, settings, before) or code
     typer.echo(f"\nin {duration(time.monotonic() - started)}. Report: {REPORT}. "
                "`make ui` opens Dagster at http://localhost:3000")  # fmt: skip
     raise typer.Exit(code)
 
 
-def _sealed_before(settings: Settings, months: int) -> int:
+def _last_epoch(settings: Settings, months: int) -> int:
     """Return the sealed epoch; say so and end where there is nothing to do."""
     from demo.manifest import rows_written
 
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         sealed = connection.warehouse.log.head().sealed
         if rows_written(LANDING, months) is not None and _is_done(connection, settings):
             typer.echo(f"nothing new: epoch {sealed} is sealed; report: {REPORT}")
@@ -129,7 +129,7 @@ def _is_done(connection: Floodmark, settings: Settings) -> bool:
 
 
 def _job_is_due(settings: Settings) -> bool:
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         changed = connection.plan(settings.pipelines).changes
         return bool(changed) or connection.has_new()
 
@@ -161,7 +161,7 @@ def _run_job(settings: Settings, months: int, before: int) -> int:
     log = DAGSTER_HOME / "demo.log"
     rows = sum((rows_written(LANDING, months) or {}).values())
     # A signal ends the job, too, and what stays open is said as `floodmark run` says it.
-    with log.open("wb") as file, connected(settings):
+    with log.open("wb") as file, command_connection(settings):
         job = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
         try:
             failed = watch(job, settings.warehouse, rows, before)
@@ -194,7 +194,7 @@ def _finish(connection: Floodmark, settings: Settings, before: int) -> int:
     typer.echo("\n" + totals_table(connection, before) + "\n")
     _answer(connection, settings)
     write_report(connection, REPORT, samples=True)
-    return suspended_code(connection)
+    return suspension_code(connection)
 
 
 def _marker(connection: Floodmark) -> Path:

@@ -18,7 +18,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, columns, json_value
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
     from floodmark.tools.diff import Diff, Example
@@ -58,7 +58,7 @@ def diff(
     if by is not None and not by:
         raise typer.BadParameter("--key needs the names of columns")
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         from floodmark.tools.diff import diff as compare
 
         found = compare(connection, a, b, at_epoch=epoch, key=by, limit=limit)
@@ -74,7 +74,7 @@ def text_of(found: Diff) -> str:
     ]
     lines = [columns(["", "relation", "at", "rows"], sides, right=["rows"])]
     lines += [f"note     {text}" for text in found.notices]
-    lines += [f"column   {_column(d.name, d.a, d.b, d.compared)}" for d in found.schema]
+    lines += [f"column   {_column(d.name, d.a, d.b, d.is_compared)}" for d in found.schema]
     how = f"by key ({', '.join(found.key)})" if found.key else "as bags: there is no key in both"
     lines.append(f"compared {how}")
     if found.same_rows:
@@ -123,7 +123,7 @@ def diff_json(found: Diff) -> dict[str, Any]:
                 "column": d.name,
                 "a": None if d.a is None else str(d.a),
                 "b": None if d.b is None else str(d.b),
-                "compared": d.compared,
+                "compared": d.is_compared,
             }
             for d in found.schema
         ],

@@ -25,7 +25,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, duration, size
-from floodmark.cli.session import connected, suspensions
+from floodmark.cli.session import command_connection, suspensions
 from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         checks = list(examine(connection, settings))
     if settings.json:
         typer.echo(json.dumps([asdict(c) for c in checks]))
@@ -109,13 +109,13 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
         ("lease", lambda: _lease(connection), there),
         ("epochs", lambda: _open_epoch(connection), there),
         ("tables", lambda: _tables(connection), there),
-        ("suspended", lambda: _suspended(connection), there),
-        ("watermarks", lambda: _stalled(connection), there),
+        ("suspended", lambda: _suspensions(connection), there),
+        ("watermarks", lambda: _watermarks(connection), there),
         ("fields", lambda: _fields(connection), there),
         ("dead letters", lambda: _dead_letters(connection), there),
     )
     told, unseen = set[str](), dict[str, None]()
-    for check in chain.from_iterable(_made(name, look) for name, look, due in looks if due):
+    for check in chain.from_iterable(_run_check(name, look) for name, look, due in looks if due):
         if check.state == FAIL and check.message in told:
             unseen[check.name] = None
         else:
@@ -126,7 +126,7 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
                     "mend what is named above, then look again")  # fmt: skip
 
 
-def _made(name: str, look: Look) -> Iterator[Check]:
+def _run_check(name: str, look: Look) -> Iterator[Check]:
     """Yield what a look finds, or why it cannot be made."""
     try:
         found = look()
@@ -285,7 +285,7 @@ def _tables(connection: Floodmark) -> Iterator[Check]:
         yield Check("tables", OK, "end as the log says; `floodmark verify` reads all of them")
 
 
-def _suspended(connection: Floodmark) -> Iterator[Check]:
+def _suspensions(connection: Floodmark) -> Iterator[Check]:
     found = suspensions(connection)
     for what, remedy in found:
         yield Check("suspended", FAIL, what, remedy)
@@ -293,7 +293,7 @@ def _suspended(connection: Floodmark) -> Iterator[Check]:
         yield Check("suspended", OK, "no object is suspended")
 
 
-def _stalled(connection: Floodmark) -> Iterator[Check]:
+def _watermarks(connection: Floodmark) -> Iterator[Check]:
     """Find watermarks that stood still over the last epochs in which their object took in rows."""
     log = connection.warehouse.log
     last = log.head().sealed

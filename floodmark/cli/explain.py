@@ -16,7 +16,7 @@ from floodmark.cli.options import (
     WaitOption,
     WarehouseOption,
 )
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -53,7 +53,7 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         from floodmark.session.show import explained
 
         found = explanation(connection, settings, what)

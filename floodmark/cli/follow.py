@@ -29,7 +29,7 @@ class Follower:
     _failures: int = field(default=0, init=False)
     _said: str = field(default="", init=False)
 
-    def until(self, epochs: int | None) -> None:
+    def follow(self, epochs: int | None) -> None:
         """Go on until so many epochs are sealed; forever without a number."""
         done = 0
         while epochs is None or done < epochs:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from floodmark.cli.options import PIPELINES, JsonOption, PipelinesOption, Settings
-from floodmark.cli.session import WRONG, reported
+from floodmark.cli.session import WRONG, report_errors
 
 if TYPE_CHECKING:
     from floodmark.tools.linting import Finding
@@ -42,7 +42,7 @@ def lint(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(pipelines=pipelines, json=as_json)
-    with reported(settings):
+    with report_errors(settings):
         from floodmark.tools.linting import lint_paths
 
         findings = lint_paths(paths or [pipelines])

@@ -21,7 +21,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.run import object_line
-from floodmark.cli.session import connected, suspended_code
+from floodmark.cli.session import command_connection, suspension_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -67,7 +67,7 @@ def plan(
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     code = 0
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         from floodmark.epochs.recovery import pending_epoch
         from floodmark.session.ddl.effects import effects
         from floodmark.session.ddl.filed import drift
@@ -86,7 +86,7 @@ def plan(
                 typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
             if begun is not None:
                 typer.echo(f"! epoch {begun} is open: the next run, statement or apply finishes it")
-        if apply and (found.changes or begun) and (yes or settings.json or _agreed(found)):
+        if apply and (found.changes or begun) and (yes or settings.json or _confirm(found)):
             code = _apply(connection, settings, discard_rows=discard_rows)
         elif found.changes and not settings.json and not apply:
             typer.echo("\nnothing has been changed; `floodmark plan --apply` does it")
@@ -157,7 +157,7 @@ def plan_json(found: Sequence[Effect], drifted: Sequence[Drift]) -> dict[str, An
     }
 
 
-def _agreed(found: Plan) -> bool:
+def _confirm(found: Plan) -> bool:
     """Ask before something that exists is lost; only where somebody can answer."""
     loses = any(c.action not in ("create", "alter", "replace") for c in found.changes)
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")
@@ -174,4 +174,4 @@ def _apply(connection: Floodmark, settings: Settings, *, discard_rows: bool) -> 
         typer.echo(f"{what} epoch {connection.warehouse.log.head().sealed}")
         if connection.has_new():
             typer.echo("the sources have rows to take in: floodmark run")
-    return suspended_code(connection)
+    return suspension_code(connection)

@@ -91,7 +91,7 @@ class Prompt:
             with cancellable(self.connection):
                 action()
         except KeyboardInterrupt:
-            typer.echo(f"cancelled: {_left_open(self.connection)}", err=True)
+            typer.echo(f"cancelled: {_open_epoch_notice(self.connection)}", err=True)
         except FloodmarkError as error:
             typer.echo(error.render(), err=True)
             if isinstance(error, TransientError):
@@ -192,7 +192,7 @@ def _key(found: AnalysedObject) -> list[str]:
     return [column.removeprefix("_") for column in found.relation.stream_key]
 
 
-def _left_open(connection: Floodmark) -> str:
+def _open_epoch_notice(connection: Floodmark) -> str:
     open_ = connection.warehouse.log.head().open
     if open_ is None:
         return "nothing has changed"

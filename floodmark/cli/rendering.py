@@ -104,7 +104,7 @@ def table(
         max([cell_len(name), *(cell_len(line) for row in texts for line in row[i])])
         for i, name in enumerate(names)
     ]
-    lines = ["|".join(f" {_centred(n, w)} " for n, w in zip(names, widths, strict=True))]
+    lines = ["|".join(f" {_centre(n, w)} " for n, w in zip(names, widths, strict=True))]
     lines.append("+".join("-" * (w + 2) for w in widths))
     for row in texts:
         lines += _row(row, widths, types)
@@ -128,7 +128,7 @@ def _row(row: list[list[str]], widths: Sequence[int], types: Sequence[str]) -> l
     return out
 
 
-def _centred(text: str, width: int) -> str:
+def _centre(text: str, width: int) -> str:
     left = (width - cell_len(text)) // 2
     return " " * left + text + " " * (width - cell_len(text) - left)
 

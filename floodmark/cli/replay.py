@@ -19,7 +19,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, columns, json_value
-from floodmark.cli.session import WRONG, connected
+from floodmark.cli.session import WRONG, command_connection
 
 if TYPE_CHECKING:
     from floodmark.session.audit import Replayed, RowDifference
@@ -59,9 +59,9 @@ def replay(
     if epoch is not None and sample is not None:
         raise typer.BadParameter("give --epoch or --sample, not both")
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         found = connection.replay(epoch, sample=sample, objects=object_ or None)
-    typer.echo(json.dumps([replayed_json(r) for r in found]) if as_json else text_of(found))
+    typer.echo(json.dumps([replay_json(r) for r in found]) if as_json else text_of(found))
     raise typer.Exit(exit_code(found))
 
 
@@ -103,7 +103,7 @@ def _row(difference: RowDifference) -> str:
     return f"{difference.side:<8} {difference.part}: {shown}{times}"
 
 
-def replayed_json(one: Replayed) -> dict[str, Any]:
+def replay_json(one: Replayed) -> dict[str, Any]:
     """Return one object's replay for JSON."""
     return {
         "epoch": one.epoch,

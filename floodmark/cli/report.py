@@ -18,7 +18,7 @@ from floodmark.cli.options import (
     WaitOption,
     WarehouseOption,
 )
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 
 HELP = """Write one self-contained HTML page: the graph of the objects, their SQL and plans, plots
 of rows, late rows, time and watermarks, and the epoch log as a searchable table.
@@ -49,6 +49,6 @@ def report(
     from floodmark.report.page import write_report
 
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         write_report(connection, out, samples=samples)
     typer.echo(json.dumps({"report": str(out)}) if as_json else f"{out} is written")

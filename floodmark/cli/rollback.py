@@ -8,7 +8,7 @@ import typer
 
 from floodmark.cli.options import WAIT, WAREHOUSE, JsonOption, Settings, WaitOption, WarehouseOption
 from floodmark.cli.run import summary_json
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 
 HELP = """Take back a change of the definitions that is logged and not in force yet.
 
@@ -31,7 +31,7 @@ def rollback(
     warehouse: WarehouseOption = WAREHOUSE, wait: WaitOption = WAIT, as_json: JsonOption = False
 ) -> None:
     settings = Settings(warehouse, wait=wait, json=as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         told = connection.loop.roll_back()
     if as_json:
         typer.echo(json.dumps({"epochs": 0} if told is None else summary_json(told)))

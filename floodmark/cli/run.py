@@ -24,7 +24,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, duration
-from floodmark.cli.session import connected, suspended_code
+from floodmark.cli.session import command_connection, suspension_code
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +82,7 @@ def run(
 
     settings = Settings(warehouse, pipelines, wait, as_json, durable)
     moment, chosen = _moment(now), _names(select)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         refuse_unready(connection.warehouse)
         connection.warehouse.guard.accepts = accept_clock
         folder = settings.pipelines_if_any
@@ -102,7 +102,7 @@ def run(
             if not done:
                 _say_nothing(connection, settings)
             _say_replaced(connection, settings)
-        code = suspended_code(connection)
+        code = suspension_code(connection)
     raise typer.Exit(code)
 
 
@@ -169,7 +169,7 @@ def _follow(
         return advance(connection, settings, left, now)
 
     _say(settings, "following; Ctrl-C ends it")
-    Follower(connection, turn).until(epochs)
+    Follower(connection, turn).follow(epochs)
 
 
 def advance(
@@ -185,17 +185,17 @@ def advance(
     started = time.monotonic()
     done = rows = 0
     with _display(settings, epochs) as display:
-        for summary in connection.epochs(epochs, now, display.show, select, display.restarted):
+        for summary in connection.epochs(epochs, now, display.show, select, display.show_restart):
             done += 1
-            rows += _delivered(connection, summary)
-            display.sealed(summary)
+            rows += _count_input(connection, summary)
+            display.show_epoch(summary)
     took = duration(time.monotonic() - started)
     if done:
         _say(settings, f"{done} epoch{'s' if done > 1 else ''}, {rows:,} rows in, {took}")
     return done
 
 
-def _delivered(connection: Floodmark, summary: EpochSummary) -> int:
+def _count_input(connection: Floodmark, summary: EpochSummary) -> int:
     """Return how many rows sources and statements brought; what views read of them is no more."""
     if not summary.touched:
         return 0
@@ -224,7 +224,7 @@ class Display:
             assert self._progress is not None
             self._progress.update(task, description=f"epoch {epoch}  {record.object}")
 
-    def restarted(self, epoch: int) -> None:
+    def show_restart(self, epoch: int) -> None:
         """Print that the server was lost within an epoch."""
         note = f"the Spark server was gone: epoch {epoch} is resumed in new sessions"
         if self._json:
@@ -232,7 +232,7 @@ class Display:
         else:
             self._console.out(note, highlight=False)
 
-    def sealed(self, summary: EpochSummary) -> None:
+    def show_epoch(self, summary: EpochSummary) -> None:
         """Print that an epoch is done."""
         if self._json:
             typer.echo(json.dumps(summary_json(summary)))

@@ -19,7 +19,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import duration, size
-from floodmark.cli.session import reported
+from floodmark.cli.session import report_errors
 
 if TYPE_CHECKING:
     from floodmark.spark.remote import Remote
@@ -46,7 +46,7 @@ def status(
     from floodmark.spark.confs import default_config
     from floodmark.spark.server import status as server_status
 
-    with reported(Settings(warehouse, pipelines, wait, as_json)):
+    with report_errors(Settings(warehouse, pipelines, wait, as_json)):
         config = default_config()
         if config.remote is not None:
             _of_others(config.remote, as_json)
@@ -93,7 +93,7 @@ def stop(
     from floodmark.spark.server import status as server_status
     from floodmark.spark.server import stop as stop_server
 
-    with reported(Settings(warehouse, pipelines, wait, as_json)):
+    with report_errors(Settings(warehouse, pipelines, wait, as_json)):
         config = default_config()
         if config.remote is not None:
             _of_others(config.remote, as_json)

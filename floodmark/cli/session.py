@@ -29,14 +29,14 @@ _WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, Permiss
 
 
 @contextmanager
-def connected(settings: Settings) -> Iterator[Floodmark]:
+def command_connection(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; errors become their text and an exit code, signals end the command."""
-    with opened(settings) as connection, interruptible(connection):
+    with open_connection(settings) as connection, interruptible(connection):
         yield connection
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Floodmark]:
+def open_connection(settings: Settings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
     from floodmark.catalog.places import find_project
@@ -46,7 +46,7 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
     # Closed whatever happens: an open client waits for its server when the process ends.
     with (
-        reported(settings),
+        report_errors(settings),
         disk_errors("what the command writes"),
         connect(
             settings.warehouse,
@@ -59,7 +59,7 @@ def opened(settings: Settings) -> Iterator[Floodmark]:
 
 
 @contextmanager
-def reported(settings: Settings) -> Iterator[None]:
+def report_errors(settings: Settings) -> Iterator[None]:
     """Turn an error of the block, or of the disk, into its text on stderr and an exit code."""
     try:
         yield
@@ -124,7 +124,7 @@ def cancellable(connection: Floodmark) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def suspended_code(connection: Floodmark) -> int:
+def suspension_code(connection: Floodmark) -> int:
     """Say which objects are suspended, on stderr, and return the exit code for it."""
     found = suspensions(connection)
     for what, remedy in found:
@@ -137,14 +137,14 @@ def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
     """Return, for each suspended object, what happened to it and what to do."""
     from floodmark.warehouse.suspensions import remedy
 
-    def quoted(command: str) -> str:
+    def sql_command(command: str) -> str:
         return f"`floodmark sql {shlex.quote(command)}`"
 
     objects = connection.deployed.pipeline.objects
     return [
         (
             f"{key} since epoch {event.epoch}: {event.message}",
-            remedy(objects[key], event, quoted),
+            remedy(objects[key], event, sql_command),
         )
         for key, event in connection.warehouse.log.suspended().items()
         if key in objects

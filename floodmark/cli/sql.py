@@ -21,7 +21,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import json_value, table
-from floodmark.cli.session import connected, opened, suspended_code
+from floodmark.cli.session import command_connection, open_connection, suspension_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark, Result
@@ -67,7 +67,7 @@ def sql(
         raise typer.Exit(_converse(settings))
     from floodmark.sql.files import read_sql
 
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         before = set(connection.warehouse.log.suspended())
         if statements is not None:
             run_script(connection, settings, statements)
@@ -78,16 +78,16 @@ def sql(
         if connection.transaction.is_open:
             typer.echo("WARNING:  no COMMIT: nothing of the transaction is written", err=True)
         fresh = set(connection.warehouse.log.suspended()) - before
-        code = suspended_code(connection) if fresh else 0
+        code = suspension_code(connection) if fresh else 0
     raise typer.Exit(code)
 
 
 def _converse(settings: Settings) -> int:
     from floodmark.cli.prompt import Prompt
 
-    with opened(settings) as connection:
+    with open_connection(settings) as connection:
         Prompt(connection, settings, lambda text: run_script(connection, settings, text)).converse()
-        return suspended_code(connection)
+        return suspension_code(connection)
 
 
 def run_script(

@@ -20,7 +20,7 @@ from floodmark.cli.options import (
 )
 from floodmark.cli.rendering import cell, columns, duration, size
 from floodmark.cli.run import lag, record_json
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with connected(settings) as connection:
+    with command_connection(settings) as connection:
         if settings.json:
             typer.echo(json.dumps(_json(connection, timings)))
             return
@@ -108,7 +108,7 @@ def objects_table(connection: Floodmark) -> str:
         due = None if record is None else record.due
         told = {"next due": "" if due is None else cell(due),
                 "stored of received": str(taken.get(key, ""))}  # fmt: skip
-        sizes, word = _measured(connection, key, record)
+        sizes, word = _measure(connection, key, record)
         rows_at_rest, bytes_at_rest = total(sizes, state=False)
         state_rows, state_bytes = total(sizes, state=True)
         mark = record.watermark if record is not None else None
@@ -133,7 +133,7 @@ def _size(number: int | None) -> str:
     return "" if number is None else size(number)
 
 
-def _measured(
+def _measure(
     connection: Floodmark, key: str, record: ObjectRecord | None
 ) -> tuple[tuple[TableSize, ...], str]:
     """Return an object's tables and the word for its state: no tables where one is unreadable."""
@@ -198,7 +198,7 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
     objects = []
     for key, found in connection.deployed.pipeline.objects.items():
         record = records.get(key)
-        sizes, word = _measured(connection, key, record)
+        sizes, word = _measure(connection, key, record)
         (rows, bytes_), (state_rows, state_bytes) = (total(sizes, state=s) for s in (False, True))
         objects.append({
             "object": found.name,

@@ -11,7 +11,7 @@ import typer
 
 from floodmark.cli.options import WAIT, WAREHOUSE, JsonOption, Settings, WarehouseOption
 from floodmark.cli.progress import progress
-from floodmark.cli.session import connected
+from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
     from floodmark.storage.verification import Finding
@@ -41,7 +41,7 @@ def verify(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, wait=WAIT, json=as_json)
-    with connected(settings) as connection, progress("verifying", as_json) as told:
+    with command_connection(settings) as connection, progress("verifying", as_json) as told:
         findings = list(connection.verify(names or None, told))
     if as_json:
         typer.echo(json.dumps([asdict(f) for f in findings]))

@@ -19,7 +19,7 @@ from floodmark.cli.options import (
     WarehouseOption,
 )
 from floodmark.cli.rendering import cell, json_value, table
-from floodmark.cli.session import INTERRUPTED, opened
+from floodmark.cli.session import INTERRUPTED, open_connection
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
@@ -59,7 +59,7 @@ def watch(
     as_json: JsonOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
-    with opened(settings) as connection:
+    with open_connection(settings) as connection:
         try:
             _follow(connection, name, from_epoch, epochs, as_json=settings.json)
         except KeyboardInterrupt:

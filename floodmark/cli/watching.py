@@ -34,17 +34,17 @@ def watch(process: subprocess.Popen[bytes], root: Path, rows: int, after: int) -
     )
     with Progress(*shown, TimeElapsedColumn()) as progress:
         task = progress.add_task("starting", total=rows)
-        for epoch, taken in _sealed(process, EpochLog(root), after):
+        for epoch, taken in _follow_epochs(process, EpochLog(root), after):
             progress.update(task, completed=taken, description=f"epoch {epoch}")
     return process.wait()
 
 
 def _lines(process: subprocess.Popen[bytes], log: EpochLog, rows: int, after: int) -> Iterator[str]:
-    for epoch, taken in _sealed(process, log, after):
+    for epoch, taken in _follow_epochs(process, log, after):
         yield f"epoch {epoch}: {taken:,} of {rows:,} rows"
 
 
-def _sealed(
+def _follow_epochs(
     process: subprocess.Popen[bytes], log: EpochLog, after: int
 ) -> Iterator[tuple[int, int]]:
     """Yield each epoch once it is sealed, with the rows that sources have given since."""

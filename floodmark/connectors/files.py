@@ -16,9 +16,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors import files_faults as files_unreadable
-from floodmark.connectors import files_inspection as files_looked_at
-from floodmark.connectors import files_text
+from floodmark.connectors import files_faults, files_inspection, files_text
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import (
     BEFORE,
@@ -121,7 +119,7 @@ class FilesConnector:
             facts = files_parquet.inspect_parquet(found, self.spec.schema, self._required_columns)
         else:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
-            facts = files_looked_at.inspect_text(
+            facts = files_inspection.inspect_text(
                 found, self.spec.schema, self.dialect, needed=self._required_columns, **rows
             )
         if facts.bad is not None and not self.dead_letters:
@@ -187,9 +185,7 @@ class FilesConnector:
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
         """Mark the splits of files that cannot be read; E0477 with `on_error = 'fail'`."""
         parquet = self.encode == "parquet"
-        found = files_unreadable.mark_unreadable(
-            self.folder, splits, parquet=parquet, changed=changed
-        )
+        found = files_faults.mark_unreadable(self.folder, splits, parquet=parquet, changed=changed)
         for split, before in zip(found, splits, strict=True):
             if split is not before and not self.dead_letters:
                 raise _unreadable_error(split.payload["bad"])

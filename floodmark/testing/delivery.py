@@ -18,7 +18,7 @@ from floodmark.query.dml import PARTITION
 from floodmark.scalar.types import BIGINT, INT, Field, Kind, Schema, SqlType
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.messages import deliver_messages
-from floodmark.testing.text import Line, Shown, decoded
+from floodmark.testing.text import Line, Shown, decode_rows
 
 _ARROW: Mapping[Kind, pa.DataType] = {
     Kind.BOOLEAN: pa.bool_(), Kind.SMALLINT: pa.int16(), Kind.INT: pa.int32(),
@@ -37,12 +37,12 @@ def deliver(target: AnalysedObject, lines: Sequence[Line], number: int) -> None:
     declared = target.declared
     assert declared is not None and declared.connector is not None
     if declared.is_messages:
-        deliver_messages(declared, _decoded(declared, lines), number)
+        deliver_messages(declared, _decode(declared, lines), number)
         return
     other = next((line.kind.value for line in lines if line.kind is not RowKind.INSERT), None)
     if other is not None:
         raise ValueError(f"{target.name} has a connector: it takes +I rows, not {other}")
-    rows = [values for _, values in _decoded(declared, lines)]
+    rows = [values for _, values in _decode(declared, lines)]
     path = Path(dict(declared.options)["path"]) / f"{number:06}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(arrow_table(declared.physical, rows), path)
@@ -56,7 +56,7 @@ def log_rows(
     `start` counts the rows that statements have given the table before.
     """
     assert target.declared is not None
-    changes = list(_said(_decoded(target.declared, lines), target.declared))
+    changes = list(_drop_old_values(_decode(target.declared, lines), target.declared))
     rows = [(*_operation(row, target, start + i, now), i) for i, row in enumerate(changes)]
     extra = (Field(WEIGHT, INT), Field(DML_ORDINAL, BIGINT))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,11 +64,11 @@ def log_rows(
     return {"table": target.key, "paths": [str(path)], "rows": len(rows), "start": start}
 
 
-def _decoded(declared: Declared, lines: Sequence[Line]) -> list[Shown]:
-    return decoded(lines, [f.type for f in declared.physical])
+def _decode(declared: Declared, lines: Sequence[Line]) -> list[Shown]:
+    return decode_rows(lines, [f.type for f in declared.physical])
 
 
-def _said(changes: Sequence[Shown], declared: Declared) -> Iterator[Shown]:
+def _drop_old_values(changes: Sequence[Shown], declared: Declared) -> Iterator[Shown]:
     """Yield the rows without the old ones of updates that leave the key as it is."""
     names = [f.name for f in declared.physical]
     places = [i for i, name in enumerate(names) if name in declared.primary_key]

@@ -38,23 +38,23 @@ class Emitted:
     rows: tuple[tuple[Any, ...], ...]
 
 
-def emitted(store: Store, item: AnalysedObject) -> Emitted:
+def read_output(store: Store, item: AnalysedObject) -> Emitted:
     """Return what a source, table, materialized view or sink has emitted up to its last commit."""
     if item.outside is not None:
-        return Emitted(_sent(item.outside), {}, _dead(store, item), ())
+        return Emitted(_sink_output(item.outside), {}, _dead(store, item), ())
     shown = item.relation.visible
     current = _current(store, item)
-    late = _read(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
+    late = _table_rows(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
     if item.append_only:
         changes = _inserts(current)
     else:
         head = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
-        rows = _read(store, layout.changes_table(item), (*head, *shown))
+        rows = _table_rows(store, layout.changes_table(item), (*head, *shown))
         changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
     return Emitted(changes, _inserts(late), _dead(store, item), tuple(row[:-1] for row in current))
 
 
-def _sent(outside: Outside) -> ByEpoch:
+def _sink_output(outside: Outside) -> ByEpoch:
     """Return what a sink has written into its files; of rows alone, as inserts."""
     types = {f.name: f.type for f in outside.written}
     out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
@@ -73,27 +73,27 @@ def _current(store: Store, item: AnalysedObject) -> list[tuple[Any, ...]]:
     columns = (*shown, Field(EPOCH, BIGINT))
     layer = layout.layer_table(item)
     if not store.exists(layer):
-        return _read(store, layout.current_table(item), columns)
+        return _table_rows(store, layout.current_table(item), columns)
     key = tuple(f for f in item.relation.columns if f.name in item.relation.stream_key)
     wide = (*key, *columns)
 
-    def known(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    def row_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(map(canonical, row[: len(key)]))
 
-    rows = {known(row): row for row in _read(store, layout.current_table(item), wide)}
+    rows = {row_key(row): row for row in _table_rows(store, layout.current_table(item), wide)}
     folded = store.open(layout.current_table(item)).transaction(layout.fold_of(item)) or 0
-    changes = _read(store, layer, (*wide, Field(KIND, VARCHAR)))
+    changes = _table_rows(store, layer, (*wide, Field(KIND, VARCHAR)))
     newest = sorted(changes, key=lambda row: (row[-2], row[-1] in ADDED))
     for row in [row for row in newest if row[-2] > folded]:
-        rows.pop(known(row), None)
+        rows.pop(row_key(row), None)
         if row[-1] in ADDED:
-            rows[known(row)] = row[:-1]
+            rows[row_key(row)] = row[:-1]
     return [row[len(key) :] for row in rows.values()]
 
 
 def _dead(store: Store, item: AnalysedObject) -> ByEpoch:
     """Return the dead letters and those taken back, less what cancels out in its epoch."""
-    rows = _read(store, layout.dead_letter_table(item), layout.DEAD_LETTER)
+    rows = _table_rows(store, layout.dead_letter_table(item), layout.DEAD_LETTER)
     sums: Counter[tuple[Any, ...]] = Counter()
     for epoch, weight, error in rows:
         sums[epoch, error["code"], error["expression"], error["row"]] += weight
@@ -115,7 +115,7 @@ def _by_epoch(rows: Iterable[tuple[int, RowKind, tuple[Any, ...]]]) -> ByEpoch:
     return out
 
 
-def _read(store: Store, table: str, columns: Schema) -> list[tuple[Any, ...]]:
+def _table_rows(store: Store, table: str, columns: Schema) -> list[tuple[Any, ...]]:
     if not store.exists(table):
         return []
     handle = store.open(table)

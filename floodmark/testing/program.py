@@ -40,7 +40,7 @@ class Program:
     epochs: tuple[Epoch, ...]
 
     @property
-    def checked(self) -> frozenset[str]:
+    def outputs(self) -> frozenset[str]:
         """Return the objects whose changelog is compared in every epoch."""
         labels = {label for epoch in self.epochs for label in epoch.expected}
         return frozenset(label for label in labels if not label.startswith(ASIDE))
@@ -71,7 +71,7 @@ def parse(text: str, name: str) -> Program:
     sql = "\n".join([lines[start].removeprefix("sql:"), *lines[start + 1 : first]]).strip()
     inputs = input_names(sql)
     drafts = _drafts(lines, first, name)
-    return Program(name, title, sql, tuple(_finished(draft, inputs) for draft in drafts))
+    return Program(name, title, sql, tuple(_finish(draft, inputs) for draft in drafts))
 
 
 def input_names(sql: str) -> frozenset[str]:
@@ -84,7 +84,7 @@ def input_names(sql: str) -> frozenset[str]:
     return frozenset(re.findall(pattern, sql, flags=re.IGNORECASE))
 
 
-def _finished(draft: _Draft, inputs: frozenset[str]) -> Epoch:
+def _finish(draft: _Draft, inputs: frozenset[str]) -> Epoch:
     given = {k: tuple(v) for k, v in draft.cells.rows.items() if k in inputs}
     others = {k: tuple(v) for k, v in draft.cells.rows.items() if k not in inputs}
     expected = {label.removeprefix("out "): rows for label, rows in others.items()}

@@ -20,9 +20,9 @@ from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.delivery import deliver, log_rows
-from floodmark.testing.emitted import ByEpoch, emitted
+from floodmark.testing.emitted import ByEpoch, read_output
 from floodmark.testing.program import load, parse
-from floodmark.testing.text import START, Line, Shown, cells_of, decoded, mismatch
+from floodmark.testing.text import START, Line, Shown, cells_of, decode_rows, mismatch
 
 Rows = Mapping[str, Sequence[Line]]
 
@@ -78,7 +78,7 @@ def run_program(
     with sql_test(found.sql, folder, spark=spark) as test:
         for epoch in found.epochs:
             test.advance(epoch.inputs, epoch.dml, epoch.now)
-            test.compare(epoch.expected, found.checked, f"{found.name}, epoch {epoch.number}")
+            test.compare(epoch.expected, found.outputs, f"{found.name}, epoch {epoch.number}")
 
 
 class SqlTest:
@@ -162,19 +162,19 @@ class SqlTest:
     def _mismatches(
         self, item: AnalysedObject, expected: Rows, checked: Collection[str]
     ) -> Iterator[str]:
-        found = emitted(self.connection.store, item)
+        found = read_output(self.connection.store, item)
         types = [c.type for c in item.relation.visible]
         reason = [VARCHAR]
         parts = [(f"late {item.key}", types, found.late), (f"dead {item.key}", reason, found.dead)]
         if item.key in checked:
             parts.insert(0, (item.key, types, found.changes))
         for label, columns, changes in parts:
-            wanted = decoded(expected.get(label, ()), columns)
-            text = mismatch(label, wanted, self._since(changes))
+            wanted = decode_rows(expected.get(label, ()), columns)
+            text = mismatch(label, wanted, self._new_rows(changes))
             if text is not None:
                 yield text
 
-    def _since(self, changes: ByEpoch) -> list[Shown]:
+    def _new_rows(self, changes: ByEpoch) -> list[Shown]:
         return [row for epoch, rows in changes.items() if epoch > self._before for row in rows]
 
 

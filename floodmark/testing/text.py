@@ -78,7 +78,7 @@ class Cells:
 
     def _owner(self, position: int, kind: RowKind, values: Values) -> str:
         if not self._columns:
-            raise ChangelogTextError(f"a row under no label: {kind.value} {_joined(values)}")
+            raise ChangelogTextError(f"a row under no label: {kind.value} {_join(values)}")
         left = [label for start, label in self._columns if start <= position]
         return left[-1] if left else self._columns[0][1]
 
@@ -121,12 +121,12 @@ def _rows(line: str) -> Iterator[tuple[int, RowKind, Values]]:
         elif current is None:
             raise ChangelogTextError(f"a row starts with its kind, not with {word}")
         else:
-            current[2].append(_unquoted(word))
+            current[2].append(_unquote(word))
     if current is not None:
         yield current[0], current[1], tuple(current[2])
 
 
-def _unquoted(word: str) -> str | None:
+def _unquote(word: str) -> str | None:
     if word.startswith("'"):
         return word[1:-1].replace("''", "'")
     return None if word == "NULL" else word
@@ -145,12 +145,12 @@ def decode(text: str | None, type_: SqlType) -> Any:
     if text is None:
         return None
     try:
-        return _decoded(text, type_)
+        return _parse(text, type_)
     except (ArithmeticError, KeyError, ValueError):
         raise ChangelogTextError(f"{text!r} is not of type {type_}") from None
 
 
-def _decoded(text: str, type_: SqlType) -> Any:
+def _parse(text: str, type_: SqlType) -> Any:
     match type_.kind:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT | Kind.TIME:
             return int(text)
@@ -201,20 +201,20 @@ def encode(value: Any) -> str:
             return str(value)
 
 
-def decoded(lines: Iterable[Line], types: Sequence[SqlType]) -> list[Shown]:
+def decode_rows(lines: Iterable[Line], types: Sequence[SqlType]) -> list[Shown]:
     """Return the rows of a label as values; raises `ChangelogTextError` where a count is wrong."""
     out: list[Shown] = []
     for line in lines:
         if len(line.values) != len(types):
             raise ChangelogTextError(
-                f"{len(line.values)} values for {len(types)} columns: {_joined(line.values)}"
+                f"{len(line.values)} values for {len(types)} columns: {_join(line.values)}"
             )
         pairs = zip(line.values, types, strict=True)
         out.append((line.kind, tuple(decode(text, type_) for text, type_ in pairs)))
     return out
 
 
-def _joined(values: Values) -> str:
+def _join(values: Values) -> str:
     return " ".join(map(encode, values))
 
 

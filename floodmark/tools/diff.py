@@ -37,7 +37,7 @@ class ColumnDifference:
     b: SqlType | None
 
     @property
-    def compared(self) -> bool:
+    def is_compared(self) -> bool:
         """Tell whether the values are compared all the same."""
         return self.a is not None and self.b is not None and _comparable(self.a, self.b)
 
@@ -112,7 +112,7 @@ def diff(
             hint="compare views that give the columns the same names and types",
         )
     names = [c.name for c in columns]
-    by = _key(left, right, names) if key is None else _given(key, names)
+    by = _key(left, right, names) if key is None else _check_key(key, names)
     with connection.sessions().guard():
         found = _Comparison(left, right, columns, by)
         totals = found.totals()
@@ -143,7 +143,7 @@ def _columns(a: Schema, b: Schema) -> tuple[Schema, tuple[ColumnDifference, ...]
         for name in names
         if left.get(name) != right.get(name)
     )
-    left_out = {d.name for d in differ if not d.compared}
+    left_out = {d.name for d in differ if not d.is_compared}
     return tuple(Field(f.name, f.type) for f in a if f.name not in left_out), differ
 
 
@@ -159,7 +159,7 @@ def _key(a: Side, b: Side, names: Sequence[str]) -> tuple[str, ...]:
     return a.key if set(a.key) == set(b.key) and set(a.key) <= set(names) else ()
 
 
-def _given(key: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _check_key(key: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     for name in key:
         if name not in names:
             raise BindError(
@@ -192,13 +192,13 @@ class _Comparison:
         self.places = [i for i, c in enumerate(columns) if c.name in self.key]
         self.by_key = bool(key)
         self.types = [_wider(c.type, _type_of(b.columns, c.name)) for c in columns]
-        self._frames = [self._numbered(side, number) for number, side in enumerate((a, b))]
+        self._frames = [self._side_rows(side, number) for number, side in enumerate((a, b))]
 
-    def _numbered(self, side: Side, number: int) -> DataFrame:
+    def _side_rows(self, side: Side, number: int) -> DataFrame:
         shown = [f"{ident(c.name)} AS v{i}" for i, c in enumerate(self.columns)]
         return side.frame().selectExpr(f"{number} AS side", *shown)
 
-    def _grouped(self) -> DataFrame:
+    def _group(self) -> DataFrame:
         """Return a row per key: how often each side has it, and a row of each."""
         from pyspark.sql import functions as F
 
@@ -222,7 +222,7 @@ class _Comparison:
         """Return the places of the columns that may have changed."""
         return [i for i, c in enumerate(self.columns) if c.name not in self.key]
 
-    def _changed(self) -> str:
+    def _change_condition(self) -> str:
         return " OR ".join(map(self._differs, self._values)) or "false"
 
     def totals(self) -> dict[str, Any]:
@@ -234,24 +234,24 @@ class _Comparison:
             "rows_b": "in_b",
             "only_a": "greatest(in_a - in_b, 0)",
             "only_b": "greatest(in_b - in_a, 0)",
-            "changed": f"CAST({self._changed()} AS INT)",
+            "changed": f"CAST({self._change_condition()} AS INT)",
             "twice": "CAST(in_a > 1 OR in_b > 1 AS INT)",
         }
         sums |= {f"c{i}": f"CAST({self._differs(i)} AS INT)" for i in self._values}
         parts = [F.expr(f"coalesce(sum({sql}), 0)").alias(name) for name, sql in sums.items()]
-        row: dict[str, Any] = self._grouped().agg(*parts).toArrow().to_pylist()[0]
+        row: dict[str, Any] = self._group().agg(*parts).toArrow().to_pylist()[0]
         return {**{f"c{i}": 0 for i in range(len(self.columns))}, **row}
 
     def examples(self, limit: int) -> tuple[Example, ...]:
         """Return the first rows of each kind by key, in one job."""
         kind = (
             f"CASE WHEN in_a > in_b THEN '{ONLY_A}' WHEN in_b > in_a THEN '{ONLY_B}' "
-            f"WHEN {self._changed()} THEN '{CHANGED}' END"
+            f"WHEN {self._change_condition()} THEN '{CHANGED}' END"
         )
         keys = ", ".join(f"k{i}" for i in self.places)
         place = f"row_number() OVER (PARTITION BY kind ORDER BY {keys}) AS place"
         found = (
-            self._grouped()
+            self._group()
             .selectExpr("*", f"{kind} AS kind")
             .where("kind IS NOT NULL")
             .selectExpr("*", place)

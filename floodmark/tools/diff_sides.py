@@ -47,13 +47,13 @@ def side_of(connection: Floodmark, text: str, at_epoch: int | None = None) -> Si
     Raises E0770 for an epoch that is no number and a folder that holds no Delta table, E0201 for
     an unknown name, E0412 for an epoch that is not kept.
     """
-    name, at = _parted(text)
+    name, at = _split_epoch(text)
     if "/" in name or (Path(name) / LOG).is_dir():
         return _outside(connection, name, at)
     return _relation(connection, name, at_epoch if at is None else at)
 
 
-def _parted(text: str) -> tuple[str, int | None]:
+def _split_epoch(text: str) -> tuple[str, int | None]:
     name, sign, number = text.rpartition("@")
     if not sign or "/" in number:
         return text, None

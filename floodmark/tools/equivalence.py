@@ -94,7 +94,7 @@ def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
     """Return one row: the view's name, missing and surplus rows."""
     assert found.plan is not None
     relation = found.relation
-    shown = [_shown(f) for f in relation.columns]
+    shown = [_comparable(f) for f in relation.columns]
     names = [ident(f.name) for f in relation.columns]
     expected = _rows(reader, found.plan.root, now).selectExpr(*shown, f"1 AS {_SIDE}")
     scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)
@@ -108,7 +108,7 @@ def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
     )
 
 
-def _shown(field: Field) -> str:
+def _comparable(field: Field) -> str:
     """Return a column as it is compared: maps cannot be grouped."""
     name = ident(field.name)
     if field.type.kind is TypeKind.MAP:

@@ -110,7 +110,7 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
         read[str(file)] = (text, list(each_statement(text, str(file))))
     _define_all([attempt for _, attempts in read.values() for attempt in attempts], lint)
     _judge(lint)
-    findings = [one for file, found in read.items() for one in _heard(lint, file, *found)]
+    findings = [one for file, found in read.items() for one in _unsilenced(lint, file, *found)]
     findings += [one for one in lint.findings if one.file not in read]
     names = {str(file) for file in wanted}
     return sorted(
@@ -152,11 +152,11 @@ def _define_all(attempts: Sequence[Attempt], lint: _Lint) -> None:
                     raise out_of_place(statement)
         except FloodmarkError as error:
             lint.error(error, attempt.span, attempt.declares)
-    for definition in _ordered(definitions, lint):
+    for definition in _order(definitions, lint):
         _define(definition, lint)
 
 
-def _ordered(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]:
+def _order(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]:
     """Return definitions in the order of what they name, without those that go in circles."""
     while True:
         try:
@@ -280,7 +280,9 @@ def _below_a_failure(declared: CatalogObject, lint: _Lint) -> bool:
     return bool(below)
 
 
-def _heard(lint: _Lint, file: str, text: str, attempts: Sequence[Attempt]) -> Iterator[Finding]:
+def _unsilenced(
+    lint: _Lint, file: str, text: str, attempts: Sequence[Attempt]
+) -> Iterator[Finding]:
     """Yield the findings of a file that no comment silences, and the comments that silence none."""
     starts = [(a.span.line, a.span.column) for a in attempts]
     silencers: dict[int, list[_Silencer]] = {}

@@ -7,10 +7,10 @@ import json
 from typer.testing import CliRunner
 
 from floodmark.cli.app import app
-from floodmark.cli.backfill import corrected_json, text_of
-from floodmark.tools.corrections.correct import Corrected, Span, parsed
+from floodmark.cli.backfill import correction_json, text_of
+from floodmark.tools.corrections.correct import Corrected, Span, parse_time
 
-SPAN = Span(parsed("2024-05-01"), parsed("2024-05-02T06:00+02:00"))
+SPAN = Span(parse_time("2024-05-01"), parse_time("2024-05-02T06:00+02:00"))
 
 
 def test_corrections_are_counted_in_words() -> None:
@@ -21,7 +21,7 @@ def test_corrections_are_counted_in_words() -> None:
     assert text_of(Corrected("hourly", SPAN, 7)) == "nothing to correct"
     taken_in = text_of(Corrected("hourly", SPAN, 7, taken_in=8))
     assert taken_in == "nothing to correct\nin the rows of hourly since epoch 8"
-    assert json.loads(json.dumps(corrected_json(done))) == {
+    assert json.loads(json.dumps(correction_json(done))) == {
         "object": "hourly", "from": "2024-05-01T00:00:00+00:00", "to": "2024-05-02T04:00:00+00:00",
         "epoch": 7, "backfill": 2, "corrections": {"-U": 1200, "+U": 1200, "+I": 1, "-D": 2},
         "in_place_epoch": None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodmark.cli.replay import exit_code, replayed_json, text_of
+from floodmark.cli.replay import exit_code, replay_json, text_of
 from floodmark.session.audit import Replayed, ReplayOutcome, RowDifference
 
 SAME = Replayed(7, "public.s", ReplayOutcome.SAME, 1200, "a1b2c3d4e5f60718", "a1b2c3d4e5f60718")
@@ -48,7 +48,7 @@ def test_exit_codes() -> None:
 
 
 def test_json_has_the_rows() -> None:
-    found = replayed_json(DIFFERS)
+    found = replay_json(DIFFERS)
     assert found["replay"] == "differs"
     assert found["differences"] == [
         {"side": "stored", "part": "change", "count": 1, "row": {"__kind": "+I", "y": "01:00:00"}}

@@ -23,7 +23,7 @@ from floodmark.scalar.types import Schema
 from floodmark.session.audit.checks import FIELDS, run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.testing.emitted import Emitted, emitted
+from floodmark.testing.emitted import Emitted, read_output
 from tests.program_reference import compile_sql
 from tests.warehouses import NOW, Site, digests, dying_at
 
@@ -57,7 +57,7 @@ def step(fm: Floodmark) -> ObjectRecord:
 
 
 def result(fm: Floodmark) -> Emitted:
-    return emitted(fm.store, fm.deployed.pipeline["c"])
+    return read_output(fm.store, fm.deployed.pipeline["c"])
 
 
 def row(id_: int, name: str = "a", n: Any = "1.50", **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.testing.emitted import emitted
+from floodmark.testing.emitted import read_output
 from tests.warehouses import NOW, Site
 
 pytestmark = pytest.mark.spark
@@ -31,12 +31,12 @@ def test_rows_of_files_know_their_place(site: Site, encode: str) -> None:
     with site.connect() as fm:
         fm.advance(now=NOW)
         head = 1 if encode == "CSV" else 0
-        assert sorted(emitted(fm.store, fm.deployed.pipeline["c"]).rows) == [
+        assert sorted(read_output(fm.store, fm.deployed.pipeline["c"]).rows) == [
             (5, "x", 1 + head, 2 + 2 * head),
             (6, "x", 2 + head, 4 + 2 * head),
             (7, "y", 1 + head, 2 + 2 * head),
         ]
-        assert sorted(emitted(fm.store, fm.deployed.pipeline["v"]).rows) == [
+        assert sorted(read_output(fm.store, fm.deployed.pipeline["v"]).rows) == [
             ("x", 2, 4 + 2 * head),
             ("y", 1, 2 + 2 * head),
         ]

@@ -20,7 +20,7 @@ from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Epoch, Program, parse
-from floodmark.testing.text import Line, decoded
+from floodmark.testing.text import Line, decode_rows
 from tests.program_reference import objects_of
 from tests.program_spark import Case, run_all
 
@@ -138,7 +138,7 @@ def _by_reference(program: Program) -> list[dict[str, Counter[object]]]:
         rows: dict[str, list[Delivery]] = {}
         for name, lines in epoch.inputs.items():
             columns = [c for c in by_name[name].taken if not is_hidden(c.name)]
-            found = decoded(lines, [c.type for c in columns])
+            found = decode_rows(lines, [c.type for c in columns])
             names = [c.name for c in columns]
             rows[name] = [
                 Delivery(kind, dict(zip(names, values, strict=True)), "0") for kind, values in found

@@ -19,7 +19,7 @@ from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Epoch, Program, parse
-from floodmark.testing.text import Line, decoded
+from floodmark.testing.text import Line, decode_rows
 from tests.program_reference import objects_of
 from tests.program_spark import Case, run_all
 
@@ -104,7 +104,7 @@ def _by_reference(program: Program) -> list[tuple[Counter[Any], dict[int, Values
         for name, lines in epoch.inputs.items():
             made = {column for column, _ in by_name[name].generated}
             columns = [c for c in by_name[name].taken if not (is_hidden(c.name) or c.name in made)]
-            found = decoded(lines, [c.type for c in columns])
+            found = decode_rows(lines, [c.type for c in columns])
             names = [c.name for c in columns]
             rows[name] = [
                 Delivery(kind, dict(zip(names, v, strict=True)), "0") for kind, v in found

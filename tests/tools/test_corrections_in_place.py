@@ -15,7 +15,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.tables.failpoints import VARIABLE
-from floodmark.tools.corrections.correct import Corrected, Span, correct, parsed
+from floodmark.tools.corrections.correct import Corrected, Span, correct, parse_time
 from floodmark.tools.equivalence import differences
 from tests.warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put
 
@@ -35,7 +35,7 @@ SELECT window_start, sum(n) AS n FROM h GROUP BY window_start EMIT ON WINDOW CLO
 
 
 def _backfill(fm: Floodmark, end: int = 4) -> Corrected:
-    first = parsed(START.isoformat())
+    first = parse_time(START.isoformat())
     return correct(fm, "h", Span(first, first + timedelta(hours=end)), in_place=True)
 
 

@@ -12,12 +12,12 @@ from random import Random
 import pytest
 
 from floodmark.api import Floodmark
-from floodmark.tools.corrections.correct import Span, correct, parsed
+from floodmark.tools.corrections.correct import Span, correct, parse_time
 from tests.warehouses import NOW, READINGS, START, Reading, Site, put
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-FIRST, LAST = parsed("2012-12-31"), 9000
+FIRST, LAST = parse_time("2012-12-31"), 9000
 WINDOW = "TUMBLE(s, ts, INTERVAL '1 hour')"
 VIEWS = {
     "agg": f"SELECT window_start, k, count(*) AS n, avg(v) AS mean, array_agg(v ORDER BY id) AS a "

@@ -94,15 +94,15 @@ class Corrected:
 def correct(floodmark: Floodmark, name: str, span: Span, *, in_place: bool = False) -> Corrected:
     """Compute closed windows once more; `in_place` puts all corrections into the view's rows.
 
-    See `_corrected`; E0305 where something reads the view that takes no row back.
+    See `_correct`; E0305 where something reads the view that takes no row back.
     """
     if in_place:
         check_readers(floodmark, _closing(floodmark, name))
-    done = _corrected(floodmark, name, span)
+    done = _correct(floodmark, name, span)
     return replace(done, taken_in=take_in(floodmark, done.object)) if in_place else done
 
 
-def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
+def _correct(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     """Write what the closed windows of a view lack, and have too much, to its corrections.
 
     Windows are those of which the closing column is within the span. Corrections of earlier
@@ -120,7 +120,7 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     _check_closed(found, reader, span)
     _check_kept(found, floodmark, again, span)
     with floodmark.sessions().guard():
-        handle = _opened(found, reader.tables, floodmark.root)
+        handle = _open_table(found, reader.tables, floodmark.root)
         number = newest(floodmark.store, found) + 1
         taken_in = floodmark.deployed.corrected.get(found.key, 0)
         rows = _corrections(found, reader, again, span, taken_in)
@@ -131,7 +131,7 @@ def _corrected(floodmark: Floodmark, name: str, span: Span) -> Corrected:
             f"{number}L AS {layout.BACKFILL}",
             f"timestamp_micros({micros_of(warehouse.clock.now())}L) AS {layout.CORRECTED_AT}",
         )
-        files = _written(reader.tables, handle, number, stamped)
+        files = _write_files(reader.tables, handle, number, stamped)
     if not files:
         return Corrected(found.key, span, reader.cut.epoch)
     counts = _kinds(reader.tables.store.paths(handle, files))
@@ -215,7 +215,9 @@ def _corrections(
     scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)
     parts = [
         again.rows(found, ends).where(within).selectExpr(*names, f"1 AS {WEIGHT}"),
-        again.stored(scan, keeper(scan, ends)).where(within).selectExpr(*names, f"-1 AS {WEIGHT}"),
+        again.rows_to_scan(scan, keeper(scan, ends))
+        .where(within)
+        .selectExpr(*names, f"-1 AS {WEIGHT}"),
     ]
     earlier = corrections(reader.tables, found)
     if earlier is not None:
@@ -228,7 +230,7 @@ def _corrections(
     return differences(found, weighed, WEIGHT)
 
 
-def _opened(found: AnalysedObject, tables: Tables, root: Path) -> Handle:
+def _open_table(found: AnalysedObject, tables: Tables, root: Path) -> Handle:
     """Return the table of corrections; E0434 where it has lost commits."""
     table = layout.corrections_table(found)
     known = CorrectedTables(root).read().get(table, 0)
@@ -242,7 +244,9 @@ def _opened(found: AnalysedObject, tables: Tables, root: Path) -> Handle:
     return handle
 
 
-def _written(tables: Tables, handle: Handle, number: int, rows: DataFrame) -> tuple[DataFile, ...]:
+def _write_files(
+    tables: Tables, handle: Handle, number: int, rows: DataFrame
+) -> tuple[DataFile, ...]:
     attempt = secrets.randbelow(10**9) + 1
     rows.coalesce(1).write.parquet(tables.store.stage(handle.table, number, attempt))
     return tables.store.staged(handle.table, number, attempt)
@@ -276,10 +280,10 @@ def _kinds(paths: list[str]) -> dict[str, int]:
     return out
 
 
-def parsed(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """Return a date or time as a person writes it, in UTC where it has no zone; else E0302.
 
-    >>> parsed("2013-01-02").isoformat()
+    >>> parse_time("2013-01-02").isoformat()
     '2013-01-02T00:00:00+00:00'
     """
     try:

@@ -52,7 +52,7 @@ class Recomputation:
         assert found.plan is not None
         return self._rows(found.plan.root, within)
 
-    def stored(self, scan: n.Scan, keeps: Keeps | None) -> DataFrame:
+    def rows_to_scan(self, scan: n.Scan, keeps: Keeps | None) -> DataFrame:
         """Return the rows at rest of what a scan reads, at least those of the files that matter."""
         found = self.reader.pipeline[scan.object]
         rows = current_at(self.reader.tables.store, found, self.reader.cut)
@@ -107,20 +107,20 @@ class Recomputation:
         if keeps is None and within and _is_over_scan(node):
             keeps = bounds.keeper(node, within)
         if isinstance(node, n.Scan):
-            return self._scanned(node, within, keeps)
+            return self._scan_rows(node, within, keeps)
         register(self.reader.tables.spark, expressions_of(node))
-        parts = zip(node.inputs, _below(node, within), strict=True)
+        parts = zip(node.inputs, _input_bounds(node, within), strict=True)
         frames = [self._rows(child, below, keeps) for child, below in parts]
         if isinstance(node, n.SortBuffer):
             return frames[0]
         return dispatch.batch(node, frames, self.reader.tables.spark, self.now)
 
-    def _scanned(self, scan: n.Scan, within: Bounds, keeps: Keeps | None) -> DataFrame:
+    def _scan_rows(self, scan: n.Scan, within: Bounds, keeps: Keeps | None) -> DataFrame:
         found = self.reader.pipeline[scan.object]
         names = [ident(name) for name in scan.names]
         if found.key in self._fed:
             return self.rows(found, within).selectExpr(*names)
-        on_time = self.stored(scan, keeps)
+        on_time = self.rows_to_scan(scan, keeps)
         table = layout.late_table(found)
         version = self.reader.cut.version(found.key, table)
         late = None
@@ -137,7 +137,7 @@ def _is_over_scan(node: n.Node) -> bool:
     return isinstance(node, n.Scan)
 
 
-def _below(node: n.Node, within: Bounds) -> list[Bounds]:
+def _input_bounds(node: n.Node, within: Bounds) -> list[Bounds]:
     """Return, for each input of a node, bounds of the rows that those within bounds come from."""
     match node:
         case n.UnionAll():
