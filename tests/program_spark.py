@@ -29,7 +29,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables import rewrite
 from floodmark.testing import FixedClock
 from floodmark.testing.delivery import deliver, log_rows
-from floodmark.testing.emitted import Emitted, read_output
+from floodmark.testing.output import Emitted, read_output
 from floodmark.testing.program import Epoch, Program, input_names
 from floodmark.testing.text import START, Line, Shown, decode_rows, mismatch
 from floodmark.tools.equivalence import compare, compares

@@ -20,7 +20,7 @@ from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.delivery import deliver, log_rows
-from floodmark.testing.emitted import ByEpoch, read_output
+from floodmark.testing.output import ByEpoch, read_output
 from floodmark.testing.program import load, parse
 from floodmark.testing.text import START, Line, Shown, cells_of, decode_rows, mismatch
 

@@ -23,7 +23,7 @@ from floodmark.scalar.types import Schema
 from floodmark.session.audit.checks import FIELDS, run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.testing.emitted import Emitted, read_output
+from floodmark.testing.output import Emitted, read_output
 from tests.program_reference import compile_sql
 from tests.warehouses import NOW, Site, digests, dying_at
 

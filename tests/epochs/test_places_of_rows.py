@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.testing.emitted import read_output
+from floodmark.testing.output import read_output
 from tests.warehouses import NOW, Site
 
 pytestmark = pytest.mark.spark
