@@ -54,7 +54,7 @@ class Prompt:
         with _editing(self._names):
             while True:
                 try:
-                    self._take(input(self._asking()))
+                    self._take(input(self._prompt_text()))
                 except KeyboardInterrupt:
                     typer.echo("")
                     self._typed = ""
@@ -64,7 +64,7 @@ class Prompt:
                 except _Leave:
                     return
 
-    def _asking(self) -> str:
+    def _prompt_text(self) -> str:
         """Return the prompt; as in psql a * tells of a transaction, a ! of one that has failed."""
         transaction = self.connection.transaction
         sign = "!" if transaction.has_failed else "*" if transaction.is_open else ""

@@ -49,7 +49,7 @@ def status(
     with report_errors(Settings(warehouse, pipelines, wait, as_json)):
         config = default_config()
         if config.remote is not None:
-            _of_others(config.remote, as_json)
+            _report_remote(config.remote, as_json)
             return
         found = server_status(config)
     if as_json:
@@ -76,7 +76,7 @@ def status(
             gone = "" if client.is_alive else ", which is gone"
             typer.echo(f"  {what} for {duration(time.time() - since)}, asked by {who}{gone}")
     typer.echo(f"log: {found.log}")
-    _tell_of_others(found.others)
+    _warn_of_others(found.others)
 
 
 @app.command()
@@ -96,7 +96,7 @@ def stop(
     with report_errors(Settings(warehouse, pipelines, wait, as_json)):
         config = default_config()
         if config.remote is not None:
-            _of_others(config.remote, as_json)
+            _report_remote(config.remote, as_json)
             return
         stopped = stop_server(config)
         more = [home for home in homes() if stop_home(home)] if all_servers else []
@@ -107,17 +107,17 @@ def stop(
     typer.echo("the server is stopped" if stopped else "the server did not run")
     if more:
         typer.echo(f"stopped, too: {len(more)} with other settings or versions")
-    _tell_of_others(others)
+    _warn_of_others(others)
 
 
-def _tell_of_others(pids: tuple[int, ...]) -> None:
+def _warn_of_others(pids: tuple[int, ...]) -> None:
     if pids:
         named = ", ".join(map(str, pids))
         typer.echo(f"servers with other settings or versions run: process {named}; "
                    "`floodmark server stop --all` ends them")  # fmt: skip
 
 
-def _of_others(remote: Remote, as_json: bool) -> None:
+def _report_remote(remote: Remote, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({"remote": str(remote)}))
     else:

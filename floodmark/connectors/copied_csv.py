@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile, check_names, parse_value
 from floodmark.connectors.copied_blocks import Block, blocks
-from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
+from floodmark.connectors.copied_values import NoValue, Types, parse_texts, table_of
 from floodmark.scalar.types import SqlType
 
 if TYPE_CHECKING:
@@ -38,17 +38,17 @@ def csv_pieces(
     names = list(columns or types)
     for i, block in enumerate(blocks(file, quoted=True)):
         if i == 0 and file.header:
-            head, block = _without_head(file, block)
+            head, block = _split_header(file, block)
             if not columns:
                 names = head
                 check_names(file, names, types, 1)
         given.update(names)
-        found = _quickly(file, block, names, types)
-        yield _exactly(file, block, names, types) if found is None else found
+        found = _parse_fast(file, block, names, types)
+        yield _parse_exact(file, block, names, types) if found is None else found
     given.update(names)
 
 
-def _without_head(file: CopyFile, block: Block) -> tuple[list[str], Block]:
+def _split_header(file: CopyFile, block: Block) -> tuple[list[str], Block]:
     """Return the fields of the first record, and the records after it."""
     text = block.text(file)
     first = next(_records(file, text, block.line))
@@ -57,7 +57,9 @@ def _without_head(file: CopyFile, block: Block) -> tuple[list[str], Block]:
     return [name or "" for name in first.fields], Block(line, rest)
 
 
-def _quickly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -> pa.Table | None:
+def _parse_fast(
+    file: CopyFile, block: Block, names: Sequence[str], types: Types
+) -> pa.Table | None:
     """Return a block as Arrow reads it; None where that is not surely what it says."""
     import pyarrow as pa
     from pyarrow import csv
@@ -91,7 +93,7 @@ def _quickly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -
 
 
 def _column(texts: pa.ChunkedArray, type_: SqlType) -> pa.Array:
-    return of_texts(texts.combine_chunks(), type_)
+    return parse_texts(texts.combine_chunks(), type_)
 
 
 def _has_whole_quotes(data: bytes, delimiter: int) -> bool:
@@ -114,7 +116,7 @@ def _has_whole_quotes(data: bytes, delimiter: int) -> bool:
     return bool(before.all() and after.all())
 
 
-def _exactly(file: CopyFile, block: Block, names: Sequence[str], types: Types) -> pa.Table:
+def _parse_exact(file: CopyFile, block: Block, names: Sequence[str], types: Types) -> pa.Table:
     """Return a block, field by field; E0425 names the line and the column."""
     values: list[list[Any]] = [[] for _ in names]
     takers = [(name, types[name], out.append) for name, out in zip(names, values, strict=True)]

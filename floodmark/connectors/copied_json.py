@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile, check_names, parse_value
 from floodmark.connectors.copied_blocks import Block, blocks
-from floodmark.connectors.copied_values import NoValue, Types, of_texts, table_of
+from floodmark.connectors.copied_values import NoValue, Types, parse_texts, table_of
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.user_functions import arrow_type
 
@@ -36,8 +36,8 @@ def json_pieces(
     given.update(columns)
     reading = _Reading(file, types, columns, given)
     for block in blocks(file, quoted=False):
-        found = reading.quickly(block)
-        yield reading.exactly(block) if found is None else found
+        found = reading.parse_fast(block)
+        yield reading.parse_exact(block) if found is None else found
 
 
 @dataclass
@@ -49,7 +49,7 @@ class _Reading:
     columns: Sequence[str]
     given: set[str]
 
-    def quickly(self, block: Block) -> pa.Table | None:
+    def parse_fast(self, block: Block) -> pa.Table | None:
         """Return a block as Arrow reads it; None where that is not surely what it says."""
         import pyarrow as pa
         from pyarrow import json as reader
@@ -87,7 +87,7 @@ class _Reading:
         self.given.update(given)
         return list(self.types)
 
-    def exactly(self, block: Block) -> pa.Table:
+    def parse_exact(self, block: Block) -> pa.Table:
         """Return a block, value by value; E0425 names the line and the column."""
         rows: list[tuple[int, Mapping[str, Any]]] = []
         for line, text in enumerate(block.text(self.file).split("\n"), block.line):
@@ -130,7 +130,7 @@ def _has_value(found: pa.Table, name: str) -> bool:
 
 def _column(found: pa.Table, name: str, type_: SqlType) -> pa.Array:
     values = found.column(name).combine_chunks()
-    return values if type_.kind in _AS_ARE else of_texts(values, type_)
+    return values if type_.kind in _AS_ARE else parse_texts(values, type_)
 
 
 def _json_value(file: CopyFile, line: int, name: str, value: Any, type_: SqlType) -> Any:

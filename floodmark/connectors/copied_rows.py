@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.connectors.copied import CopyFile, check_names, out_of_reach
 from floodmark.connectors.copied_csv import csv_pieces
 from floodmark.connectors.copied_json import json_pieces
-from floodmark.connectors.copied_values import NoValue, Types, of_values
+from floodmark.connectors.copied_values import NoValue, Types, cast_values
 from floodmark.spark.user_functions import arrow_type
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _convert_batch(
     out = []
     for name in names:
         try:
-            out.append(of_values(batch.column(name), types[name]))
+            out.append(cast_values(batch.column(name), types[name]))
         except NoValue as problem:
             file.wrong(row + problem.place, f'column "{name}": {problem.why}')
     return pa.table(out, list(names))

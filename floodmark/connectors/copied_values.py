@@ -38,7 +38,7 @@ class NoValue(Exception):
         self.why = why
 
 
-def of_texts(texts: pa.Array, type_: SqlType) -> pa.Array:
+def parse_texts(texts: pa.Array, type_: SqlType) -> pa.Array:
     """Return the values of a type that texts stand for, NULL for NULL.
 
     Raises `NoValue` for the first text that stands for none.
@@ -57,14 +57,14 @@ def of_texts(texts: pa.Array, type_: SqlType) -> pa.Array:
             found = texts
             if type_.kind is Kind.TIMESTAMPTZ:
                 found = texts.cast(pa.timestamp("us"))
-            return in_years(found.cast(arrow_type(type_)))
+            return check_years(found.cast(arrow_type(type_)))
         except (pa.ArrowInvalid, NoValue):
             # Some value is out of range, or is rounded: that is said, or done, one by one.
             pass
-    return _one_by_one(texts, type_)
+    return _parse_each(texts, type_)
 
 
-def _one_by_one(texts: pa.Array, type_: SqlType) -> pa.Array:
+def _parse_each(texts: pa.Array, type_: SqlType) -> pa.Array:
     """Read each text that differs once."""
     import pyarrow as pa
 
@@ -79,7 +79,7 @@ def _one_by_one(texts: pa.Array, type_: SqlType) -> pa.Array:
     return pa.array(values, arrow_type(type_)).take(encoded.indices)
 
 
-def of_values(values: pa.Array, type_: SqlType) -> pa.Array:
+def cast_values(values: pa.Array, type_: SqlType) -> pa.Array:
     """Return values of a file that has types as values of another one, where none is lost.
 
     Raises `NoValue` for the first that would be.
@@ -91,16 +91,16 @@ def of_values(values: pa.Array, type_: SqlType) -> pa.Array:
     if types.is_dictionary(kind):
         values, kind = values.cast(kind.value_type), kind.value_type
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return of_texts(values.cast(pa.string()), type_)
+        return parse_texts(values.cast(pa.string()), type_)
     if kind == arrow_type(type_):
-        return in_years(values)
+        return check_years(values)
     try:
-        return in_years(values.cast(arrow_type(type_)))
+        return check_years(values.cast(arrow_type(type_)))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise NoValue(_first_lost(values, arrow_type(type_)), str(error)) from None
 
 
-def in_years(values: pa.Array) -> pa.Array:
+def check_years(values: pa.Array) -> pa.Array:
     """Return dates or moments of the years 1 to 9999, and any other values, as they are."""
     from pyarrow import compute as pc
     from pyarrow import types

@@ -27,7 +27,7 @@ RowsOf = Callable[[Mapping[str, Any]], Iterable[Any]]
 """Finds the rows in a parsed line: the line itself, or what a message holds."""
 
 
-def _itself(line: Mapping[str, Any]) -> Iterable[Any]:
+def _single_row(line: Mapping[str, Any]) -> Iterable[Any]:
     return (line,)
 
 
@@ -35,7 +35,7 @@ def inspect_text(
     found: FoundFile,
     schema: Schema,
     dialect: CsvDialect | None,
-    rows_of: RowsOf = _itself,
+    rows_of: RowsOf = _single_row,
     needed: Schema = (),
 ) -> FileFacts:
     """Look at the first 64 KiB; a CSV header (`dialect` given) goes into `extra["columns"]`.

@@ -42,7 +42,7 @@ def _object(found: AnalysedObject) -> ReferenceObject:
         plan=None if found.plan is None else found.plan.root,
         merge=_rules(found),
         ingested=() if declared is None else declared.ingested,
-        promised=_promised_key(found),
+        promised=_source_key(found),
         watermarks=_watermarks(declared),
         clock=NO_CLOCK if declared is None else declared.clock,
         defaults=_defaults(declared),
@@ -79,7 +79,7 @@ def _transform(found: AnalysedObject) -> ReferenceTransform | None:
 
 def _rules(found: AnalysedObject) -> MergeRules | None:
     declared = found.declared
-    if declared is None or not declared.primary_key or _promised_key(found):
+    if declared is None or not declared.primary_key or _source_key(found):
         return None
     conflict = declared.conflict
     return MergeRules(
@@ -94,7 +94,7 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
     )
 
 
-def _promised_key(found: AnalysedObject) -> tuple[str, ...]:
+def _source_key(found: AnalysedObject) -> tuple[str, ...]:
     """Return the key that a source of rows that are only added promises."""
     declared = found.declared
     promises = found.kind is Kind.SOURCE and found.append_only

@@ -51,7 +51,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.Aggregate() | n.TopN():
             return _select(inputs[0], node.group)
         case n.CloseAggregate():
-            return _select(inputs[0], _closing_together(node))
+            return _select(inputs[0], _window_columns(node))
         case n.SortBuffer():
             return _select(inputs[0], [node.column])
         case n.OverWindow():
@@ -94,7 +94,7 @@ def _window(node: n.Tumble | n.Hop, time: Any) -> Values:
     return {node.start: start, node.end: shift_clamped(start, node.size)}
 
 
-def _closing_together(node: n.CloseAggregate) -> set[str]:
+def _window_columns(node: n.CloseAggregate) -> set[str]:
     """Return the column that closes groups, and the bounds of the same windows."""
     window = _window_node(node.input, node.window)
     same = {c for c in node.group if window and _window_node(node.input, c) == window}
@@ -165,13 +165,15 @@ def _join(node: n.Join, known: Values, now: datetime) -> Values:
             bounds[a].append(both)
             bounds[b].append(both)
     for part in () if node.residual is None else conjuncts(node.residual):
-        for column, bound in _apart(node, part, known, now):
+        for column, bound in _unpaired_bounds(node, part, known, now):
             bounds[column].append(min(known[column], bound, key=sort_value))
     found = {column: max(values, key=sort_value) for column, values in bounds.items()}
     return _select(found, node.names)
 
 
-def _apart(node: n.Join, part: Expr, known: Values, now: datetime) -> Iterable[tuple[str, Any]]:
+def _unpaired_bounds(
+    node: n.Join, part: Expr, known: Values, now: datetime
+) -> Iterable[tuple[str, Any]]:
     """Yield below what a column of one side is not in any pair, by a column of the other side."""
     if not (isinstance(part, Call) and part.function in ("<", "<=", ">", ">=")):
         return

@@ -124,7 +124,7 @@ def clients(folder: Path) -> dict[Path, Client]:
     return found
 
 
-def executing(pid: int) -> frozenset[str] | None:
+def running_marks(pid: int) -> frozenset[str] | None:
     """Return the marks of the clients for which a server executes anything; None if it is silent.
 
     What Spark could not interrupt goes on in its thread, whatever Spark says of it.

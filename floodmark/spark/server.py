@@ -191,7 +191,7 @@ def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> 
     process = record.process() if record else None
     if record is None:
         return False
-    if process is not None and not (ask and _ends_when_asked(process, record)):
+    if process is not None and not (ask and _terminate(process, record)):
         _kill(process)
     if record.archive:
         Path(record.archive).unlink(missing_ok=True)
@@ -199,7 +199,7 @@ def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> 
     return process is not None
 
 
-def _ends_when_asked(process: psutil.Process, record: ServerRecord) -> bool:
+def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
     process.send_signal(signal.SIGTERM)
     try:
         process.wait(ARCHIVING_STOP_SECONDS if record.archive else STOP_SECONDS)

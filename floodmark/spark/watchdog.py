@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from floodmark.spark.clients import clients, executing, orphan_tasks
+from floodmark.spark.clients import clients, orphan_tasks, running_marks
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.server import replace_server, stop_home
 from floodmark.storage.locks import exclusive_if_free
@@ -57,7 +57,7 @@ class Watch:
         known, now = clients(self.home.clients), time.time()
         dead = [path for path, client in known.items() if not client.is_alive]
         self._dead = {path: self._dead.get(path, now) for path in dead}
-        executed = executing(self.record.pid) if dead else None
+        executed = running_marks(self.record.pid) if dead else None
         if executed is None:
             return False
         for path in dead:

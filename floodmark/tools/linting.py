@@ -110,7 +110,7 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
         read[str(file)] = (text, list(each_statement(text, str(file))))
     _define_all([attempt for _, attempts in read.values() for attempt in attempts], lint)
     _judge(lint)
-    findings = [one for file, found in read.items() for one in _unsilenced(lint, file, *found)]
+    findings = [one for file, found in read.items() for one in _active_findings(lint, file, *found)]
     findings += [one for one in lint.findings if one.file not in read]
     names = {str(file) for file in wanted}
     return sorted(
@@ -280,7 +280,7 @@ def _below_a_failure(declared: CatalogObject, lint: _Lint) -> bool:
     return bool(below)
 
 
-def _unsilenced(
+def _active_findings(
     lint: _Lint, file: str, text: str, attempts: Sequence[Attempt]
 ) -> Iterator[Finding]:
     """Yield the findings of a file that no comment silences, and the comments that silence none."""

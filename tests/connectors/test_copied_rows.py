@@ -19,7 +19,7 @@ from floodmark.connectors import copied_blocks, copied_csv, copied_json
 from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_rows import pieces, read_rows
-from floodmark.connectors.copied_values import NoValue, of_texts
+from floodmark.connectors.copied_values import NoValue, parse_texts
 from floodmark.errors import DataError
 from floodmark.scalar.types import Kind, SqlType
 
@@ -58,9 +58,9 @@ def test_texts_are_read_as_they_are_one_by_one(type_: SqlType, texts: list[str])
         except NoValue as problem:
             return f"{problem.place} {problem}"
 
-    from floodmark.connectors.copied_values import _one_by_one
+    from floodmark.connectors.copied_values import _parse_each
 
-    assert said(of_texts) == said(_one_by_one)
+    assert said(parse_texts) == said(_parse_each)
 
 
 FIELD = st.one_of(
@@ -83,10 +83,10 @@ def test_csv_is_read_as_it_is_field_by_field(
 ) -> None:
     types = {name: TYPES[name[0]] for name in names}
     file, block = CopyFile(Path("a.csv"), "csv", null=null), Block(1, end.join(lines).encode())
-    quick = copied_csv._quickly(file, block, names, types)
+    quick = copied_csv._parse_fast(file, block, names, types)
     if quick is not None:
         assert repr(quick.to_pylist()) == outcome(
-            lambda: copied_csv._exactly(file, block, names, types)
+            lambda: copied_csv._parse_exact(file, block, names, types)
         )
 
 
@@ -112,9 +112,9 @@ def test_json_is_read_as_it_is_value_by_value(
     file, block = CopyFile(Path("a.json"), "json"), Block(1, end.join(lines).encode())
     quick = copied_json._Reading(file, types, columns, set(columns))
     exact = copied_json._Reading(file, types, columns, set(columns))
-    found = quick.quickly(block)
+    found = quick.parse_fast(block)
     if found is not None:
-        assert repr(found.to_pylist()) == outcome(lambda: exact.exactly(block))
+        assert repr(found.to_pylist()) == outcome(lambda: exact.parse_exact(block))
         assert quick.given == exact.given
 
 
@@ -214,7 +214,7 @@ def test_a_damaged_page_is_no_missing_file(tmp_path: Path) -> None:
 
 
 def test_moments_are_utc() -> None:
-    found = of_texts(pa.array(["2024-01-31 10:00:00", "2024-01-31 10:00:00.5"]), TYPES["z"])
+    found = parse_texts(pa.array(["2024-01-31 10:00:00", "2024-01-31 10:00:00.5"]), TYPES["z"])
     assert [v.replace(tzinfo=None) for v in found.to_pylist()] == [
         datetime(2024, 1, 31, 10), datetime(2024, 1, 31, 10, 0, 0, 500_000),
     ]  # fmt: skip

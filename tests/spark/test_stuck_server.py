@@ -16,7 +16,7 @@ import pytest
 import floodmark
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.spark import deadline, server, session
-from floodmark.spark.clients import Desk, clients, executing
+from floodmark.spark.clients import Desk, clients, running_marks
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.spark.watchdog import Watch, answers
@@ -78,7 +78,7 @@ def test_what_runs_outside_of_the_guard_is_known_to_be_of_its_client(
     mine = {c.mark for c in clients(home.clients).values() if c.pid == os.getpid()}
     with ThreadPoolExecutor(1) as pool:
         long = pool.submit(sessions.ingest.range(3 * 10**9).selectExpr("sum(id % 7)").collect)
-        while not mine & (executing(record.pid) or set()):
+        while not mine & (running_marks(record.pid) or set()):
             assert not long.done()
 
 
@@ -180,7 +180,7 @@ def test_the_query_of_a_killed_client_takes_its_server_with_it(own_config: Spark
         assert record is not None
         watch = Watch(home, record, orphaned=25.0)
         client = client_of(own_config, DEAF)
-        while not executing(record.pid):
+        while not running_marks(record.pid):
             assert client.poll() is None
             assert not watch.is_stuck()
         client.kill()
@@ -205,15 +205,15 @@ def test_a_long_query_of_another_client_is_not_that_of_a_killed_one(
         # Outside of `guarded`, as what people do with a frame of `Floodmark.sql`.
         rows = opened.main.range(0, 10**13, 1, 1)
         long = pool.submit(rows.selectExpr("sum(id % 7)").collect)
-        while not executing(record.pid):
+        while not running_marks(record.pid):
             assert not long.done()
         client = client_of(own_config, "SELECT sum(id % 5) FROM range(0, 5000000000, 1, 1)")
-        while len(executing(record.pid) or ()) < 2:
+        while len(running_marks(record.pid) or ()) < 2:
             assert client.poll() is None
         client.kill()
         client.wait()
         watch, began = Watch(home, record, orphaned=1.0, ask_every=600.0), time.monotonic()
-        while len(executing(record.pid) or ()) > 1:
+        while len(running_marks(record.pid) or ()) > 1:
             assert time.monotonic() - began < 120
         assert not watch.is_stuck() and not watch.is_stuck()
         assert all(c.is_alive for c in clients(home.clients).values())
