@@ -115,7 +115,7 @@ def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Toke
     raw, start, end = match.group(), match.start(), match.end()
     if kind in _ENCLOSED and not match.group(f"{kind}_end"):
         what = "name in double quotes" if kind == "quoted" else "string"
-        raise _unterminated(what, text, start, end, file)
+        raise _missing_end(what, text, start, end, file)
     match kind:
         case "word":
             return Token(TokenKind.WORD, raw.lower(), start, end)
@@ -181,18 +181,18 @@ def _skip_comment(text: str, start: int, file: str | None) -> int:
         depth += 1 if match.group() == "/*" else -1
         if depth == 0:
             return match.end()
-    raise _unterminated("comment", text, start, len(text), file)
+    raise _missing_end("comment", text, start, len(text), file)
 
 
 def _dollar_end(text: str, opening: re.Match[str], file: str | None) -> int:
     tag = opening.group()
     found = text.find(tag, opening.end())
     if found < 0:
-        raise _unterminated(f"string {tag}", text, opening.start(), opening.end(), file)
+        raise _missing_end(f"string {tag}", text, opening.start(), opening.end(), file)
     return found + len(tag)
 
 
-def _unterminated(what: str, text: str, start: int, end: int, file: str | None) -> SqlSyntaxError:
+def _missing_end(what: str, text: str, start: int, end: int, file: str | None) -> SqlSyntaxError:
     line_end = text.find("\n", start, end)
     return SqlSyntaxError(
         "E0102",

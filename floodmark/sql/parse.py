@@ -90,7 +90,7 @@ def _whole(cursor: Cursor, read: Callable[[Cursor], T]) -> T:
     result = read(cursor)
     cursor.accept(";")
     if not cursor.at_end():
-        raise cursor.unexpected("the end")
+        raise cursor.syntax_error("the end")
     return result
 
 

@@ -91,9 +91,9 @@ def _elements(
     if of.primary_key is not None:
         key = of.primary_key
         _distinct(key.columns, key.span)
-        _known(key.columns, of.columns, key.span)
+        _check_known(key.columns, of.columns, key.span)
     for watermark in of.watermarks:
-        _known((watermark.column,), of.columns, watermark.span)
+        _check_known((watermark.column,), of.columns, watermark.span)
     for included in includes:
         _column_name(included.name, included.span)
     named = [*(c.name for c in of.columns), *(i.name for i in includes)]
@@ -118,7 +118,7 @@ def _columns(columns: Iterable[ColumnDef]) -> None:
             )
 
 
-def _known(names: Iterable[str], columns: tuple[ColumnDef, ...], span: Span | None) -> None:
+def _check_known(names: Iterable[str], columns: tuple[ColumnDef, ...], span: Span | None) -> None:
     if not columns:
         return
     known = {column.name for column in columns}
@@ -148,11 +148,11 @@ def _assignments(assignments: Iterable[Assignment]) -> None:
 
 
 def _distinct(names: Iterable[str], span: Span | None) -> None:
-    for name in _repeated(names):
+    for name in _find_repeats(names):
         _duplicate(name, span)
 
 
-def _repeated(names: Iterable[str]) -> Iterator[str]:
+def _find_repeats(names: Iterable[str]) -> Iterator[str]:
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -101,7 +101,7 @@ _SLIPS = {
 }  # fmt: skip
 
 
-def reserved_hint(word: str) -> str:
+def keyword_hint(word: str) -> str:
     """Say how to use a reserved word as a name."""
     return f'{word.upper()} is a keyword; as a name write "{word.lower()}" in double quotes'
 

@@ -45,7 +45,7 @@ def read_alter(cursor: Cursor, start: int) -> Statement:
     """Read what follows ALTER."""
     statement = _read_one(cursor, start)
     if cursor.at(","):
-        raise cursor.unexpected("the end of the statement", hint=_ALONE)
+        raise cursor.syntax_error("the end of the statement", hint=_ALONE)
     return statement
 
 
@@ -68,7 +68,7 @@ def _read_one(cursor: Cursor, start: int) -> Statement:
             options = read_options(cursor)
             return AlterSet(**head, options=options, span=cursor.span_from(start))
         case _ if cursor.accept("reset"):
-            names = cursor.parenthesised(read_option_name)
+            names = cursor.paren_list(read_option_name)
             return AlterReset(**head, names=tuple(names), span=cursor.span_from(start))
     match kind:
         case ObjectKind.TABLE | ObjectKind.SOURCE:
@@ -77,7 +77,7 @@ def _read_one(cursor: Cursor, start: int) -> Statement:
             return _read_alter_query(cursor, start, head)
     if kind is None:
         refuse_elsewhere("alter", head["name"].name, span=head["name"].span)
-    raise cursor.unexpected(_ACTIONS)
+    raise cursor.syntax_error(_ACTIONS)
 
 
 def _read_rename(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
@@ -110,7 +110,7 @@ def _read_alter_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
     if cursor.at("on", "conflict"):
         conflict = read_conflict(cursor)
         return AlterConflict(**head, conflict=conflict, span=cursor.span_from(start))
-    raise cursor.unexpected(_ACTIONS)
+    raise cursor.syntax_error(_ACTIONS)
 
 
 def _read_columns(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
@@ -118,7 +118,7 @@ def _read_columns(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement
     actions = [_read_column(cursor, start, head)]
     while cursor.accept(","):
         if not (cursor.at("add") or cursor.at("drop")):
-            raise cursor.unexpected("ADD COLUMN or DROP COLUMN", hint=_ALONE)
+            raise cursor.syntax_error("ADD COLUMN or DROP COLUMN", hint=_ALONE)
         actions.append(_read_column(cursor, cursor.index, head))
     if len(actions) == 1:
         return actions[0]
@@ -154,14 +154,14 @@ def _refuse_column(cursor: Cursor, start: int) -> NoReturn:
         if cursor.at("not"):
             what, hint = f'whether "{column}" can be NULL stays', _OTHER_TABLE
     elif not cursor.at_any("type", "data"):
-        raise cursor.unexpected("TYPE, SET or DROP", hint=hint)
+        raise cursor.syntax_error("TYPE, SET or DROP", hint=hint)
     cursor.advance()
     raise NotSupported("E0853", what, span=cursor.span_from(start), hint=hint)
 
 
 def _read_add_column(cursor: Cursor, start: int, head: dict[str, Any]) -> AlterAddColumn:
     if not cursor.accept("column") and cursor.at_any(*_CONSTRAINTS):
-        raise cursor.unexpected("a column name", hint=_OTHER_TABLE)
+        raise cursor.syntax_error("a column name", hint=_OTHER_TABLE)
     if_not_exists = cursor.accept("if", "not", "exists")
     column = read_column(cursor)
     conflict = read_conflict(cursor) if cursor.at("on", "conflict") else None
@@ -179,7 +179,7 @@ def _read_alter_query(cursor: Cursor, start: int, head: dict[str, Any]) -> State
     if is_materialized and cursor.accept("to", "table"):
         return AlterToTable(**head, span=cursor.span_from(start))
     if not cursor.at("as"):
-        raise cursor.unexpected("AS, RENAME TO, SET or RESUME")
+        raise cursor.syntax_error("AS, RENAME TO, SET or RESUME")
     query = read_as_query(cursor, head["kind"].value)
     tail = read_view_tail(cursor)
     return AlterQuery(**head, **tail, query=query, span=cursor.span_from(start))

@@ -19,7 +19,7 @@ def _read_emit(cursor: Cursor) -> Span | None:
     if cursor.accept("emit", "immediately"):
         return None
     if not cursor.at("emit", "on"):
-        raise cursor.unexpected("EMIT ON WINDOW CLOSE")
+        raise cursor.syntax_error("EMIT ON WINDOW CLOSE")
     cursor.expect("emit", "on", "window", "close")
     return cursor.span_from(start)
 
@@ -28,7 +28,7 @@ def read_as_query(cursor: Cursor, what: str) -> exp.Expression:
     """Read `AS query` in the definition of a `what`."""
     cursor.expect("as", hint=f"write CREATE {what} name AS SELECT …")
     if not at_query(cursor):
-        raise cursor.unexpected("a query", hint="a query starts with SELECT, WITH or VALUES")
+        raise cursor.syntax_error("a query", hint="a query starts with SELECT, WITH or VALUES")
     return cursor.query()
 
 

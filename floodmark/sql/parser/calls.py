@@ -120,7 +120,7 @@ def read_subquery_or_expression(cursor: Cursor) -> exp.Expression:
     """Read a query without its own parentheses, or an expression."""
     if at_query(cursor) and not cursor.at("("):
         start = cursor.index
-        return cursor.node(start, exp.Subquery(this=cursor.nested(Cursor.query)))
+        return cursor.node(start, exp.Subquery(this=cursor.descend(Cursor.query)))
     return cursor.expression()
 
 
@@ -138,7 +138,7 @@ def read_call_clauses(cursor: Cursor, start: int, call: exp.Expression) -> exp.E
         cursor.expect("(")
         order = read_order_by(cursor)
         if order is None:
-            raise cursor.unexpected("ORDER BY")
+            raise cursor.syntax_error("ORDER BY")
         cursor.expect(")")
         call = cursor.node(start, exp.WithinGroup(this=call, expression=order))
     if cursor.accept("filter", "("):

@@ -63,10 +63,10 @@ def _read_element(cursor: Cursor, elements: Elements) -> None:
     if named:
         cursor.name("a constraint name")
     if cursor.accept("primary", "key"):
-        columns = tuple(cursor.parenthesised(Cursor.name))
+        columns = tuple(cursor.paren_list(Cursor.name))
         elements.keys.append(PrimaryKey(columns=columns, span=cursor.span_from(start)))
     elif named and cursor.current.value not in _REFUSED_CONSTRAINTS:
-        raise cursor.unexpected("PRIMARY KEY", hint="a column has no CONSTRAINT in front of it")
+        raise cursor.syntax_error("PRIMARY KEY", hint="a column has no CONSTRAINT in front of it")
     elif cursor.at("watermark", "for"):
         elements.watermarks.append(read_watermark(cursor))
     elif cursor.current.value in _REFUSED_CONSTRAINTS and cursor.current.kind is TokenKind.WORD:

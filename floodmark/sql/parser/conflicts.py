@@ -50,7 +50,7 @@ def _read_action(cursor: Cursor) -> ConflictAction:
             return action
     if cursor.at("with", "version"):
         return ConflictAction.UPDATE_FULL
-    raise cursor.unexpected(
+    raise cursor.syntax_error(
         "a conflict behaviour",
         hint="DO NOTHING, DO UPDATE FULL, DO UPDATE IF NOT NULL or DO UPDATE SET column = …",
     )
@@ -61,9 +61,9 @@ def read_version_columns(cursor: Cursor) -> tuple[str, ...]:
     if not cursor.accept("with", "version"):
         return ()
     if cursor.accept_any("column", "columns") is None:
-        raise cursor.unexpected("COLUMN")
+        raise cursor.syntax_error("COLUMN")
     if not cursor.at("("):
-        raise cursor.unexpected("the version columns in parentheses")
+        raise cursor.syntax_error("the version columns in parentheses")
     return read_names(cursor)
 
 
@@ -71,7 +71,7 @@ def read_assignment(cursor: Cursor) -> Assignment:
     """Read `column = value` or `(c1, c2) = row`."""
     start = cursor.index
     if cursor.at("("):
-        targets = cursor.parenthesised(_read_target_column)
+        targets = cursor.paren_list(_read_target_column)
         cursor.expect("=")
         value = cursor.expression()
         is_tuple = True

@@ -20,10 +20,10 @@ def read_copy(cursor: Cursor, start: int) -> CopyFrom | CopyTo:
         return _read_copy_to(cursor, start, query)
     at = cursor.index
     table = read_object_name(cursor, "a table name, or a query in parentheses")
-    columns = cursor.parenthesised(read_placed_name) if cursor.at("(") else []
+    columns = cursor.paren_list(read_placed_name) if cursor.at("(") else []
     direction = cursor.accept_any("from", "to")
     if direction is None:
-        raise cursor.unexpected("FROM or TO")
+        raise cursor.syntax_error("FROM or TO")
     if direction == "to":
         items = [_column_at(*placed) for placed in columns] or [exp.Star()]
         schema = None if table.schema is None else exp.to_identifier(table.schema, quoted=True)

@@ -44,6 +44,6 @@ def read_create(cursor: Cursor, start: int) -> Statement:
             head = {"or_replace": or_replace, "if_not_exists": if_not_exists, "name": name}
             return read(cursor, start, head)
     refuse_elsewhere("create", cursor.current.value, span=cursor.place(cursor.current))
-    raise cursor.unexpected(
+    raise cursor.syntax_error(
         "SOURCE, TABLE, MATERIALIZED VIEW, VIEW, SINK, INDEX, FUNCTION, AGGREGATE or SCHEMA"
     )

@@ -26,7 +26,7 @@ def read_create_function(cursor: Cursor, start: int, head: dict[str, Any]) -> Cr
     table: tuple[Parameter, ...] = ()
     cursor.expect("returns")
     if cursor.accept("table"):
-        table = tuple(cursor.parenthesised(_read_table_column))
+        table = tuple(cursor.paren_list(_read_table_column))
     else:
         returns = read_type_name(cursor)
     facts = _read_facts(cursor)
@@ -55,7 +55,7 @@ def read_parameters(cursor: Cursor) -> tuple[Parameter, ...]:
     """Read `([name] type, …)`."""
     if cursor.accept("(", ")"):
         return ()
-    return tuple(cursor.parenthesised(_read_parameter))
+    return tuple(cursor.paren_list(_read_parameter))
 
 
 def _read_parameter(cursor: Cursor) -> Parameter:
@@ -86,7 +86,7 @@ def _read_facts(cursor: Cursor) -> dict[str, Any]:
         elif (options := read_with_options(cursor)) is not None:
             set_clause(cursor, facts, "options", options, start)
         else:
-            raise cursor.unexpected("LANGUAGE, IMMUTABLE, STABLE, VOLATILE or AS")
+            raise cursor.syntax_error("LANGUAGE, IMMUTABLE, STABLE, VOLATILE or AS")
     for clause, what in (("language", "LANGUAGE python"), ("body", "AS 'module.function'")):
         if clause not in facts:
             raise SqlSyntaxError(

@@ -18,11 +18,11 @@ def read_create_index(cursor: Cursor, start: int, head: dict[str, Any]) -> Creat
     table = read_object_name(cursor, "a table name")
     if cursor.accept("using"):
         cursor.name("an index method")
-    keys = tuple(cursor.parenthesised(read_ordered))
+    keys = tuple(cursor.paren_list(read_ordered))
     include = read_names(cursor) if cursor.accept("include") else ()
     distributed: tuple[exp.Expression, ...] = ()
     if cursor.accept("distributed", "by"):
-        distributed = tuple(cursor.parenthesised(Cursor.expression))
+        distributed = tuple(cursor.paren_list(Cursor.expression))
     return CreateIndex(
         **head,
         table=table,

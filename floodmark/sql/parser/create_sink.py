@@ -27,7 +27,7 @@ def read_create_sink(cursor: Cursor, start: int, head: dict[str, Any]) -> Create
         parts["query"] = read_as_query(cursor, "SINK")
     else:
         behind = " WITH (…): the options come last" if cursor.at("with") else ""
-        raise cursor.unexpected(
+        raise cursor.syntax_error(
             "FROM or AS", hint=f"write CREATE SINK k INTO t {{AS SELECT … | FROM v}}{behind}"
         )
     tail = read_view_tail(cursor)

@@ -42,7 +42,7 @@ def _read_transform_clause(cursor: Cursor, clauses: dict[str, Any]) -> bool:
         _check_one_kind(cursor, clauses, for_tables=True)
         cursor.expect("for", "tables", "(")
         if cursor.at(")"):
-            raise cursor.unexpected(
+            raise cursor.syntax_error(
                 "a table name", hint="FOR TABLES (t TRANSFORM USING (SELECT … FROM t), u)"
             )
         tables = cursor.comma_list(_read_table_transform, trailing=(")",))
@@ -72,7 +72,7 @@ def _read_transform(cursor: Cursor, parts: dict[str, Any]) -> Transform:
     if cursor.accept("transform", "using"):
         cursor.expect("(")
         if not at_query(cursor):
-            raise cursor.unexpected("a query")
+            raise cursor.syntax_error("a query")
         query = cursor.query()
         cursor.expect(")")
         options = read_with_options(cursor) or ()

@@ -42,7 +42,7 @@ def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
         clauses["primary_key"] = elements.primary_key
         return _read_table_as(cursor, start, head, clauses, ())
     if not elements.columns and not clauses.get("options"):
-        raise cursor.unexpected("the columns in parentheses, or AS and a query")
+        raise cursor.syntax_error("the columns in parentheses, or AS and a query")
     return CreateTable(
         **head,
         **clauses,
@@ -93,7 +93,7 @@ def _read_table_as(
         pass
     for key in ("format", "includes"):
         if clauses.pop(key, None):
-            raise cursor.unexpected(f"no {key} behind a query")
+            raise cursor.syntax_error(f"no {key} behind a query")
     return CreateTableAs(
         **head, **clauses, columns=columns, query=query, span=cursor.span_from(start)
     )

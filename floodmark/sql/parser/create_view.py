@@ -35,7 +35,7 @@ def read_create_view(cursor: Cursor, start: int, head: dict[str, Any]) -> Create
     query = read_as_query(cursor, "VIEW")
     options = read_with_options(cursor) or ()
     if cursor.at("emit", "on"):
-        raise cursor.unexpected(
+        raise cursor.syntax_error(
             "the end", hint="EMIT ON WINDOW CLOSE belongs to a materialized view"
         )
     return CreateView(

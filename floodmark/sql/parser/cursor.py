@@ -11,7 +11,7 @@ from sqlglot import exp
 from floodmark.errors import Span, SqlSyntaxError
 from floodmark.sql.lexer import Token, TokenKind, tokenize
 from floodmark.sql.parts import Statement
-from floodmark.sql.words import RESERVED, reserved_hint, slip_hint
+from floodmark.sql.words import RESERVED, keyword_hint, slip_hint
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -121,15 +121,15 @@ class Cursor:
         """Take these words, or fail saying what was expected."""
         for word in words:
             if not self.accept(word):
-                raise self.unexpected(word.upper(), hint=hint)
+                raise self.syntax_error(word.upper(), hint=hint)
 
     def expect_string(self, what: str) -> str:
         """Take a string literal and return its value."""
         if self.current.kind is not TokenKind.STRING:
-            raise self.unexpected(f"{what} in single quotes")
+            raise self.syntax_error(f"{what} in single quotes")
         return self.advance().value
 
-    def unexpected(self, expected: str, *, hint: str | None = None) -> SqlSyntaxError:
+    def syntax_error(self, expected: str, *, hint: str | None = None) -> SqlSyntaxError:
         """Return the error that something else stands where `expected` should."""
         token = self.current
         found = "the end of the statement" if self.at_end() else f'"{self.raw(token)}"'
@@ -174,14 +174,14 @@ class Cursor:
             items.append(item(self))
         return items
 
-    def parenthesised(self, item: Callable[[Cursor], T]) -> list[T]:
+    def paren_list(self, item: Callable[[Cursor], T]) -> list[T]:
         """Read `( item, … )` with at least one item."""
         self.expect("(")
         items = self.comma_list(item)
         self.expect(")")
         return items
 
-    def nested(
+    def descend(
         self, read: Callable[Concatenate[Cursor, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Read one level deeper; too many levels are the user's error, not a crash."""
@@ -198,7 +198,7 @@ class Cursor:
         finally:
             self._depth -= 1
 
-    def cut_rows(self) -> None:
+    def split_rows(self) -> None:
         """Let a list of constant rows that comes next be read row by row."""
         token = self.current
         if token.kind is TokenKind.ROWS:
@@ -213,10 +213,10 @@ class Cursor:
             self._check_quoted(token)
             return self.node(start, exp.Identifier(this=token.value, quoted=True))
         if token.kind is not TokenKind.WORD:
-            raise self.unexpected(what)
+            raise self.syntax_error(what)
         if token.value in RESERVED and not any_word:
             hint = slip_hint(self.previous, token, self.peek())
-            raise self.unexpected(what, hint=hint or reserved_hint(self.raw(token)))
+            raise self.syntax_error(what, hint=hint or keyword_hint(self.raw(token)))
         self.advance()
         return self.node(start, exp.Identifier(this=token.value, quoted=False))
 

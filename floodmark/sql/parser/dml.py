@@ -21,7 +21,7 @@ def read_insert(cursor: Cursor, start: int) -> Insert:
     cursor.expect("into")
     table = read_object_name(cursor, "a table name")
     named = cursor.at("(") and not at_query(cursor)
-    columns = cursor.parenthesised(read_placed_name) if named else []
+    columns = cursor.paren_list(read_placed_name) if named else []
     at = cursor.index
     if cursor.accept("default", "values"):
         row = exp.Tuple(expressions=[])
@@ -31,7 +31,7 @@ def read_insert(cursor: Cursor, start: int) -> Insert:
     elif at_query(cursor):
         query = cursor.query()
     else:
-        raise cursor.unexpected("VALUES or a query")
+        raise cursor.syntax_error("VALUES or a query")
     if cursor.at("on", "conflict"):
         raise NotSupported(
             "E0395",

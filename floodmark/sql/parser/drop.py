@@ -14,7 +14,7 @@ def read_drop(cursor: Cursor, start: int) -> Drop:
     kind = read_object_kind(cursor)
     if kind is None:
         refuse_elsewhere("drop", cursor.current.value, span=cursor.place(cursor.current))
-        raise cursor.unexpected(
+        raise cursor.syntax_error(
             "what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …"
         )
     if_exists = cursor.accept("if", "exists")

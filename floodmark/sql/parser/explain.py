@@ -16,14 +16,14 @@ def read_explain(cursor: Cursor, start: int) -> Explain:
     if cursor.at_any("analyze", "verbose") and cursor.peek().kind is TokenKind.WORD:
         hint = "EXPLAIN tells the plan, EXPLAIN (STATE) v the sizes of v's tables; "
         hint += "floodmark status tells how long epochs took"
-        raise cursor.unexpected("a query, a CREATE statement or a name", hint=hint)
+        raise cursor.syntax_error("a query, a CREATE statement or a name", hint=hint)
     if cursor.at("(") and not at_query(cursor):
         cursor.expect("(")
         while not cursor.accept(")"):
             word = cursor.accept_any("format", "state")
             if word is None:
                 hint = "the plan shows the changelog mode of each operator"
-                raise cursor.unexpected(
+                raise cursor.syntax_error(
                     "FORMAT or STATE", hint=hint if cursor.at("changelog") else None
                 )
             if word == "format":
@@ -43,5 +43,5 @@ def read_explain(cursor: Cursor, start: int) -> Explain:
 def _read_format(cursor: Cursor) -> ExplainFormat:
     word = cursor.accept_any("text", "json", "html")
     if word is None:
-        raise cursor.unexpected("TEXT, JSON or HTML")
+        raise cursor.syntax_error("TEXT, JSON or HTML")
     return ExplainFormat[word.upper()]

@@ -91,7 +91,7 @@ _TRUTH: dict[str, Callable[[], exp.Expression]] = {
 
 def read_expression(cursor: Cursor) -> exp.Expression:
     """Read an expression without alias."""
-    return cursor.nested(_read_infix, 0)
+    return cursor.descend(_read_infix, 0)
 
 
 def read_operand(cursor: Cursor) -> exp.Expression:
@@ -121,11 +121,11 @@ def _read_prefix(cursor: Cursor) -> exp.Expression:
         power, make = _PREFIX[token.value]
         if token.value != "not" or not cursor.at("not", "exists"):
             cursor.advance()
-            return cursor.node(start, make(this=cursor.nested(_read_infix, power)))
+            return cursor.node(start, make(this=cursor.descend(_read_infix, power)))
         cursor.advance()
         return cursor.node(start, exp.Not(this=_read_prefix(cursor)))
     if cursor.accept("+"):
-        return cursor.nested(_read_infix, _UNARY)
+        return cursor.descend(_read_infix, _UNARY)
     return _read_postfix(cursor, start, read_primary(cursor))
 
 
@@ -137,7 +137,7 @@ def _grow(cursor: Cursor, start: int, left: exp.Expression, floor: int) -> exp.E
     if binary is not None:
         return _read_binary(cursor, start, left, binary) if binary.power > floor else None
     if token.value in _WRONG and token.kind is TokenKind.OPERATOR:
-        raise cursor.unexpected("an operator", hint=_WRONG[token.value])
+        raise cursor.syntax_error("an operator", hint=_WRONG[token.value])
     if floor < _ZONE and cursor.accept("at", "time", "zone"):
         zone = _read_infix(cursor, _ZONE)
         return cursor.node(start, exp.AtTimeZone(this=left, zone=zone))
@@ -164,7 +164,7 @@ def _read_binary(
         and following is not None
         and following.power == _COMPARE
     ):
-        raise cursor.unexpected("AND or the end of the comparison", hint="write a < b AND b < c")
+        raise cursor.syntax_error("AND or the end of the comparison", hint="write a < b AND b < c")
     return cursor.node(start, exp.Not(this=result)) if binary.negated else result
 
 
@@ -246,7 +246,7 @@ def _read_is(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression
         return cursor.node(start, make(this=left, expression=_read_infix(cursor, _IS)))
     word = cursor.accept_any(*_TRUTH)
     if word is None:
-        raise cursor.unexpected("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM after IS")
+        raise cursor.syntax_error("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM after IS")
     result = cursor.node(start, exp.Is(this=left, expression=_TRUTH[word]()))
     return cursor.node(start, exp.Not(this=result)) if negated else result
 
@@ -309,10 +309,10 @@ def read_primary(cursor: Cursor) -> exp.Expression:
     if cursor.at("("):
         return _read_parenthesis(cursor, start)
     if cursor.at("*"):
-        raise cursor.unexpected(
+        raise cursor.syntax_error(
             "an expression", hint="* stands alone in the SELECT list or in count(*)"
         )
-    raise cursor.unexpected("an expression")
+    raise cursor.syntax_error("an expression")
 
 
 def _read_word(cursor: Cursor, start: int, word: str) -> exp.Expression:
@@ -320,7 +320,7 @@ def _read_word(cursor: Cursor, start: int, word: str) -> exp.Expression:
         cursor.advance()
         return cursor.node(start, _TRUTH[word]())
     if word == "case":
-        return cursor.nested(read_case)
+        return cursor.descend(read_case)
     special = read_special_form(cursor, start, word)
     if special is not None:
         return special
@@ -334,7 +334,7 @@ def _read_word(cursor: Cursor, start: int, word: str) -> exp.Expression:
 def _read_parenthesis(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("(")
     if at_query(cursor, enclosed=True):
-        query = cursor.nested(Cursor.query)
+        query = cursor.descend(Cursor.query)
         cursor.expect(")")
         return cursor.node(start, exp.Subquery(this=query))
     items = cursor.comma_list(Cursor.expression)

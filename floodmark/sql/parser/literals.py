@@ -41,7 +41,7 @@ def read_typed_literal(cursor: Cursor) -> exp.Expression:
     start = cursor.index
     type_ = read_data_type(cursor)
     if cursor.current.kind is not TokenKind.STRING:
-        raise cursor.unexpected("a string after the type")
+        raise cursor.syntax_error("a string after the type")
     text = cursor.index
     literal = cursor.node(text, exp.Literal.string(cursor.advance().value))
     return cursor.node(start, exp.Cast(this=literal, to=type_))
@@ -57,7 +57,7 @@ def read_interval(cursor: Cursor) -> exp.Expression:
     if unit is not None and cursor.accept("to"):
         last = _read_unit(cursor)
         if last is None:
-            raise cursor.unexpected("a unit of time after TO")
+            raise cursor.syntax_error("a unit of time after TO")
         if last.name not in _SPANS.get(unit.name, ()):
             raise SqlSyntaxError(
                 "E0137",

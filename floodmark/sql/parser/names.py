@@ -33,7 +33,7 @@ def read_object_name(cursor: Cursor, what: str = "a name") -> ObjectName:
 
 def read_names(cursor: Cursor) -> tuple[str, ...]:
     """Read `(name, …)` when it comes next."""
-    return tuple(cursor.parenthesised(Cursor.name)) if cursor.at("(") else ()
+    return tuple(cursor.paren_list(Cursor.name)) if cursor.at("(") else ()
 
 
 def read_object_kind(cursor: Cursor) -> ObjectKind | None:

@@ -63,10 +63,10 @@ def read_option_value(cursor: Cursor) -> str:
     if token.kind is TokenKind.OPERATOR and token.value in ("-", "+"):
         cursor.advance()
         if cursor.current.kind is not TokenKind.NUMBER:
-            raise cursor.unexpected("a number")
+            raise cursor.syntax_error("a number")
         return token.value.replace("+", "") + cursor.advance().value
     if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
-        raise cursor.unexpected("a value")
+        raise cursor.syntax_error("a value")
     value = cursor.advance().value
     while cursor.at(".") and cursor.peek().kind is TokenKind.WORD:
         cursor.advance()

@@ -27,7 +27,7 @@ def read_ordered(cursor: Cursor) -> exp.Ordered:
     if cursor.accept("nulls"):
         word = cursor.accept_any("first", "last")
         if word is None:
-            raise cursor.unexpected("FIRST or LAST")
+            raise cursor.syntax_error("FIRST or LAST")
         nulls_first = word == "first"
     ordered = exp.Ordered(this=value, desc=descending, nulls_first=nulls_first)
     return cursor.node(start, ordered)

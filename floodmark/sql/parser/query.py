@@ -25,7 +25,7 @@ def read_query(cursor: Cursor) -> exp.Expression:
     _read_tail(cursor, query)
     if with_ is not None:
         if isinstance(query, exp.Values):
-            raise cursor.unexpected("SELECT behind WITH", hint="write SELECT * FROM (VALUES …)")
+            raise cursor.syntax_error("SELECT behind WITH", hint="write SELECT * FROM (VALUES …)")
         query.set("with_", with_)
     return cursor.node(start, query)
 
@@ -55,14 +55,14 @@ def _read_cte(cursor: Cursor) -> exp.CTE:
         materialized = False
     cursor.expect("(")
     if not at_query(cursor):
-        raise cursor.unexpected("a query")
-    query = cursor.nested(Cursor.query)
+        raise cursor.syntax_error("a query")
+    query = cursor.descend(Cursor.query)
     cursor.expect(")")
     return cursor.node(start, exp.CTE(this=query, alias=alias, materialized=materialized))
 
 
 def _read_columns(cursor: Cursor) -> list[exp.Identifier]:
-    return cursor.parenthesised(Cursor.identifier) if cursor.at("(") else []
+    return cursor.paren_list(Cursor.identifier) if cursor.at("(") else []
 
 
 def _read_set_operations(cursor: Cursor, floor: int) -> exp.Expression:
@@ -85,22 +85,22 @@ def _read_set_operations(cursor: Cursor, floor: int) -> exp.Expression:
 def _read_query_primary(cursor: Cursor) -> exp.Expression:
     start = cursor.index
     if cursor.accept("("):
-        query = cursor.nested(Cursor.query)
+        query = cursor.descend(Cursor.query)
         cursor.expect(")")
         return cursor.node(start, exp.Subquery(this=query))
     if cursor.accept("values"):
-        cursor.cut_rows()
+        cursor.split_rows()
         rows = cursor.comma_list(_read_row)
         return cursor.node(start, exp.Values(expressions=rows))
     if cursor.at("select"):
         return read_select(cursor)
-    raise cursor.unexpected("SELECT", hint="a query starts with SELECT, WITH or VALUES")
+    raise cursor.syntax_error("SELECT", hint="a query starts with SELECT, WITH or VALUES")
 
 
 def _read_row(cursor: Cursor) -> exp.Tuple:
     start = cursor.index
     cursor.accept("row")
-    return cursor.node(start, exp.Tuple(expressions=cursor.parenthesised(read_row_item)))
+    return cursor.node(start, exp.Tuple(expressions=cursor.paren_list(read_row_item)))
 
 
 def read_row_item(cursor: Cursor) -> exp.Expression:
@@ -143,10 +143,10 @@ def _read_tail(cursor: Cursor, query: exp.Expression) -> None:
 
 def _read_fetch(cursor: Cursor, start: int) -> exp.Expression:
     if cursor.accept_any("first", "next") is None:
-        raise cursor.unexpected("FIRST")
+        raise cursor.syntax_error("FIRST")
     count = exp.Literal.number(1) if cursor.at_any("row", "rows") else cursor.expression()
     if cursor.accept_any("rows", "row") is None:
-        raise cursor.unexpected("ROWS")
+        raise cursor.syntax_error("ROWS")
     if cursor.accept("with", "ties"):
         options = exp.LimitOptions(rows=True, with_ties=True)
         fetch = exp.Fetch(direction="FIRST", count=count, limit_options=options)

@@ -94,7 +94,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
     if method is not None:
         parts["method"] = method.upper()
     if method is not None and cursor.at("cross"):
-        raise cursor.unexpected("JOIN", hint=f"a join is either CROSS or {method.upper()}")
+        raise cursor.syntax_error("JOIN", hint=f"a join is either CROSS or {method.upper()}")
     kind = cursor.accept_any("inner", "left", "right", "full", "cross")
     if kind in ("left", "right", "full"):
         parts["side"] = kind.upper()
@@ -112,7 +112,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
     elif cursor.accept("on"):
         join.set("on", cursor.expression())
     elif cursor.accept("using"):
-        join.set("using", cursor.parenthesised(Cursor.identifier))
+        join.set("using", cursor.paren_list(Cursor.identifier))
     elif _at_join(cursor):
         _read_nested_join(cursor, join)
     else:
@@ -130,7 +130,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
 def _refuse_condition(cursor: Cursor, what: str) -> None:
     """Raise for ON and USING behind a join that has no condition of its own."""
     if cursor.at("using") or (cursor.at("on") and not cursor.at("on", "conflict")):
-        raise cursor.unexpected("no condition", hint=f"a {what} has none: write JOIN … ON")
+        raise cursor.syntax_error("no condition", hint=f"a {what} has none: write JOIN … ON")
 
 
 def _read_nested_join(cursor: Cursor, join: exp.Join) -> None:
@@ -139,14 +139,14 @@ def _read_nested_join(cursor: Cursor, join: exp.Join) -> None:
     if cursor.accept("on"):
         join.set("on", cursor.expression())
     elif cursor.accept("using"):
-        join.set("using", cursor.parenthesised(Cursor.identifier))
+        join.set("using", cursor.paren_list(Cursor.identifier))
     else:
-        raise cursor.unexpected("ON")
+        raise cursor.syntax_error("ON")
 
 
 def _read_relation(cursor: Cursor) -> exp.Expression:
     """Read one relation with its alias."""
-    return cursor.nested(_read_one_relation)
+    return cursor.descend(_read_one_relation)
 
 
 def _read_one_relation(cursor: Cursor) -> exp.Expression:
@@ -272,7 +272,7 @@ def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Exp
         name = cursor.identifier("an alias")
     else:
         return cursor.node(start, relation)
-    columns = cursor.parenthesised(Cursor.identifier) if cursor.at("(") else []
+    columns = cursor.paren_list(Cursor.identifier) if cursor.at("(") else []
     relation.set("alias", cursor.node(alias_at, exp.TableAlias(this=name, columns=columns)))
     if isinstance(relation, exp.Table) and cursor.at("for", "system_time"):
         relation.set("version", _read_system_time(cursor))

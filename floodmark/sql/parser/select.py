@@ -41,7 +41,7 @@ def _read_distinct(cursor: Cursor) -> exp.Distinct | None:
     if not cursor.accept("on"):
         return cursor.node(start, exp.Distinct())
     at = cursor.index
-    keys = cursor.node(at, exp.Tuple(expressions=cursor.parenthesised(Cursor.expression)))
+    keys = cursor.node(at, exp.Tuple(expressions=cursor.paren_list(Cursor.expression)))
     return cursor.node(start, exp.Distinct(on=keys))
 
 
@@ -66,7 +66,7 @@ def _read_except(cursor: Cursor, start: int, star: exp.Star | exp.Column) -> exp
     """Read the columns that `*` or `t.*` leaves out: `* EXCEPT (a, t.b)`."""
     if cursor.at("except", "("):
         cursor.advance()
-        names = cursor.parenthesised(_read_column_name)
+        names = cursor.paren_list(_read_column_name)
         (star if isinstance(star, exp.Star) else star.this).set("except_", names)
     return cursor.node(start, star)
 
@@ -78,7 +78,7 @@ def _read_column_name(cursor: Cursor) -> exp.Column:
         parts.append(cursor.identifier("a column name", any_word=True))
     names = ("this", "table", "db")
     if len(parts) > len(names):
-        raise cursor.unexpected("a column name")
+        raise cursor.syntax_error("a column name")
     return cursor.node(start, exp.Column(**dict(zip(names, reversed(parts), strict=False))))
 
 
@@ -160,11 +160,11 @@ def _read_group_by(cursor: Cursor) -> exp.Group:
 def _read_grouping(cursor: Cursor) -> exp.Expression:
     start = cursor.index
     if cursor.accept("grouping", "sets"):
-        sets = cursor.parenthesised(_read_grouping)
+        sets = cursor.paren_list(_read_grouping)
         return cursor.node(start, exp.GroupingSets(expressions=sets))
     if cursor.at_any("rollup", "cube") and cursor.peek().value == "(":
         kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
-        return cursor.node(start, kind(expressions=cursor.parenthesised(_read_grouping)))
+        return cursor.node(start, kind(expressions=cursor.paren_list(_read_grouping)))
     if cursor.accept("(", ")"):
         return cursor.node(start, exp.Tuple(expressions=[]))
     return cursor.expression()

@@ -21,7 +21,7 @@ def read_show(cursor: Cursor, start: int) -> Show:
         return Show(what="CREATE", kind=kind, name=name, span=cursor.span_from(start))
     if cursor.current.kind is TokenKind.QUOTED:
         hint = "SHOW TABLES, SHOW CREATE TABLE t, SHOW retention"
-        raise cursor.unexpected("what to show", hint=hint)
+        raise cursor.syntax_error("what to show", hint=hint)
     what = cursor.name("what to show", any_word=True)
     if what == "materialized":
         cursor.expect("views")

@@ -25,7 +25,7 @@ def read_case(cursor: Cursor) -> exp.Expression:
         cursor.expect("then")
         branches.append(cursor.node(at, exp.If(this=condition, true=cursor.expression())))
     if not branches:
-        raise cursor.unexpected("WHEN")
+        raise cursor.syntax_error("WHEN")
     default = cursor.expression() if cursor.accept("else") else None
     cursor.expect("end", hint="a CASE ends with END")
     return cursor.node(start, exp.Case(this=operand, ifs=branches, default=default))
@@ -58,7 +58,7 @@ def _read_array(cursor: Cursor, start: int) -> exp.Expression:
     if cursor.at("("):
         at = cursor.index
         cursor.expect("(")
-        query = cursor.nested(Cursor.query)
+        query = cursor.descend(Cursor.query)
         cursor.expect(")")
         return cursor.node(
             start, exp.Array(expressions=[cursor.node(at, exp.Subquery(this=query))])
@@ -91,8 +91,8 @@ def _read_cast(cursor: Cursor, start: int) -> exp.Expression:
 def _read_exists(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("exists", "(")
     if not at_query(cursor):
-        raise cursor.unexpected("a query")
-    query = cursor.nested(Cursor.query)
+        raise cursor.syntax_error("a query")
+    query = cursor.descend(Cursor.query)
     cursor.expect(")")
     return cursor.node(start, exp.Exists(this=query))
 
@@ -101,7 +101,7 @@ def _read_extract(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("extract", "(")
     at, token = cursor.index, cursor.current
     if token.kind not in (TokenKind.WORD, TokenKind.STRING):
-        raise cursor.unexpected("a field such as EPOCH or HOUR")
+        raise cursor.syntax_error("a field such as EPOCH or HOUR")
     cursor.advance()
     field = cursor.node(at, exp.Var(this=token.value.upper()))
     cursor.expect("from", hint="write EXTRACT(field FROM value)")

@@ -67,7 +67,7 @@ def _refuse_stray(cursor: Cursor) -> NoReturn:
         hint = "is a semicolon missing in front of it?"
     elif token.kind is TokenKind.WORD and token.value == "into":
         hint = "write CREATE TABLE x AS SELECT …, or INSERT INTO x SELECT …"
-    raise cursor.unexpected("the end of the statement", hint=hint)
+    raise cursor.syntax_error("the end of the statement", hint=hint)
 
 
 STATEMENTS: dict[str, Callable[[Cursor, int], Statement]] = {
@@ -99,7 +99,7 @@ def read_statement(cursor: Cursor) -> Statement:
     if at_query(cursor):
         return _read_query_statement(cursor, start)
     if token.kind is not TokenKind.WORD:
-        raise cursor.unexpected("a statement")
+        raise cursor.syntax_error("a statement")
     read = STATEMENTS.get(token.value)
     if read is None:
         _refuse_unknown(cursor)
@@ -110,7 +110,7 @@ def read_statement(cursor: Cursor) -> Statement:
 def _read_query_statement(cursor: Cursor, start: int) -> Statement:
     query = cursor.query()
     if cursor.at("emit", "on"):
-        raise cursor.unexpected(
+        raise cursor.syntax_error(
             "the end of the statement",
             hint="EMIT ON WINDOW CLOSE belongs to a materialized view or sink",
         )

@@ -28,7 +28,7 @@ def _read_isolation(cursor: Cursor) -> None:
     levels = ("committed", "uncommitted") if read else ("repeatable",)
     if cursor.accept_any(*levels) is None:
         hint = "REPEATABLE READ, READ COMMITTED and READ UNCOMMITTED are given"
-        raise cursor.unexpected("an isolation level", hint=hint)
+        raise cursor.syntax_error("an isolation level", hint=hint)
     if not read:
         cursor.expect("read")
 

@@ -46,7 +46,7 @@ def read_type_name(cursor: Cursor) -> TypeName:
 
 def read_data_type(cursor: Cursor) -> exp.DataType:
     """Read a type to its sqlglot form."""
-    return cursor.nested(_read_array_type)
+    return cursor.descend(_read_array_type)
 
 
 def _read_array_type(cursor: Cursor) -> exp.DataType:
@@ -71,7 +71,7 @@ def _read_array_type(cursor: Cursor) -> exp.DataType:
 def _read_plain_type(cursor: Cursor) -> exp.DataType:
     start, token = cursor.index, cursor.current
     if token.kind is not TokenKind.WORD:
-        raise cursor.unexpected("a type")
+        raise cursor.syntax_error("a type")
     kind = TYPES.get(token.value)
     if kind is None:
         raise _unknown_type(cursor, token)
@@ -102,7 +102,7 @@ def _read_plain_type(cursor: Cursor) -> exp.DataType:
 def _read_lengths(cursor: Cursor, start: int, kind: exp.DataType.Type) -> list[exp.DataTypeParam]:
     """Read the numbers behind a type; E0143 for what it cannot have."""
     word = cursor.tokens[start].value
-    lengths = cursor.parenthesised(_read_length)
+    lengths = cursor.paren_list(_read_length)
     count, least, most = _WITH_LENGTH[kind]
     if len(lengths) > count or not all(least <= whole(e.name) <= most for e in lengths):
         raise SqlSyntaxError(
@@ -119,7 +119,7 @@ def _read_lengths(cursor: Cursor, start: int, kind: exp.DataType.Type) -> list[e
 def _read_length(cursor: Cursor) -> exp.DataTypeParam:
     start, token = cursor.index, cursor.current
     if token.kind is not TokenKind.NUMBER or not token.value.isdigit():
-        raise cursor.unexpected("a whole number")
+        raise cursor.syntax_error("a whole number")
     cursor.advance()
     literal = cursor.node(start, exp.Literal.number(token.value))
     return cursor.node(start, exp.DataTypeParam(this=literal))

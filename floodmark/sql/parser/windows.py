@@ -44,7 +44,7 @@ def _read_frame(cursor: Cursor) -> exp.WindowSpec:
     if cursor.accept("exclude"):
         word = cursor.accept_any("group", "ties", "current", "no")
         if word is None:
-            raise cursor.unexpected("CURRENT ROW, GROUP, TIES or NO OTHERS")
+            raise cursor.syntax_error("CURRENT ROW, GROUP, TIES or NO OTHERS")
         tail = {"current": "row", "no": "others"}.get(word)
         if tail is not None:
             cursor.expect(tail)
@@ -58,5 +58,5 @@ def _read_frame_bound(cursor: Cursor) -> tuple[str | exp.Expression, str | None]
     value = "UNBOUNDED" if cursor.accept("unbounded") else cursor.operand()
     side = cursor.accept_any(*_FRAME_SIDES)
     if side is None:
-        raise cursor.unexpected("PRECEDING or FOLLOWING")
+        raise cursor.syntax_error("PRECEDING or FOLLOWING")
     return value, side.upper()

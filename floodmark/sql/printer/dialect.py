@@ -213,8 +213,8 @@ class Floodmark(RisingWave):  # type: ignore[misc]
             base = self.sql(expression, "alias")
             parts = [
                 base,
-                self._listed("PARTITION BY", expression.args.get("partition_by")),
-                self._listed("ORDER BY", getattr(expression.args.get("order"), "expressions", [])),
+                self._clause("PARTITION BY", expression.args.get("partition_by")),
+                self._clause("ORDER BY", getattr(expression.args.get("order"), "expressions", [])),
                 self.sql(expression, "spec"),
             ]
             link = "OVER" if expression.args.get("over") else "AS"
@@ -223,20 +223,24 @@ class Floodmark(RisingWave):  # type: ignore[misc]
                 return f"{head} OVER {base}"
             return f"{head} {link} ({' '.join(filled)})"
 
-        def _listed(self, words: str, items: list[exp.Expression] | None) -> str:
+        def _clause(self, words: str, items: list[exp.Expression] | None) -> str:
             return f"{words} {', '.join(self.sql(item) for item in items)}" if items else ""
 
         def windowspec_sql(self, expression: exp.WindowSpec) -> str:
             kind = self.sql(expression, "kind")
             if kind == "SESSION":
                 return f"SESSION WITH GAP {self.sql(expression, 'start')}"
-            start = self._bound(expression, "start")
-            end = self._bound(expression, "end") if expression.args.get("end") else "CURRENT ROW"
+            start = self._frame_bound(expression, "start")
+            end = (
+                self._frame_bound(expression, "end")
+                if expression.args.get("end")
+                else "CURRENT ROW"
+            )
             exclude = self.sql(expression, "exclude")
             tail = f" EXCLUDE {exclude}" if exclude else ""
             return f"{kind} BETWEEN {start} AND {end}{tail}"
 
-        def _bound(self, expression: exp.WindowSpec, side: str) -> str:
+        def _frame_bound(self, expression: exp.WindowSpec, side: str) -> str:
             where = expression.args.get(f"{side}_side")
             return f"{self.sql(expression, side)} {where}" if where else self.sql(expression, side)
 

@@ -15,14 +15,14 @@ def drop_sql(statement: Drop) -> str:
     parts = [
         f"DROP {statement.kind.value}",
         "IF EXISTS" if statement.if_exists else "",
-        ", ".join(_dropped(statement)),
+        ", ".join(_targets(statement)),
         "WITH ROWS" if statement.with_rows else "",
         "CASCADE" if statement.cascade else "",
     ]
     return " ".join(part for part in parts if part)
 
 
-def _dropped(statement: Drop) -> Iterator[str]:
+def _targets(statement: Drop) -> Iterator[str]:
     names = (statement.name, *statement.others)
     for name, taken in zip_longest(names, statement.takes[: len(names)]):
         types = None if taken is None else [print_expression(p.type.type) for p in taken]
