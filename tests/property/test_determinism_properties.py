@@ -83,7 +83,7 @@ class World:
             patch.setattr(interpreter, "materialize", self._materialized)
             patch.setattr(Moment, "seed", self._seed(Moment.seed))
             patch.setattr(joins, "lookup", self._looked_up)
-            patch.setattr(Moment, "of", self._of(Moment.of))
+            patch.setattr(Moment, "row_moment", self._of(Moment.row_moment))
             patch.setattr(loose_plans, "MOOD", [int(self.changed)])
             return evaluate(node, inputs, self.now, memory=memory)
 

@@ -137,7 +137,7 @@ def _by_reference(program: Program) -> list[dict[str, Counter[object]]]:
     for epoch in program.epochs:
         rows: dict[str, list[Delivery]] = {}
         for name, lines in epoch.inputs.items():
-            columns = [c for c in by_name[name].taken if not is_hidden(c.name)]
+            columns = [c for c in by_name[name].input_schema if not is_hidden(c.name)]
             found = decode_rows(lines, [c.type for c in columns])
             names = [c.name for c in columns]
             rows[name] = [

@@ -103,7 +103,9 @@ def _by_reference(program: Program) -> list[tuple[Counter[Any], dict[int, Values
         rows = {}
         for name, lines in epoch.inputs.items():
             made = {column for column, _ in by_name[name].generated}
-            columns = [c for c in by_name[name].taken if not (is_hidden(c.name) or c.name in made)]
+            columns = [
+                c for c in by_name[name].input_schema if not (is_hidden(c.name) or c.name in made)
+            ]
             found = decode_rows(lines, [c.type for c in columns])
             names = [c.name for c in columns]
             rows[name] = [

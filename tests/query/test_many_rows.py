@@ -108,7 +108,7 @@ def test_rows_that_come_once_are_not_gathered(
     here: list[bool | None],
     there: list[bool | None],
 ) -> None:
-    asked = _asking(monkeypatch, once), _asking(monkeypatch, keyed)
+    asked = _asking(monkeypatch, once, "each_once"), _asking(monkeypatch, keyed, "is_unique")
     path = tmp_path / "a.csv"
     site.define(*(f"CREATE TABLE {name} ({columns}) {said};" for name in ("fast", "slow")))
     steps = (
@@ -149,15 +149,15 @@ def test_rows_that_come_once_are_not_gathered(
     assert asked == (here, there)
 
 
-def _asking(monkeypatch: pytest.MonkeyPatch, module: Any) -> list[bool | None]:
+def _asking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[bool | None]:
     """Return a list that gets what a module tells of rows that come once."""
-    asked, each_once = list[bool | None](), module.each_once
+    asked, ask = list[bool | None](), getattr(module, name)
 
     def asking(*rest: Any) -> bool | None:
-        asked.append(each_once(*rest))
+        asked.append(ask(*rest))
         return asked[-1]
 
-    monkeypatch.setattr(module, "each_once", asking)
+    monkeypatch.setattr(module, name, asking)
     return asked
 
 

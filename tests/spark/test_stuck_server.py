@@ -39,7 +39,7 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import open_sessions
 with open_sessions(eval(sys.argv[1])) as opened:
     print("attached", flush=True)
-    with opened.guarded("7-v"):
+    with opened.guard("7-v"):
         opened.main.sql(sys.argv[2]).collect()
 """
 
