@@ -53,6 +53,7 @@ check: install ## Style, types, layers, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
 	$(BIN)/lint-imports
 
 bench: bench-epoch bench-history bench-delta bench-thinning bench-nexmark ## All benchmarks

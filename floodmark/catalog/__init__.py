@@ -1,0 +1,1 @@
+"""Named objects, and how one catalog becomes another."""

@@ -231,7 +231,7 @@ def convert(raw: str, type_: SqlType) -> str:
             return _parse_nested(raw, type_)
         case Kind.REAL | Kind.DOUBLE:
             # Java takes a letter of a type behind a number, and a power of two.
-            odd = f"{raw} RLIKE '(?i)(?<!in)[dfp]'"
+            odd = f"{raw} RLIKE '(?i)[dfp](?<!in.)'"
             return f"CASE WHEN NOT {odd} THEN {float_in_range(raw, type_)} END"
         case Kind.NUMERIC if is_bare(type_):
             return f"CASE WHEN {holds_digits(raw)} THEN try_cast({raw} AS {spark_type(type_)}) END"

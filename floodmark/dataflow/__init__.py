@@ -1,0 +1,1 @@
+"""The changes of a plan in one epoch."""

@@ -1,0 +1,1 @@
+"""The oracle of the tests: the same plans over Python rows."""

@@ -1,0 +1,1 @@
+"""Sessions, the server, and expressions as text for Spark."""

@@ -250,7 +250,9 @@ def holds_digits(text: str) -> str:
 def float_in_range(text: str, type_: SqlType) -> str:
     """Print the REAL or DOUBLE of a number's text, NULL where it is too large or too small."""
     value = f"try_cast({text} AS {spark_type(type_)})"
-    return f"CASE WHEN {is_lost(value, text)} THEN NULL ELSE {value} END"
+    # A short number without an exponent is in range: most are, and are cast once.
+    far = f"(length({text}) > 30 OR contains({text}, 'e') OR contains({text}, 'E'))"
+    return f"CASE WHEN {far} AND {is_lost(value, text)} THEN NULL ELSE {value} END"
 
 
 def near_zero(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Tables as versions of files; logs, locks and backups."""

@@ -35,7 +35,7 @@ def _count(most: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,18}", text) or not 1 <= int(text) <= most:
-            raise ValueError(f"not a whole number from 1 to {most:,}")
+            raise ValueError(f"{text!r} is not a whole number from 1 to {most:,}")
         return int(text)
 
     return read
@@ -43,7 +43,7 @@ def _count(most: int) -> Callable[[str], int]:
 
 def _length(text: str, most: timedelta = LONGEST) -> timedelta:
     if counts_nothing(text):
-        raise ValueError("a number without a unit")
+        raise ValueError(f"{text!r} is a number without a unit")
     return length_of(text, ValueError, most)
 
 
@@ -55,7 +55,7 @@ def _seconds(text: str) -> float | None:
 def _word(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text.lower() not in words:
-            raise ValueError(f"not one of {', '.join(words)}")
+            raise ValueError(f"{text!r} is not one of {', '.join(words)}")
         return text.lower()
 
     return read
@@ -216,7 +216,7 @@ def _check_value(name: str, value: str, span: Span | None = None) -> None:
         other = ", or '0' for as long as it takes" if name == QUERY_TIMEOUT else ""
         raise UserError(
             "E0369",
-            f"{name} = '{value}': {problem}",
+            f"{name}: {problem}",
             span=span,
             hint=f"SET {name} = '{SETTINGS[name].default}'{other}",
         ) from None

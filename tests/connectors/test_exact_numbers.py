@@ -156,7 +156,8 @@ def read(
     options = {"connector": "files", "path": str(folder), "match_pattern": "*"}
     more = type_ if isinstance(type_, tuple) else (Field("x", type_),)
     schema = (Field("id", INT), *more)
-    connector = make_connector(SourceSpec("s", schema, *form, options, key=("id",)))
+    format_, encode = form
+    connector = make_connector(SourceSpec("s", schema, format_, encode, options, key=("id",)))
     found = connector.read(sessions.ingest, connector.offer({}, 10**6)).toArrow().to_pylist()
     return {row["__line"]: row for row in found}
 

@@ -336,8 +336,8 @@ def test_odd_entries_of_a_folder_stop_no_other(tmp_path: Path) -> None:
         Path(os.fsdecode(bytes(folder) + b"/" + name)).write_bytes(data)
     links = {"loop": "loop.json", "one": "other.json", "other": "one.json", "gone": "none.json"}
     links |= {"through": "0.json/x.json", "device": "/dev/null", "folder": str(tmp_path)}
-    for name, target in links.items():
-        (folder / f"{name}.json").symlink_to(target)
+    for link, target in links.items():
+        (folder / f"{link}.json").symlink_to(target)
     os.mkfifo(folder / "pipe.json")
     with closing(socket.socket(socket.AF_UNIX)) as found:
         found.bind(str(folder / "socket.json"))

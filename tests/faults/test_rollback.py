@@ -81,10 +81,10 @@ def test_what_another_version_refuses_is_taken_back(root: Path, opened: bool) ->
         assert told.epoch == 3
         assert len(told.notes) == 1
         assert "taken back: create v, drop d: [E0" in told.notes[0]
-        before, opened = (fm.warehouse.log.opened(epoch) for epoch in (2, 3))
-        assert list(opened.notes) == told.notes
-        assert not any((opened.restarted, opened.dml, opened.renamed, opened.backfills))
-        assert (opened.positions, opened.catalog_version) == (before.positions, 4)
+        before, record = (fm.warehouse.log.opened(epoch) for epoch in (2, 3))
+        assert list(record.notes) == told.notes
+        assert not any((record.restarted, record.dml, record.renamed, record.backfills))
+        assert (record.positions, record.catalog_version) == (before.positions, 4)
         fm.execute("CREATE TABLE w (k INT)")
     as_before(root, "w")
     made = back_up(root, root.with_name("backups"))
