@@ -36,11 +36,11 @@ from floodmark.scalar.types import INT, Field
 from floodmark.spark.rows import Rows, empty, set_weight
 from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
 from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.tables import bounds
-from floodmark.tables.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,7 +74,7 @@ class Scans(Inputs, Protocol):
 class Evaluation:
     """Computes changes; a node that occurs twice in a plan is computed once."""
 
-    def __init__(self, plan: AnalysedPlan, inputs: Scans, stages: Stages) -> None:
+    def __init__(self, plan: StreamPlan, inputs: Scans, stages: Stages) -> None:
         self.plan = plan
         self.inputs = inputs
         self.stages = stages

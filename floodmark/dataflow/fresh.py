@@ -11,7 +11,7 @@ from floodmark.dataflow.state.arranged import ArrangedRows
 from floodmark.dataflow.state.groups import AggregateFiles
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import Handle
-from floodmark.tables.bounds import Bounds
+from floodmark.stream.properties.bounds import Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -23,9 +23,9 @@ from floodmark.spark.types import ident
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables import bounds, layout
-from floodmark.tables.bounds import Bounds
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns

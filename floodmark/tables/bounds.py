@@ -7,25 +7,13 @@ in time or order does not grow with the history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
-from types import MappingProxyType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.evaluate import evaluate
-from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 from floodmark.storage.table import DataFile
-from floodmark.stream.properties.monotonicity import monotone_columns
-
-Bounds = Mapping[str, tuple[Any, Any]]
-"""Lowest and highest value by column, both included. Only columns that are never NULL are there."""
-EVERYWHERE: Bounds = MappingProxyType({})
-"""No bounds are known."""
-
-_NOW = datetime(1970, 1, 1, tzinfo=UTC)
-"""Monotone expressions do not read the clock."""
+from floodmark.stream.properties.bounds import Bounds, among, bounds_of_expression, enclosing, hull
 
 
 def of_files(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
@@ -66,10 +54,10 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
             return _join(node, sides[0], sides[1])
         case n.Aggregate() | n.TopN():
             found = of_changes(node.input, scanned)
-            return None if found is None else _among(found, node.group)
+            return None if found is None else among(found, node.group)
         case n.OverWindow():
             found = of_changes(node.input, scanned)
-            return None if found is None else _among(found, node.partition)
+            return None if found is None else among(found, node.partition)
         case _:
             return {}
 
@@ -90,18 +78,6 @@ def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
         )
 
     return keeps
-
-
-def hull(parts: Sequence[Bounds]) -> Bounds:
-    """Return the bounds of all the parts' rows together.
-
-    >>> hull([{"a": (1, 2), "b": (0, 0)}, {"a": (5, 7)}])
-    {'a': (1, 7)}
-    """
-    if not parts:
-        return {}
-    found = ((name, _enclosing([part.get(name) for part in parts])) for name in parts[0])
-    return {name: bounds for name, bounds in found if bounds is not None}
 
 
 def _of_file(node: n.Node, file: DataFile) -> Bounds:
@@ -136,7 +112,7 @@ def of_sides(node: n.Join, wanted: Bounds) -> tuple[Bounds, Bounds]:
     A side that can be padded is bounded by its keys only: without a row that it has, the other
     side's rows would be padded.
     """
-    left, right = _among(wanted, node.left.names), _among(wanted, node.right.names)
+    left, right = among(wanted, node.left.names), among(wanted, node.right.names)
     keys_left = {a: wanted[b] for a, b in node.equi if b in wanted and not node.kind.pads_right}
     keys_right = {b: wanted[a] for a, b in node.equi if a in wanted and not node.kind.pads_left}
     return (
@@ -156,22 +132,8 @@ def _row_local(
         case n.Hop():
             return _hop(node, found)
         case n.Project() | n.MaterializeProject():
-            mapped = ((name, _mapped(expr, found)) for name, expr in node.columns)
+            mapped = ((name, bounds_of_expression(expr, found)) for name, expr in node.columns)
             return {name: bounds for name, bounds in mapped if bounds is not None}
-
-
-def _mapped(expr: Expr, found: Bounds) -> tuple[Any, Any] | None:
-    """Return the bounds of an expression: of a constant, or over columns that have them."""
-    if isinstance(expr, Literal):
-        ordered = expr.value is not None and expr.value == expr.value
-        return (expr.value, expr.value) if ordered else None
-    columns = monotone_columns(expr)
-    if not columns or not columns <= found.keys():
-        return None
-    ends = [evaluate(expr, {c: found[c][i] for c in columns}, _NOW) for i in (0, 1)]
-    if any(error is not None or value is None for value, error in ends):
-        return None
-    return ends[0][0], ends[1][0]
 
 
 def _tumble(node: n.Tumble, found: Bounds) -> Bounds:
@@ -217,22 +179,11 @@ def _join(node: n.Join, left: Bounds | None, right: Bounds | None) -> Bounds | N
         out.update(right)
     for a, b in node.equi:
         sides = [s.get(c) for s, c in ((left, a), (right, b)) if s is not None]
-        both = _enclosing(sides)
+        both = enclosing(sides)
         if both is None:
             continue
         if not node.kind.pads_left:
             out[a] = both
         if not node.kind.pads_right:
             out[b] = both
-    return _among(out, node.names)
-
-
-def _enclosing(parts: Sequence[tuple[Any, Any] | None]) -> tuple[Any, Any] | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    return min(low for low, _ in known), max(high for _, high in known)
-
-
-def _among(found: Bounds, names: Sequence[str]) -> Bounds:
-    return {name: bounds for name, bounds in found.items() if name in names}
+    return among(out, node.names)

@@ -9,7 +9,7 @@ import pytest
 from floodmark.dataflow.operators import filter
 from floodmark.dataflow.state.arranged import ArrangedRows
 from floodmark.spark.rows import Rows, negate
-from floodmark.tables.bounds import Bounds
+from floodmark.stream.properties.bounds import Bounds
 from tests.warehouses import NOW, Site
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object, explain_plan
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.operators.lower import lower
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.passes.planning import plan_of
-from floodmark.stream.properties.analyse import analyse
 from tests.stream.every_node import unanalysed
 
 FOLDER = Path(__file__).parent
@@ -62,7 +62,7 @@ def actual(case: Case) -> str:
     """Return what a case gives now."""
     try:
         if case.node:
-            return str(explain_plan(analyse(keep_keys(unanalysed()[case.node])), owner="v"))
+            return str(explain_plan(lower(keep_keys(unanalysed()[case.node])), owner="v"))
         return _explained(case)
     except FloodmarkError as error:
         return error.render()

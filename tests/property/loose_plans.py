@@ -36,8 +36,8 @@ from floodmark.scalar.functions.volatile import CLOCK
 from floodmark.scalar.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMPTZ, UUID, VARCHAR, Field
 from floodmark.sql.parse import parse_statement
 from floodmark.stream.ndu import DeterminismMode, Root, resolve
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 from tests.property.nested_strategies import called, integers
 from tests.property.plan_strategies import OBJECTS, SCANS, Builder, Draw, epochs, keyed_changes
 
@@ -166,16 +166,16 @@ def loose_plans(
     return keep_keys(builder.node(draw(st.integers(1, max_depth))))
 
 
-def settled(root: n.Node, mode: DeterminismMode) -> AnalysedPlan | None:
+def settled(root: n.Node, mode: DeterminismMode) -> StreamPlan | None:
     """Return the plan that a view of this query runs; None where the mode refuses it."""
-    plan = analyse(root)
+    plan = lower(root)
     try:
         return resolve(plan, Root(plan[root].stream_key, stores=True), mode, _STATEMENT).plan
     except NotSupported:
         return None
 
 
-def is_cut_dependent(plan: AnalysedPlan) -> bool:
+def is_cut_dependent(plan: StreamPlan) -> bool:
     """Tell whether the rows depend on where epochs end: what was evaluated once, then, is kept."""
     once = n.MaterializeProject | n.LookupJoin
     exprs = (e for node in plan.nodes if isinstance(node, n.Project) for _, e in node.columns)

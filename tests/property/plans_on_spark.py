@@ -29,7 +29,7 @@ from floodmark.spark.session import Sessions
 from floodmark.stream.ndu import DeterminismMode
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.supported import check_supported
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.testing.program import Epoch, Program
 from floodmark.testing.text import Line, Shown, encode, mismatch
 from tests.program_spark import Case, Outcome, Run
@@ -59,16 +59,16 @@ _OPEN = "SELECT k FROM t1"
 _CLOSING = """SELECT window_start, count(*) AS n FROM TUMBLE(s, ts, INTERVAL '1 minute')
   GROUP BY window_start EMIT ON WINDOW CLOSE"""
 
-Plans = Mapping[str, AnalysedPlan]
+Plans = Mapping[str, StreamPlan]
 """Analysed plans by the name of the view; those that emit on close begin with `c`."""
 
 
-def chosen(strategy: st.SearchStrategy[n.Node], count: int) -> list[AnalysedPlan]:
+def chosen(strategy: st.SearchStrategy[n.Node], count: int) -> list[StreamPlan]:
     """Return plans of different shapes that run incrementally, those with most state first."""
-    return _of_different_shapes(map(analyse, drawn(strategy, 250)), count)
+    return _of_different_shapes(map(lower, drawn(strategy, 250)), count)
 
 
-def chosen_loose(count: int, *, stores: bool) -> list[AnalysedPlan]:
+def chosen_loose(count: int, *, stores: bool) -> list[StreamPlan]:
     """Return plans with what may change its mind, as strict runs them: some stored, or nothing."""
     strategies = [
         loose_plans(max_depth=3, scans=_INPUT_SCANS, asks=True, function=function)
@@ -84,8 +84,8 @@ def _steady(determinism: Determinism) -> UserFunction:
     return UserFunction("steady", (("v", INT),), INT, "python", _STEADY, determinism)
 
 
-def _of_different_shapes(plans: Iterator[AnalysedPlan], count: int) -> list[AnalysedPlan]:
-    found: dict[str, AnalysedPlan] = {}
+def _of_different_shapes(plans: Iterator[StreamPlan], count: int) -> list[StreamPlan]:
+    found: dict[str, StreamPlan] = {}
     for plan in plans:
         nodes = list(n.walk(plan.root))
         if len(nodes) <= LARGEST_PLAN and _runs(plan):
@@ -94,7 +94,7 @@ def _of_different_shapes(plans: Iterator[AnalysedPlan], count: int) -> list[Anal
     return list(_covering(rest, count))
 
 
-def _covering(rest: list[AnalysedPlan], count: int) -> Iterator[AnalysedPlan]:
+def _covering(rest: list[StreamPlan], count: int) -> Iterator[StreamPlan]:
     """Yield the plans with most that is in none before them; where all is, begin anew."""
     seen: set[str] = set()
     for _ in range(min(count, len(rest))):
@@ -104,14 +104,14 @@ def _covering(rest: list[AnalysedPlan], count: int) -> Iterator[AnalysedPlan]:
         yield best
 
 
-def _contents(plan: AnalysedPlan) -> frozenset[str]:
+def _contents(plan: StreamPlan) -> frozenset[str]:
     """Return the operators of a plan, its functions, and the inputs that it reads."""
     inputs = {scan.object for scan in n.scans(plan.root) if isinstance(scan, n.Scan)}
     functions = set(_FUNCTION.findall(repr(plan.root)))
     return frozenset({*map(operator, plan.nodes), *functions, *inputs})
 
 
-def _runs(plan: AnalysedPlan) -> bool:
+def _runs(plan: StreamPlan) -> bool:
     try:
         check_supported(plan)
     except NotSupported:
@@ -245,7 +245,7 @@ def _with_plans(pipeline: Pipeline, plans: Plans) -> Pipeline:
     return replace(pipeline, objects=objects)
 
 
-def _planned(found: AnalysedObject, plan: AnalysedPlan) -> AnalysedObject:
+def _planned(found: AnalysedObject, plan: StreamPlan) -> AnalysedObject:
     root = plan.root
     top = plan[root]
     relation = replace(

@@ -27,7 +27,7 @@ from floodmark.reference.moment import Moment, Remembered
 from floodmark.reference.pipeline import EpochInput, ObjectKind, ObjectState, ReferenceObject
 from floodmark.reference.rows import Row, bag, key_of
 from floodmark.stream.ndu import DeterminismMode
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.expressions_of import expressions_of
 from tests.property import loose_plans
 from tests.property.loose_plans import (
@@ -45,12 +45,12 @@ STRICT = DeterminismMode.STRICT
 HOUR = timedelta(hours=1)
 
 
-def _view(plan: AnalysedPlan) -> ReferenceObject:
+def _view(plan: StreamPlan) -> ReferenceObject:
     root = plan.root
     return ReferenceObject("v", ObjectKind.VIEW, root.schema, plan[root].stream_key, plan=root)
 
 
-def _run(plan: AnalysedPlan, inputs: Sequence[EpochInput]) -> Iterator[tuple[States, Any]]:
+def _run(plan: StreamPlan, inputs: Sequence[EpochInput]) -> Iterator[tuple[States, Any]]:
     """Yield the states before each epoch, and what `advance` makes of them."""
     states: States = {}
     for epoch in inputs:
@@ -59,7 +59,7 @@ def _run(plan: AnalysedPlan, inputs: Sequence[EpochInput]) -> Iterator[tuple[Sta
         states = after[0]
 
 
-def _last(plan: AnalysedPlan, inputs: Sequence[EpochInput]) -> States:
+def _last(plan: StreamPlan, inputs: Sequence[EpochInput]) -> States:
     (*_, (_, (states, _))) = _run(plan, inputs)
     return states
 
@@ -68,7 +68,7 @@ def _last(plan: AnalysedPlan, inputs: Sequence[EpochInput]) -> States:
 class World:
     """One way in which things may have come; `changed` is one in which they came otherwise."""
 
-    plan: AnalysedPlan
+    plan: StreamPlan
     now: Any
     changed: bool = False
     stored: dict[Any, Row] = field(default_factory=dict)
@@ -146,7 +146,7 @@ class World:
         return seed
 
 
-def _drift(plan: AnalysedPlan, states: States, now: Any) -> str | None:
+def _drift(plan: StreamPlan, states: States, now: Any) -> str | None:
     """Return what is not the same in a world in which everything loose came otherwise."""
     world = World(plan, now)
     other = World(plan, now, changed=True, stored=world.stored, found=world.found)

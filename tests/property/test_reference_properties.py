@@ -32,7 +32,7 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row, bag, key_of, sort_value
-from floodmark.stream.properties.analyse import analyse
+from floodmark.stream.operators.lower import lower
 from tests.property.duckdb_sql import render
 from tests.property.duckdb_windows import NotInDuckDB
 from tests.property.plan_examples import PROFILE, counted, joined
@@ -41,7 +41,7 @@ from tests.property.plan_strategies import OBJECTS, START, closing_plans, epochs
 
 def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
     """Return a view for every node of a plan, under the node's name."""
-    plan = analyse(root)
+    plan = lower(root)
     out = {}
     for node in plan.nodes:
         found = plan[node]
@@ -58,7 +58,7 @@ def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
 def test_every_node_keeps_what_the_analysis_promises(
     root: n.Node, inputs: list[EpochInput]
 ) -> None:
-    plan = analyse(root)
+    plan = lower(root)
     views = views_of(root)
     objects = (*OBJECTS, *(view for _, view in views.values()))
     states: Mapping[str, ObjectState] = {}
@@ -102,7 +102,7 @@ def test_emit_on_close_is_the_batch_result_of_closed_windows(
     root: n.Node, inputs: list[EpochInput]
 ) -> None:
     view = ReferenceObject(
-        "v", ObjectKind.VIEW, root.schema, analyse(root)[root].stream_key, plan=root,
+        "v", ObjectKind.VIEW, root.schema, lower(root)[root].stream_key, plan=root,
         emits_on_close=True,
     )  # fmt: skip
     states: Mapping[str, ObjectState] = {}
@@ -124,7 +124,7 @@ def test_other_epoch_boundaries_give_the_same_rows(
     root: n.Node, inputs: list[EpochInput], cut: int
 ) -> None:
     view = ReferenceObject(
-        "v", ObjectKind.VIEW, root.schema, analyse(root)[root].stream_key, plan=root,
+        "v", ObjectKind.VIEW, root.schema, lower(root)[root].stream_key, plan=root,
         emits_on_close=True,
     )  # fmt: skip
     apart = _final((*OBJECTS, view), inputs)

@@ -19,8 +19,8 @@ from floodmark.scalar.types import (
     Field,
     list_of,
 )
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 _K, _V, _TS = ColumnRef(VARCHAR, "k"), ColumnRef(INT, "v"), ColumnRef(TIMESTAMP, "ts")
 _TIME = Cast(TIMESTAMPTZ, _TS)
@@ -53,7 +53,7 @@ def scan(name: str, mode: ChangelogMode, prefix: str = "") -> n.Scan:
     return n.Scan(name, columns, hidden or (names["k"],), mode, marks)
 
 
-def every_node() -> dict[str, AnalysedPlan]:
+def every_node() -> dict[str, StreamPlan]:
     """Return analysed plans by `Class/mode`, each with that class at the root.
 
     Operators that refuse an upsert changelog are left out for that mode.
@@ -61,7 +61,7 @@ def every_node() -> dict[str, AnalysedPlan]:
     plans = {}
     for name, node in unanalysed().items():
         with suppress(NotSupported):
-            plans[name] = analyse(keep_keys(node))
+            plans[name] = lower(keep_keys(node))
     return plans
 
 

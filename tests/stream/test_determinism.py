@@ -21,8 +21,8 @@ from floodmark.stream.ndu import DeterminismMode, Root, resolve
 from floodmark.stream.ndu.culprits import is_temporal, untimely
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 from floodmark.stream.properties.expressions_of import expressions_of
 from tests.flink.ours import setup
 from tests.flink.shapes import SHAPES, Shape
@@ -41,7 +41,7 @@ def created(sql: str) -> tuple[AnalysedObject, Pipeline]:
     return done[key], done
 
 
-def accepted() -> Iterator[tuple[Shape, AnalysedPlan]]:
+def accepted() -> Iterator[tuple[Shape, StreamPlan]]:
     """Yield the shapes that `strict` accepts, with their plans."""
     for shape in SHAPES:
         try:
@@ -140,15 +140,15 @@ RETRACTING = n.Scan(
 COIN = Call(DOUBLE, "random", ())
 
 
-def resolved(root: n.Node, mode: DeterminismMode) -> AnalysedPlan:
+def resolved(root: n.Node, mode: DeterminismMode) -> StreamPlan:
     """Return the plan of a view over these nodes, as it may run."""
-    plan = analyse(keep_keys(root))
+    plan = lower(keep_keys(root))
     (statement,) = parse_script("CREATE MATERIALIZED VIEW v AS SELECT 1;", "case.sql")
     key = plan[plan.root].stream_key
     return resolve(plan, Root(key, stores=True), mode, statement).plan
 
 
-def stored_columns(plan: AnalysedPlan) -> list[str]:
+def stored_columns(plan: StreamPlan) -> list[str]:
     """Return the columns that any operator of a plan stores."""
     found = (node for node in plan.nodes if isinstance(node, n.MaterializeProject))
     return [c for node in found for c in node.stored]

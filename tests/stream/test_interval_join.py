@@ -24,7 +24,7 @@ from floodmark.scalar.types import (
     Field,
     Kind,
 )
-from floodmark.stream.properties.analyse import analyse
+from floodmark.stream.operators.lower import lower
 
 HOUR = 3_600_000_000
 L, R = ColumnRef(TIMESTAMP, "lt"), ColumnRef(TIMESTAMP, "rt")
@@ -56,7 +56,7 @@ def between(hours: int) -> Expr:
     ],
 )
 def test_preserved_sides_carry_one(kind: n.JoinKind, columns: list[str]) -> None:
-    plan = analyse(n.Join(side("l"), side("r"), kind, (), between(1)))
+    plan = lower(n.Join(side("l"), side("r"), kind, (), between(1)))
     assert sorted(w.column for w in plan[plan.root].watermarks) == columns
 
 
@@ -70,7 +70,7 @@ def test_the_other_side_bounds_it() -> None:
 def test_months_say_nothing() -> None:
     month = Call(TIMESTAMP, "-", (R, Literal(INTERVAL, (1, 0, 0))))
     join = n.Join(side("l"), side("r"), n.JoinKind.INNER, (), Call(BOOLEAN, ">=", (L, month)))
-    assert not analyse(join)[join].watermarks
+    assert not lower(join)[join].watermarks
 
 
 DAY = 24 * HOUR

@@ -11,8 +11,8 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
 from floodmark.reference.propagation import propagate
 from floodmark.scalar.types import BIGINT, TIMESTAMP, Field
+from floodmark.stream.operators.lower import lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import analyse
 
 L, R = ColumnRef(TIMESTAMP, "lt"), ColumnRef(TIMESTAMP, "rt")
 NOON, NOW = datetime(2024, 1, 1, 12), datetime(2024, 1, 1, tzinfo=UTC)
@@ -35,7 +35,7 @@ def chosen(function: str, *args: Expr) -> Expr:
 
 
 def carried(node: n.Node) -> dict[str, str]:
-    plan = analyse(keep_keys(node))
+    plan = lower(keep_keys(node))
     return {w.column: w.group for w in plan[plan.root].watermarks if w.column in node.names}
 
 

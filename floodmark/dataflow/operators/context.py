@@ -12,8 +12,8 @@ from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows
 from floodmark.storage.table import DataFile
-from floodmark.stream.properties.analyse import AnalysedPlan
-from floodmark.tables.bounds import EVERYWHERE, Bounds
+from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +67,7 @@ class EpochContext(Protocol):
         """Return the epoch's time in microseconds."""
 
     @property
-    def plan(self) -> AnalysedPlan:
+    def plan(self) -> StreamPlan:
         """Return the analysed plan."""
 
     @property

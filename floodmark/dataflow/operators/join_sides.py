@@ -9,9 +9,8 @@ from floodmark.dataflow.operators.context import Arrangement, EpochContext
 from floodmark.dataflow.operators.state_cleaning import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import all_distances
+from floodmark.stream.properties.bounds import Bounds, hull
 from floodmark.stream.properties.state import rereadable
-from floodmark.tables import bounds
-from floodmark.tables.bounds import Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,7 +76,7 @@ class JoinSides:
         if node is kept:
             return {a: of_other[b] for a, b in pairs if b in of_other}
         sides = ((kept, of_kept), (other, of_other))
-        return bounds.hull([b for side, b in sides if self.ctx.delta(side) is not None])
+        return hull([b for side, b in sides if self.ctx.delta(side) is not None])
 
     def _near(self, node: n.Node) -> Bounds:
         """Return where times lie that are at a distance from those that change beside them."""

@@ -18,8 +18,8 @@ from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows, empty
 from floodmark.spark.types import ident
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds, hull
 from floodmark.stream.properties.state import rereadable
-from floodmark.tables.bounds import EVERYWHERE, Bounds, hull
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

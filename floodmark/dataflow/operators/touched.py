@@ -14,8 +14,8 @@ from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.sorting import sort_key
 from floodmark.spark.types import ident
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.reach import Reach, moved
-from floodmark.tables.bounds import Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -28,9 +28,9 @@ from floodmark.stream.properties.accumulator_columns import (
     ties_of,
     value_columns,
 )
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.state import rereadable
 from floodmark.stream.properties.strategy import distinct_arguments
-from floodmark.tables.bounds import Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -31,7 +31,7 @@ from floodmark.spark.rows import never_negative
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables.layout import SHORT_LOG
 
 if TYPE_CHECKING:

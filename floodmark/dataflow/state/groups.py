@@ -16,8 +16,8 @@ from floodmark.spark.types import ident, spark_type
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.accumulator_columns import NEW, OLD, ROWS
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import rewrite
-from floodmark.tables.bounds import Bounds
 from floodmark.tables.keys import touched_files
 from floodmark.tables.tables import rows_of
 

@@ -12,8 +12,8 @@ from floodmark.spark import keyed
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables import layout
-from floodmark.tables.bounds import EVERYWHERE, Bounds
 from floodmark.tables.current import current_at
 
 if TYPE_CHECKING:

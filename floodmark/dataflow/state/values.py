@@ -14,7 +14,7 @@ from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

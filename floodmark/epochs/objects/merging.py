@@ -16,8 +16,9 @@ from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
+from floodmark.stream.properties.bounds import Bounds, hull
 from floodmark.tables import layout, once
-from floodmark.tables.bounds import Bounds, hull, of_files
+from floodmark.tables.bounds import of_files
 from floodmark.tables.current import current_at
 from floodmark.tables.cutoff import Cutoff
 from floodmark.tables.waning import not_below

@@ -43,8 +43,9 @@ from floodmark.stream.objects.owners import owns
 from floodmark.stream.objects.replacement import NONE, goes_on
 from floodmark.stream.objects.sinks import keeps_rows
 from floodmark.stream.objects.stored import ORIGIN
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
-from floodmark.tables.bounds import Bounds, of_files
+from floodmark.tables.bounds import of_files
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.tables.expiry import recorded
 from floodmark.tables.row_ids import are_fresh

@@ -38,8 +38,8 @@ from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.snapshot import takes_snapshot
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import failpoints, layout
-from floodmark.tables.bounds import Bounds
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
 from floodmark.tables.limits import PLAN_NODES

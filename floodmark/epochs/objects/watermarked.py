@@ -25,8 +25,8 @@ from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
+from floodmark.stream.properties.bounds import hull
 from floodmark.tables import failpoints, layout
-from floodmark.tables.bounds import hull
 from floodmark.tables.cutoff import Cutoff
 from floodmark.tables.tables import rows_of
 

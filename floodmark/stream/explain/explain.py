@@ -19,10 +19,11 @@ from floodmark.stream.explain.explained import ExplainedNode, Explanation
 from floodmark.stream.lint.advice import Note, advise
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.outside import DELTA, Outside, SinkType
-from floodmark.stream.printing.describe import Place, describe, is_plain
+from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.printing.describe import describe, is_plain
+from floodmark.stream.printing.description import Place
 from floodmark.stream.printing.labels import labels_of
 from floodmark.stream.properties import strategy
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.state import own_rows, own_table
 
 _WORDS: Mapping[Kind, str] = {
@@ -48,13 +49,13 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     return Explanation(found.name, found.kind.value, nodes, result, details, notes)
 
 
-def _beside(plan: AnalysedPlan) -> n.Node | None:
+def _beside(plan: StreamPlan) -> n.Node | None:
     """Return the node whose state is in the own table of a view."""
     return own_rows(plan.root) or own_table(plan.root)
 
 
 def explain_plan(
-    plan: AnalysedPlan, pipeline: Pipeline | None = None, *, owner: str | None = None
+    plan: StreamPlan, pipeline: Pipeline | None = None, *, owner: str | None = None
 ) -> Explanation:
     """Return the explanation of a query.
 

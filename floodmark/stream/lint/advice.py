@@ -17,10 +17,10 @@ from floodmark.plan.expr.expressions import Call, Expr, Now, UserCall, Volatile,
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.volatile import CLOCK
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import follows_time
 from floodmark.stream.printing.labels import labels_of
 from floodmark.stream.properties import strategy
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.expressions_of import expressions_of
 
 
@@ -71,7 +71,7 @@ def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     )
 
 
-def _growing_state(plan: AnalysedPlan) -> Notes:
+def _growing_state(plan: StreamPlan) -> Notes:
     labels = labels_of(plan.root)
     notes = []
     for node in plan.nodes:
@@ -86,7 +86,7 @@ def _growing_state(plan: AnalysedPlan) -> Notes:
     return tuple(notes)
 
 
-def _arrangements(plan: AnalysedPlan) -> Notes:
+def _arrangements(plan: StreamPlan) -> Notes:
     return tuple(
         Note(
             "A103",
@@ -99,7 +99,7 @@ def _arrangements(plan: AnalysedPlan) -> Notes:
     )
 
 
-def _one_group(plan: AnalysedPlan) -> Notes:
+def _one_group(plan: StreamPlan) -> Notes:
     return tuple(
         Note("A104", f"{plan[node].identifier} treats all rows as one group: {what}")
         for node in plan.nodes
@@ -107,7 +107,7 @@ def _one_group(plan: AnalysedPlan) -> Notes:
     )
 
 
-def _without_group(node: n.Node, plan: AnalysedPlan) -> str | None:
+def _without_group(node: n.Node, plan: StreamPlan) -> str | None:
     match node:
         case n.Aggregate(group=()):
             how = strategy.derive(node, (plan[node.input].mode,))
@@ -123,7 +123,7 @@ def _without_group(node: n.Node, plan: AnalysedPlan) -> str | None:
             return None
 
 
-def _several_watermarks(plan: AnalysedPlan) -> Notes:
+def _several_watermarks(plan: StreamPlan) -> Notes:
     """Say by which watermark rows are released where several unrelated ones could."""
     notes = []
     for node in plan.nodes:
@@ -138,7 +138,7 @@ def _several_watermarks(plan: AnalysedPlan) -> Notes:
     return tuple(notes)
 
 
-def _cross_joins(plan: AnalysedPlan) -> Notes:
+def _cross_joins(plan: StreamPlan) -> Notes:
     return tuple(
         Note("A105", f"{plan[node].identifier} pairs every row with every row: it has no equality")
         for node in plan.nodes
@@ -146,7 +146,7 @@ def _cross_joins(plan: AnalysedPlan) -> Notes:
     )
 
 
-def _asks_one_row(node: n.Join, plan: AnalysedPlan) -> bool:
+def _asks_one_row(node: n.Join, plan: StreamPlan) -> bool:
     """Tell whether one row of a side is all that a join without an equality asks for."""
     one = any(not plan[side].stream_key for side in node.inputs)
     read = frozenset[str]() if node.residual is None else columns_of(node.residual)
@@ -174,7 +174,7 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return tuple(Note("A110", text + o.name) for o in above if cut_notes(o, pipeline))
 
 
-def _reads_now(plan: AnalysedPlan) -> Notes:
+def _reads_now(plan: StreamPlan) -> Notes:
     parts = [part for node in plan.nodes for e in expressions_of(node) for part in walk(e)]
     names = [CLOCK] if any(_is_clock(part) for part in parts) else []
     now = any(isinstance(e, n.TemporalFilter) for e in plan.nodes)
@@ -200,7 +200,7 @@ def _periods(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return (Note("A111", text),) if found.period else ()
 
 
-def _volatile(plan: AnalysedPlan) -> Notes:
+def _volatile(plan: StreamPlan) -> Notes:
     retracting = (node for node in plan.nodes if _over_updates(node, plan))
     exprs = (e for node in retracting for e in expressions_of(node))
     names = {
@@ -219,11 +219,11 @@ def _evaluated_anew(call: Call) -> tuple[Determinism, ...]:
     return (Determinism.VOLATILE, *stable)
 
 
-def _over_updates(node: n.Node, plan: AnalysedPlan) -> bool:
+def _over_updates(node: n.Node, plan: StreamPlan) -> bool:
     return any(plan[child].mode is not ChangelogMode.APPEND_ONLY for child in node.inputs)
 
 
-def _lookups(plan: AnalysedPlan) -> Notes:
+def _lookups(plan: StreamPlan) -> Notes:
     text = "depends on where epochs are cut: {} looks its right side up at the epoch's cut"
     found = (node for node in plan.nodes if isinstance(node, n.LookupJoin) and not node.static)
     return tuple(Note("A113", text.format(plan[node].identifier)) for node in found)
@@ -285,7 +285,7 @@ _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
     _late_rows, _refreshed, _refused, _upstream, _ingested, _periods, _several_writers,
     _clock_options, _judged_together, _fades, _filtered_changes, _no_snapshot,
 )  # fmt: skip
-_PLAN_RULES: tuple[Callable[[AnalysedPlan], Notes], ...] = (
+_PLAN_RULES: tuple[Callable[[StreamPlan], Notes], ...] = (
     _growing_state, _arrangements, _one_group, _cross_joins, _several_watermarks, _reads_now,
     _volatile, _lookups,
 )  # fmt: skip

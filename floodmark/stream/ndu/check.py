@@ -20,7 +20,7 @@ from floodmark.stream.ndu.calc import Calc, calc_of, in_calc
 from floodmark.stream.ndu.culprits import culprits, untimely, volatile_aggregate
 from floodmark.stream.ndu.findings import Cause, Finding
 from floodmark.stream.ndu.flink_modes import insert_only
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.key_sets import Keys
 from floodmark.stream.properties.ranking import ranking_of
 from floodmark.stream.properties.upsert_keys import removable
@@ -37,7 +37,7 @@ class Check:
     changes of what is visited reach the operators above; those of what is looked up do not.
     """
 
-    plan: AnalysedPlan
+    plan: StreamPlan
     strict: bool
     pulled_up: frozenset[n.Node] = frozenset()
     findings: list[Finding] = field(default_factory=list)

@@ -17,10 +17,10 @@ from floodmark.scalar.functions.constants import constants
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.culprits import culprits
 from floodmark.stream.ndu.mode import DeterminismMode
+from floodmark.stream.ndu.outline import outline
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import could_refresh
 from floodmark.stream.printing.labels import labels_of
-from floodmark.stream.printing.outline import outline
-from floodmark.stream.properties.analyse import AnalysedPlan
 
 _SESSION = frozenset(f.name for f in constants() if f.determinism is Determinism.STABLE)
 
@@ -54,7 +54,7 @@ class Finding:
         expr = dict(self.node.columns).get(column) if is_hidden(column) else None
         return expr.operand if isinstance(expr, Attempt) else expr
 
-    def text(self, plan: AnalysedPlan) -> str:
+    def text(self, plan: StreamPlan) -> str:
         """Return one sentence about it."""
         labels: Mapping[str, str] = labels_of(plan.root).get(self.node, {})
         names = ", ".join(f'"{labels.get(c, c)}"' for c in self.columns)
@@ -76,7 +76,7 @@ class Finding:
 
 
 def refusal(
-    found: Finding, plan: AnalysedPlan, mode: DeterminismMode, statement: s.Statement
+    found: Finding, plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
 ) -> NotSupported:
     """Return the error for a finding: columns, cause, operator, plan, remedy."""
     unnamed = found.unnamed

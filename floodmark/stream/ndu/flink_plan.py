@@ -10,19 +10,19 @@ from dataclasses import replace
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.rebuild import with_inputs
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 Columns = frozenset[str]
 
 
-def without_idle_joins(plan: AnalysedPlan, needed: Columns) -> AnalysedPlan:
+def without_idle_joins(plan: StreamPlan, needed: Columns) -> StreamPlan:
     """Return the plan without outer joins that add nothing; `needed` are columns of its root."""
     root = _rest(plan, plan.root, needed)
-    return plan if root == plan.root else analyse(root)
+    return plan if root == plan.root else lower(root)
 
 
-def _rest(plan: AnalysedPlan, node: n.Node, needed: Columns) -> n.Node:
+def _rest(plan: StreamPlan, node: n.Node, needed: Columns) -> n.Node:
     match node:
         case n.Project():
             exprs = dict(node.columns)
@@ -47,7 +47,7 @@ def _rest(plan: AnalysedPlan, node: n.Node, needed: Columns) -> n.Node:
             return with_inputs(node, tuple(rebuilt))
 
 
-def _join(plan: AnalysedPlan, node: n.Join, needed: Columns) -> n.Node:
+def _join(plan: StreamPlan, node: n.Join, needed: Columns) -> n.Node:
     lefts, rights = frozenset(node.left.names), frozenset(node.right.names)
     plain = node.residual is None
     one_right = plain and _once(plan, node.right, frozenset(b for _, b in node.equi))
@@ -65,5 +65,5 @@ def _join(plan: AnalysedPlan, node: n.Join, needed: Columns) -> n.Node:
     )
 
 
-def _once(plan: AnalysedPlan, node: n.Node, columns: Columns) -> bool:
+def _once(plan: StreamPlan, node: n.Node, columns: Columns) -> bool:
     return any(key <= columns for key in plan[node].upsert_keys)

@@ -7,12 +7,12 @@ then one row of the operator, under the same key, and the root takes a row back 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
 from floodmark.plan.expr.expressions import Expr, columns_of
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.injective import injective_column
 
 
@@ -31,7 +31,7 @@ class Root:
     tells: tuple[str, ...] = ()
 
 
-def pulled_up(plan: AnalysedPlan, root: Root) -> frozenset[n.Node]:
+def pulled_up(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
     """Return the operators whose stored values the root's table has."""
     if not (root.stores or root.target) or plan[plan.root].append_only:
         return frozenset()
@@ -103,12 +103,12 @@ def _holds(
     return not columns & (key | tried) and not (root.target and columns & tested)
 
 
-def _unique(plan: AnalysedPlan, node: n.LookupJoin) -> bool:
+def _unique(plan: StreamPlan, node: n.LookupJoin) -> bool:
     keys = {b for _, b in node.equi}
     return any(key <= keys for key in plan[node.right].unique_keys)
 
 
-def _alone(plan: AnalysedPlan, node: n.LookupJoin, told: frozenset[str]) -> bool:
+def _alone(plan: StreamPlan, node: n.LookupJoin, told: frozenset[str]) -> bool:
     """Tell whether a left row that goes without a match takes no other row's back.
 
     An inner lookup takes back a key that it may never have written: so none is another row's key.
@@ -117,11 +117,11 @@ def _alone(plan: AnalysedPlan, node: n.LookupJoin, told: frozenset[str]) -> bool
     return node.kind is n.JoinKind.LEFT or any(key <= told for key in keys)
 
 
-def placed(plan: AnalysedPlan, nodes: Iterable[n.Node]) -> AnalysedPlan:
+def placed(plan: StreamPlan, nodes: Iterable[n.Node]) -> StreamPlan:
     """Return the plan with these operators' state in the owner's table."""
     chosen = set(nodes)
-    properties = {
-        node: replace(known, state=(), own_table=True) if node in chosen else known
-        for node, known in plan.properties.items()
+    operators = {
+        node: known.evolve(state=(), own_table=True) if node in chosen else known
+        for node, known in plan.operators.items()
     }
-    return AnalysedPlan(plan.root, properties)
+    return StreamPlan(plan.root, operators)

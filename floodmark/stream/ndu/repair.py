@@ -36,10 +36,10 @@ from floodmark.plan.rules.interval_join import bounds_pairs
 from floodmark.plan.rules.nullability import asked_first
 from floodmark.scalar.functions import Determinism
 from floodmark.stream.ndu.culprits import is_temporal
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.keep_keys import hidden_name
 from floodmark.stream.passes.rebuild import with_inputs
 from floodmark.stream.properties import strategy
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.expressions_of import expressions_of
 
 Columns = tuple[tuple[str, Expr], ...]
@@ -47,7 +47,7 @@ Wanted = Callable[[Expr], bool]
 """Tells of which expressions the value must be kept."""
 
 
-def repair(plan: AnalysedPlan, *, everywhere: bool) -> n.Node:
+def repair(plan: StreamPlan, *, everywhere: bool) -> n.Node:
     """Return the plan with its volatile expressions materialized; itself where there are none.
 
     With `everywhere` each one over updating input is; otherwise only those below an operator that
@@ -56,7 +56,7 @@ def repair(plan: AnalysedPlan, *, everywhere: bool) -> n.Node:
     return _Repair(plan, everywhere).node(plan.root, again=False)
 
 
-def repair_top(plan: AnalysedPlan) -> n.Node:
+def repair_top(plan: StreamPlan) -> n.Node:
     """Return the plan with the projections between its root and the first other operator repaired.
 
     Where the owner's table has their columns, that costs nothing.
@@ -78,7 +78,7 @@ def conditions_lifted(node: n.Node) -> n.Node:
             return node
 
 
-def _top(plan: AnalysedPlan, node: n.Node) -> n.Node:
+def _top(plan: StreamPlan, node: n.Node) -> n.Node:
     if not isinstance(node, n.Project | n.Filter) or plan[node.input].append_only:
         return node
     rebuilt = with_inputs(node, (_top(plan, node.input),))
@@ -89,7 +89,7 @@ def _top(plan: AnalysedPlan, node: n.Node) -> n.Node:
 
 @dataclass(frozen=True, slots=True)
 class _Repair:
-    plan: AnalysedPlan
+    plan: StreamPlan
     everywhere: bool
 
     def node(self, node: n.Node, *, again: bool) -> n.Node:

@@ -14,9 +14,9 @@ from floodmark.stream.ndu.flink_plan import without_idle_joins
 from floodmark.stream.ndu.mode import DeterminismMode
 from floodmark.stream.ndu.placement import Root, placed, pulled_up
 from floodmark.stream.ndu.repair import repair, repair_top
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.passes.rebuild import with_inputs
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 __all__ = ["Resolved", "Root", "resolve"]
 
@@ -25,12 +25,12 @@ __all__ = ["Resolved", "Root", "resolve"]
 class Resolved:
     """A plan that may run, and what `ignore` let through, in sentences."""
 
-    plan: AnalysedPlan
+    plan: StreamPlan
     notes: tuple[str, ...] = ()
 
 
 def resolve(
-    plan: AnalysedPlan, root: Root, mode: DeterminismMode, statement: s.Statement
+    plan: StreamPlan, root: Root, mode: DeterminismMode, statement: s.Statement
 ) -> Resolved:
     """Return the plan with its non-deterministic updates repaired.
 
@@ -58,7 +58,7 @@ def resolve(
 
 
 def checked(
-    plan: AnalysedPlan, root: Root, *, strict: bool, pulled: frozenset[n.Node] = frozenset()
+    plan: StreamPlan, root: Root, *, strict: bool, pulled: frozenset[n.Node] = frozenset()
 ) -> Check:
     """Return the check of a plan, done."""
     shown = frozenset(c for c in plan.root.names if not is_hidden(c)) | set(root.key)
@@ -73,7 +73,7 @@ def checked(
     return check
 
 
-def _strict(plan: AnalysedPlan, root: Root) -> tuple[AnalysedPlan, list[Finding]]:
+def _strict(plan: StreamPlan, root: Root) -> tuple[StreamPlan, list[Finding]]:
     repaired = _analysed(plan, repair(plan, everywhere=True))
     pulled = pulled_up(repaired, root)
     check = checked(repaired, root, strict=True, pulled=pulled)
@@ -84,7 +84,7 @@ def _strict(plan: AnalysedPlan, root: Root) -> tuple[AnalysedPlan, list[Finding]
     return placed(stored, pulled_up(stored, root) & _updating(stored)), check.findings
 
 
-def _again(plan: AnalysedPlan, root: Root) -> AnalysedPlan:
+def _again(plan: StreamPlan, root: Root) -> StreamPlan:
     """Store what takes nothing or what an operator above reads again, in whatever mode."""
     repaired = _analysed(plan, repair(plan, everywhere=False))
     free = _analysed(repaired, repair_top(repaired))
@@ -101,19 +101,19 @@ def _again(plan: AnalysedPlan, root: Root) -> AnalysedPlan:
     return placed(repaired, pulled & _updating(repaired))
 
 
-def _lookups(plan: AnalysedPlan) -> list[n.LookupJoin]:
+def _lookups(plan: StreamPlan) -> list[n.LookupJoin]:
     """Return the lookups for rows that are updated, which nothing stores."""
     found = (node for node in plan.nodes if isinstance(node, n.LookupJoin))
     return [f for f in found if not (f.static or f.stored or plan[f.left].append_only)]
 
 
-def _updating(plan: AnalysedPlan) -> frozenset[n.Node]:
+def _updating(plan: StreamPlan) -> frozenset[n.Node]:
     return frozenset(
         node for node in plan.nodes if node.inputs and not plan[node.inputs[0]].append_only
     )
 
 
-def _storing(plan: AnalysedPlan, lookups: Collection[n.LookupJoin]) -> AnalysedPlan:
+def _storing(plan: StreamPlan, lookups: Collection[n.LookupJoin]) -> StreamPlan:
     return _analysed(plan, _stored(plan.root, lookups))
 
 
@@ -124,12 +124,12 @@ def _stored(node: n.Node, lookups: Collection[n.LookupJoin]) -> n.Node:
     return rebuilt
 
 
-def _analysed(plan: AnalysedPlan, root: n.Node) -> AnalysedPlan:
-    return plan if root == plan.root else analyse(keep_keys(root))
+def _analysed(plan: StreamPlan, root: n.Node) -> StreamPlan:
+    return plan if root == plan.root else lower(keep_keys(root))
 
 
 def _refuse(
-    findings: list[Finding], plan: AnalysedPlan, mode: DeterminismMode, statement: s.Statement
+    findings: list[Finding], plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
 ) -> None:
     if findings:
         raise refusal(findings[0], plan, mode, statement)

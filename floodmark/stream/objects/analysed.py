@@ -20,8 +20,8 @@ from floodmark.sql import statements as s
 from floodmark.stream.objects.outside import Outside
 from floodmark.stream.objects.owners import Owner
 from floodmark.stream.objects.snapshot import SNAPSHOT
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import refreshes
-from floodmark.stream.properties.analyse import AnalysedPlan
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class AnalysedObject:
 
     object: CatalogObject
     relation: Relation
-    plan: AnalysedPlan | None = None
+    plan: StreamPlan | None = None
     declared: Declared | None = None
     reads: tuple[str, ...] = ()
     feeders: tuple[str, ...] = ()

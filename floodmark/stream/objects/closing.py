@@ -5,12 +5,12 @@ from __future__ import annotations
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Kind
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
-def closing_column(plan: AnalysedPlan | None) -> Field | None:
+def closing_column(plan: StreamPlan | None) -> Field | None:
     """Return the column of a date or time that closes what the plan emits on window close.
 
     All rows of which that column is below its watermark have been released, and no more will come:

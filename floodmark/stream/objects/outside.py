@@ -22,7 +22,7 @@ from floodmark.stream.objects.sinks import FORCED, KEEPING
 
 if TYPE_CHECKING:
     from floodmark.plan.declared import Declared
-    from floodmark.stream.properties.analyse import AnalysedPlan
+    from floodmark.stream.operators.lower import StreamPlan
 
 FILES, DELTA = "files", "delta"
 OP = "op"
@@ -111,7 +111,7 @@ class _Fed(Protocol):
     def feeders(self) -> tuple[str, ...]: ...
 
 
-def bind_outside(declared: CatalogObject, plan: AnalysedPlan) -> Outside:
+def bind_outside(declared: CatalogObject, plan: StreamPlan) -> Outside:
     """Return what a sink says, checked against its query.
 
     Raises E0720 to E0725, and E0706 for updates into a sink that only adds rows.
@@ -270,7 +270,7 @@ def _connector(options: _Options) -> str:
     raise NotSupported("E0720", f"a sink with connector = '{name}' {what}", span=span, hint=hint)
 
 
-def _type(options: _Options, plan: AnalysedPlan) -> SinkType:
+def _type(options: _Options, plan: StreamPlan) -> SinkType:
     text = options.text("type")
     if text is None:
         forced = options.flag(FORCED, False) or options.flag(KEEPING, False)
@@ -290,7 +290,7 @@ def _type(options: _Options, plan: AnalysedPlan) -> SinkType:
     return SinkType(text.lower())
 
 
-def _check_mode(options: _Options, plan: AnalysedPlan, type_: SinkType, *, forced: bool) -> None:
+def _check_mode(options: _Options, plan: StreamPlan, type_: SinkType, *, forced: bool) -> None:
     if type_ is SinkType.APPEND_ONLY:
         if plan[plan.root].mode is ChangelogMode.APPEND_ONLY or forced:
             return
@@ -371,7 +371,7 @@ def _no_key(options: _Options) -> tuple[str, ...]:
 _INEXACT = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
-def _key(options: _Options, plan: AnalysedPlan, connector: str) -> tuple[str, ...]:
+def _key(options: _Options, plan: StreamPlan, connector: str) -> tuple[str, ...]:
     """Return the columns of an upsert key: those that are named, else the stream key."""
     shown = {f.name: f.type for f in plan.root.schema if not is_hidden(f.name)}
     text = options.text("primary_key")

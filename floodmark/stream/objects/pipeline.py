@@ -37,10 +37,10 @@ from floodmark.stream.objects.sinks import (
 from floodmark.stream.objects.snapshot import check_snapshot
 from floodmark.stream.objects.stored import declaration
 from floodmark.stream.objects.supported import check_columns, check_options, check_supported
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.periods import check_periods
 from floodmark.stream.passes.planning import known_of, plan_of, reads, relation_of
 from floodmark.stream.passes.refresh import check_repeatable, recomputed, refreshes, refuse_on_close
-from floodmark.stream.properties.analyse import AnalysedPlan
 
 
 def analyse_catalog(
@@ -159,7 +159,7 @@ def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
 
 
 def _resolved(
-    plan: AnalysedPlan, root: Root, declared: CatalogObject, timed: NotSupported | None
+    plan: StreamPlan, root: Root, declared: CatalogObject, timed: NotSupported | None
 ) -> Resolved:
     """Return the plan without non-deterministic updates; `timed` says more than its own refusal."""
     try:
@@ -255,7 +255,7 @@ def _sink(
 
 
 def _outward(
-    declared: CatalogObject, source: AnalysedPlan, done: Mapping[str, AnalysedObject]
+    declared: CatalogObject, source: StreamPlan, done: Mapping[str, AnalysedObject]
 ) -> AnalysedObject:
     """Return a sink to the outside; what it writes there must be told by its key."""
     check_columns(declared, source)

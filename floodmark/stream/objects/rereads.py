@@ -13,12 +13,12 @@ from functools import partial
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties import strategy
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.state import rereadable
 
 
-def check_rereads(plan: AnalysedPlan, name: str, *, refreshes: bool = False) -> None:
+def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> None:
     """Raise E0759 for the first operator that reads rows again which an object forgets.
 
     `name` is that of the view or sink. One that `refreshes` reads all rows in each epoch.
@@ -33,12 +33,12 @@ def check_rereads(plan: AnalysedPlan, name: str, *, refreshes: bool = False) -> 
                 raise _refused(name, _text(node, plan), node, scan)
 
 
-def read_again(node: n.Node, plan: AnalysedPlan) -> tuple[n.Scan, ...]:
+def read_again(node: n.Node, plan: StreamPlan) -> tuple[n.Scan, ...]:
     """Return the objects whose stored rows an operator reads beside their changes."""
     return tuple(scan for child in _inputs(node, plan) for scan in _stored(child))
 
 
-def _inputs(node: n.Node, plan: AnalysedPlan) -> tuple[n.Node, ...]:
+def _inputs(node: n.Node, plan: StreamPlan) -> tuple[n.Node, ...]:
     """Return the inputs of which an operator asks for rows that have not changed."""
     modes = tuple(plan[child].mode for child in node.inputs)
     match node:
@@ -63,7 +63,7 @@ def _stored(node: n.Node) -> Iterator[n.Scan]:
         yield from _stored(child)
 
 
-def _text(node: n.Node, plan: AnalysedPlan) -> str:
+def _text(node: n.Node, plan: StreamPlan) -> str:
     """Return an operator as people say it."""
     modes = tuple(plan[child].mode for child in node.inputs)
     match node:

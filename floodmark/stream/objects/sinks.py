@@ -13,13 +13,13 @@ from floodmark.plan.declared import ColumnInfo, Declared
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.scalar.types import UNKNOWN, Field, Kind
 from floodmark.sql import statements as s
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 
 def fit_to_target(
-    source: AnalysedPlan, sink: CatalogObject, target: Relation, declared: Declared | None
-) -> AnalysedPlan:
+    source: StreamPlan, sink: CatalogObject, target: Relation, declared: Declared | None
+) -> StreamPlan:
     """Return the sink's plan with exactly the target's columns, then hidden keys.
 
     By name with a column list, by position without; missing columns take their defaults.
@@ -37,19 +37,17 @@ def fit_to_target(
     _check_modes(source, sink, target, declared)
     columns = _columns(source, statement, declared)
     fitted = keep_keys(n.Project(source.root, tuple(columns), span=statement.span))
-    return analyse(_with_generated(fitted, declared, statement))
+    return lower(_with_generated(fitted, declared, statement))
 
 
-def written_columns(
-    source: AnalysedPlan, sink: CatalogObject, declared: Declared
-) -> tuple[str, ...]:
+def written_columns(source: StreamPlan, sink: CatalogObject, declared: Declared) -> tuple[str, ...]:
     """Return the target's columns that the query fills; the others get their defaults."""
     assert isinstance(sink.statement, s.CreateSink)
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
     return tuple(_target_names(sink.statement, declared, shown)[: len(shown)])
 
 
-def written_key(plan: AnalysedPlan, target: Relation) -> tuple[str, ...]:
+def written_key(plan: StreamPlan, target: Relation) -> tuple[str, ...]:
     """Return the columns that settle the target's key: all of them where some are generated."""
     names = plan.root.names
     if all(column in names for column in target.primary_key):
@@ -66,7 +64,7 @@ def _with_generated(node: n.Node, declared: Declared, statement: s.CreateSink) -
     return n.Project(node, (*own, *kept), span=statement.span)
 
 
-def check_sole_writer(plan: AnalysedPlan, statement: s.CreateSink, target: str) -> None:
+def check_sole_writer(plan: StreamPlan, statement: s.CreateSink, target: str) -> None:
     """Raise E0358 for a sink that takes rows back by key alone, into a table with other writers.
 
     An inner lookup that keeps no state does not know whether it has written the row of a key.
@@ -95,7 +93,7 @@ def keeps_rows(sink: CatalogObject) -> bool:
 
 
 def _check_modes(
-    source: AnalysedPlan, sink: CatalogObject, target: Relation, declared: Declared
+    source: StreamPlan, sink: CatalogObject, target: Relation, declared: Declared
 ) -> None:
     """Refuse a query whose updates the target has no use for, or no way to take."""
     if source[source.root].mode is ChangelogMode.APPEND_ONLY or sink.is_on(FORCED):
@@ -135,7 +133,7 @@ def _check_modes(
 
 
 def _columns(
-    source: AnalysedPlan, statement: s.CreateSink, declared: Declared
+    source: StreamPlan, statement: s.CreateSink, declared: Declared
 ) -> list[tuple[str, Expr]]:
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
     given = dict(zip(_target_names(statement, declared, shown), shown, strict=True))

@@ -7,7 +7,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.sql import statements as s
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 
 SNAPSHOT = "snapshot"
 _ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
@@ -29,7 +29,7 @@ def parse_snapshot(option: s.Option) -> None:
         )
 
 
-def check_snapshot(plan: AnalysedPlan, found: CatalogObject, *, stores: bool) -> None:
+def check_snapshot(plan: StreamPlan, found: CatalogObject, *, stores: bool) -> None:
     """Raise E0851 where rows that go would have to be there; `stores` tells a view from a sink.
 
     What an operator keeps has not seen the rows of before: nothing can be taken out of it, and

@@ -23,9 +23,9 @@ from floodmark.stream.objects.owners import COLUMNS, ON_DELETE, ROW, parse_on_de
 from floodmark.stream.objects.replacement import parse_backfill
 from floodmark.stream.objects.sinks import FORCED, KEEPING
 from floodmark.stream.objects.snapshot import SNAPSHOT, parse_snapshot
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import OPTION as REFRESH
 from floodmark.stream.passes.refresh import parse_refresh
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.stream.properties.state import persisted
 
@@ -87,7 +87,7 @@ def _available(kind: Kind) -> str:
     return f"{modes}, refresh = 'full', snapshot = 'false'"
 
 
-def check_supported(plan: AnalysedPlan, *, refreshes: bool = False) -> None:
+def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:
     """Raise E0350 for the first operator that cannot be kept incremental yet; E0349.
 
     What a view that `refreshes` evaluates needs no incremental form, only operators that run.
@@ -135,7 +135,7 @@ def _remedy(node: n.Node) -> str:
     return alone
 
 
-def _loose(node: n.Node, plan: AnalysedPlan) -> str | None:
+def _loose(node: n.Node, plan: StreamPlan) -> str | None:
     """Return what is not deterministic where nothing makes it so.
 
     A row that is only added is projected and filtered once. What rows that are updated need stored
@@ -215,7 +215,7 @@ def _unlisted(call: n.WindowCall) -> bool:
     return found.over_list is None and found.extremum is None and not found.is_sum(types)
 
 
-def check_columns(declared: CatalogObject, plan: AnalysedPlan) -> None:
+def check_columns(declared: CatalogObject, plan: StreamPlan) -> None:
     """Raise E0219 for a query without a column that can be seen."""
     if all(is_hidden(f.name) for f in plan.root.schema):
         raise BindError(

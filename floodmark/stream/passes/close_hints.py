@@ -7,9 +7,9 @@ from floodmark.plan.expr.expressions import Expr, Literal, columns_of, walk
 from floodmark.plan.expr.printing import shown, to_text
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.scalar.types import Field, Kind
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.close_names import listed, named
 from floodmark.stream.passes.close_window_hints import window_hint
-from floodmark.stream.properties.analyse import AnalysedPlan
 
 ELSEWHERE = "ask for it in a view without EMIT ON WINDOW CLOSE that reads this one"
 
@@ -26,7 +26,7 @@ _MONTHS = "a month has no fixed length: give the distance in days, INTERVAL '31 
 _NOT_IN = "NOT IN asks for NULLs, too: write NOT EXISTS (SELECT 1 FROM r WHERE r.ts = l.ts)"
 
 
-def hint_of(plan: AnalysedPlan, node: n.Node | None = None) -> str:
+def hint_of(plan: StreamPlan, node: n.Node | None = None) -> str:
     """Return what to change first: at the operator that passes none of its input's on."""
     node = plan.root if node is None else node
     while True:
@@ -41,7 +41,7 @@ def hint_of(plan: AnalysedPlan, node: n.Node | None = None) -> str:
         node = max(node.inputs, key=lambda child: len([*n.walk(child)]))
 
 
-def group_hint(node: n.Aggregate, plan: AnalysedPlan) -> str:
+def group_hint(node: n.Aggregate, plan: StreamPlan) -> str:
     """Return what to group by where no group column carries a watermark."""
     into = "GROUP BY " if node.aggregates else "have in GROUP BY, or among what is DISTINCT, "
     known = named(plan, node.input)
@@ -55,7 +55,7 @@ def group_hint(node: n.Aggregate, plan: AnalysedPlan) -> str:
     return hint_of(plan, below)
 
 
-def _lost(node: n.Aggregate, below: n.Project, plan: AnalysedPlan) -> str | None:
+def _lost(node: n.Aggregate, below: n.Project, plan: StreamPlan) -> str | None:
     """Return the hint for a group column that reads a time and has no watermark itself."""
     carried = [w.column for w in plan[below.input].watermarks]
     for column, expr in below.columns:
@@ -80,7 +80,7 @@ def _ordered(field: Field) -> str:
             return name
 
 
-def _at(node: n.Node, plan: AnalysedPlan) -> str:
+def _at(node: n.Node, plan: StreamPlan) -> str:
     match node:
         case n.Project() | n.MaterializeProject():
             if not named(plan, node.input):
@@ -104,7 +104,7 @@ def _at(node: n.Node, plan: AnalysedPlan) -> str:
             return f"keep {listed(plan, node.inputs[0])} in the result"
 
 
-def join_hint(node: n.Join, plan: AnalysedPlan) -> str:
+def join_hint(node: n.Join, plan: StreamPlan) -> str:
     """Return what a join that no watermark passes can be instead."""
     if plan[node].watermark_pairs:
         return "keep what is never NULL of both sides: the USING column, coalesce(l.ts, r.ts)"

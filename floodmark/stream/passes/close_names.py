@@ -6,16 +6,16 @@ from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.plan.expr.printing import shown, to_text
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 
 
-def named(plan: AnalysedPlan, node: n.Node) -> list[str]:
+def named(plan: StreamPlan, node: n.Node) -> list[str]:
     """Return the watermark columns of a node that a query can write."""
     found = (readable(node, w.column) for w in plan[node].watermarks)
     return list(dict.fromkeys(text for text in found if text is not None))
 
 
-def listed(plan: AnalysedPlan, node: n.Node) -> str:
+def listed(plan: StreamPlan, node: n.Node) -> str:
     """Return the watermark columns of a node, of which one is to be taken."""
     names = named(plan, node)
     return f"one of {', '.join(names)}" if len(names) > 1 else "".join(names) or "a time"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.close_hints import ELSEWHERE
 from floodmark.stream.passes.close_names import readable
-from floodmark.stream.properties.analyse import AnalysedPlan
 
 _PER_WINDOW = (
     "or with the value of each window: JOIN (SELECT window_start, … GROUP BY window_start) w ON "
@@ -19,7 +19,7 @@ _PER_WINDOW = (
 )
 
 
-def refuse_endless(node: n.Join, plan: AnalysedPlan) -> None:
+def refuse_endless(node: n.Join, plan: StreamPlan) -> None:
     """Raise E0318 for the join with a subquery whose answer each later row may change."""
     found = _answer(node.right)
     if found is None:
@@ -52,7 +52,7 @@ def _answer(node: n.Node) -> n.Aggregate | None:
     return node if isinstance(node, n.Aggregate) else None
 
 
-def _by_time(node: n.Join, found: n.Aggregate, plan: AnalysedPlan) -> str:
+def _by_time(node: n.Join, found: n.Aggregate, plan: StreamPlan) -> str:
     """Return the hint to compare times, too, where both sides have some of one type."""
     inner = found.input
     while isinstance(inner, n.Project | n.Filter) and not plan[inner].watermarks:

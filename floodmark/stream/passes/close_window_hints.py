@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floodmark.plan import nodes as n
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.close_names import listed, named, readable
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.look_ahead import of_call
 from floodmark.stream.properties.reach import parts_of
 
@@ -12,7 +12,7 @@ _OF_THE_WHOLE = ("percent_rank", "cume_dist", "ntile")
 _OF_PLACES = ("row_number", "rank", "dense_rank")
 
 
-def window_hint(node: n.OverWindow, plan: AnalysedPlan) -> str:
+def window_hint(node: n.OverWindow, plan: StreamPlan) -> str:
     """Return what to change of a window that no watermark passes."""
     times = listed(plan, node.input)
     if not node.order:

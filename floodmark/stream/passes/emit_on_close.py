@@ -10,18 +10,18 @@ from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.conjunctions import all_of
 from floodmark.sql import statements as s
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.close_conditions import lift_ends
 from floodmark.stream.passes.close_hints import group_hint, hint_of
 from floodmark.stream.passes.close_names import written
 from floodmark.stream.passes.close_over import on, released, waits_for_rows, windows
 from floodmark.stream.passes.close_subqueries import refuse_endless
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 CANNOT = "The query cannot be executed in Emit-On-Window-Close mode."
 
 
-def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
+def emit_on_close(plan: StreamPlan, statement: s.Statement) -> n.Node:
     """Return the plan with its aggregates emitting on close.
 
     Raises E0310 to E0313 where the query has no column whose watermark could close anything.
@@ -29,12 +29,12 @@ def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
     span = getattr(statement, "emit_span", None) or statement.span
     if any(isinstance(node, n.TemporalFilter) and node.uppers for node in plan.nodes):
         lifted, ends = lift_ends(plan.root, _window_alone)
-        plan = analyse(keep_keys(lifted))
+        plan = lower(keep_keys(lifted))
     else:
         ends = ()
     root = _rewrite(plan.root, plan)
     keyed = keep_keys(root)
-    closing = analyse(keyed)
+    closing = lower(keyed)
     columns = closing[keyed].watermarks
     if not ends and _emits(root, together=bool(columns)):
         return root
@@ -43,7 +43,7 @@ def emit_on_close(plan: AnalysedPlan, statement: s.Statement) -> n.Node:
     return n.SortBuffer(keyed, columns[0].column, all_of(ends), span=span)
 
 
-def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:
+def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
     match node:
         case n.Aggregate():
             window = window_of(node, plan)
@@ -67,11 +67,11 @@ def _rewrite(node: n.Node, plan: AnalysedPlan) -> n.Node:
             return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
 
 
-def _timed(node: n.Session, plan: AnalysedPlan) -> bool:
+def _timed(node: n.Session, plan: StreamPlan) -> bool:
     return any(w.column == node.end for w in plan[node].watermarks)
 
 
-def _waits(node: n.OverWindow, plan: AnalysedPlan) -> bool:
+def _waits(node: n.OverWindow, plan: StreamPlan) -> bool:
     """Tell whether rows are final one by one: by time, and no partition is closed as a whole."""
     carried = {w.column for w in plan[node.input].watermarks}
     timed = bool(node.order) and node.order[0].column in carried
@@ -82,10 +82,10 @@ def _window_alone(node: n.Aggregate) -> str:
     """Return the column that closes the groups of an aggregate that is not analysed yet."""
     keyed = keep_keys(node)
     assert isinstance(keyed, n.Aggregate)
-    return window_of(keyed, analyse(keyed))
+    return window_of(keyed, lower(keyed))
 
 
-def window_of(node: n.Aggregate, plan: AnalysedPlan) -> str:
+def window_of(node: n.Aggregate, plan: StreamPlan) -> str:
     """Return the group column whose watermark closes the groups."""
     if not node.group:
         raise NotSupported(

@@ -8,13 +8,13 @@ from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.temporal import NoPeriodError, period_of, place_of
 from floodmark.sql import statements as s
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import could_refresh
-from floodmark.stream.properties.analyse import AnalysedPlan
 
 _REFRESH = "or recompute the view in each epoch: WITH (refresh = 'full')"
 
 
-def check_periods(plan: AnalysedPlan, statement: s.Statement) -> None:
+def check_periods(plan: StreamPlan, statement: s.Statement) -> None:
     """Raise E0357 for the first condition that reads `now()` and has no period.
 
     What has one is a temporal filter by now.

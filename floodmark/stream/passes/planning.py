@@ -10,14 +10,12 @@ from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.temporal_filters import plain_filters, temporal_filters
 from floodmark.sql import statements as s
+from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.emit_on_close import emit_on_close
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.analyse import AnalysedPlan, analyse
 
 
-def plan_of(
-    node: Node, *, on_close: bool, statement: s.Statement, kept: bool = True
-) -> AnalysedPlan:
+def plan_of(node: Node, *, on_close: bool, statement: s.Statement, kept: bool = True) -> StreamPlan:
     """Return the rewritten, keyed and analysed plan of a query's nodes.
 
     `kept` tells that its rows are kept as time passes, not computed for a time that stands still.
@@ -26,9 +24,9 @@ def plan_of(
     for rule in RULES:
         node = rule(node)
     node = temporal_filters(node) if kept else node
-    plan = analyse(keep_keys(node))
+    plan = lower(keep_keys(node))
     if on_close:
-        plan = analyse(keep_keys(emit_on_close(plan, statement)))
+        plan = lower(keep_keys(emit_on_close(plan, statement)))
     return plan
 
 
@@ -43,7 +41,7 @@ def known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
     return replace(relation, columns=tuple(columns))
 
 
-def relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:
+def relation_of(declared: CatalogObject, plan: StreamPlan) -> Relation:
     """Return what queries see of a plan's rows."""
     top = plan[plan.root]
     return Relation(
@@ -56,6 +54,6 @@ def relation_of(declared: CatalogObject, plan: AnalysedPlan) -> Relation:
     )
 
 
-def reads(plan: AnalysedPlan) -> tuple[str, ...]:
+def reads(plan: StreamPlan) -> tuple[str, ...]:
     """Return the objects that a plan scans, each once."""
     return tuple(dict.fromkeys(scan.object for scan in scans(plan.root) if isinstance(scan, Scan)))

@@ -7,8 +7,6 @@ may be stable within an epoch only. What is to be evaluated once cannot be recom
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported, Span
@@ -16,8 +14,9 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_volatile, reads_now
 from floodmark.plan.expr.printing import to_text
 from floodmark.sql import statements as s
-from floodmark.stream.properties.analyse import AnalysedPlan
+from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.expressions_of import expressions_of
+from floodmark.stream.properties.watermark import Watermarks
 
 OPTION = "refresh"
 FULL = "full"
@@ -49,27 +48,27 @@ def refuse_on_close(statement: s.Definition) -> None:
     )
 
 
-def recomputed(plan: AnalysedPlan) -> AnalysedPlan:
+def recomputed(plan: StreamPlan) -> StreamPlan:
     """Return the plan of a view that is recomputed: no state, any row may go, no watermark."""
-    properties = {node: replace(known, state=()) for node, known in plan.properties.items()}
-    top = properties[plan.root]
-    properties[plan.root] = replace(top, mode=ChangelogMode.RETRACT, watermarks=())
-    return AnalysedPlan(plan.root, properties)
+    operators = {node: known.evolve(state=()) for node, known in plan.operators.items()}
+    top = operators[plan.root]
+    operators[plan.root] = top.evolve(mode=ChangelogMode.RETRACT, marks=Watermarks())
+    return StreamPlan(plan.root, operators)
 
 
-def follows_time(plan: AnalysedPlan) -> bool:
+def follows_time(plan: StreamPlan) -> bool:
     """Tell whether the rows change with the epoch's time, whatever the inputs do."""
     return any(reads_now(e) for node in plan.nodes for e in expressions_of(node))
 
 
-def could_refresh(plan: AnalysedPlan, statement: s.Statement) -> bool:
+def could_refresh(plan: StreamPlan, statement: s.Statement) -> bool:
     """Tell whether a plan that cannot be kept incremental is a view's that could be recomputed."""
     if not isinstance(statement, s.CreateMaterializedView) or statement.emit_on_window_close:
         return False
     return _done_once(plan) is None
 
 
-def check_repeatable(plan: AnalysedPlan) -> None:
+def check_repeatable(plan: StreamPlan) -> None:
     """Raise E0329 for the first operator that cannot be done again over the same rows."""
     found = _done_once(plan)
     if found is not None:
@@ -82,7 +81,7 @@ def check_repeatable(plan: AnalysedPlan) -> None:
         )
 
 
-def _done_once(plan: AnalysedPlan) -> tuple[Span | None, str] | None:
+def _done_once(plan: StreamPlan) -> tuple[Span | None, str] | None:
     """Return where something is done once per row first, and what, in words."""
     for node in plan.nodes:
         loose = next((e for e in expressions_of(node) if is_volatile(e)), None)

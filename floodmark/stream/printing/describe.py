@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
@@ -16,8 +15,8 @@ from floodmark.plan.expr.printing import (
     to_text,
     window_text,
 )
+from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels, input_labels
-from floodmark.stream.properties.analyse import AnalysedPlan
 from floodmark.stream.properties.state import StateTable, rereadable
 from floodmark.stream.properties.strategy import (
     Computed,
@@ -31,39 +30,6 @@ WIDEST_HEAD = 52
 
 
 _STATELESS = "stateless: reads what the watermark has passed"
-
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """A node in words; each detail is a line of cells that are aligned with other details."""
-
-    operator: str
-    arguments: str
-    details: tuple[tuple[str, ...], ...] = ()
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a node stands: the plan, the names to show, the owner of its state.
-
-    `kinds` maps objects to the word of their kind. `owner` is None for a query that runs once: it
-    keeps no state and computes no changes.
-    """
-
-    plan: AnalysedPlan
-    labels: Labels
-    kinds: Mapping[str, str]
-    owner: str | None
-    beside: n.Node | None = None
-    """The node whose rows or accumulators are in the owner's own table."""
-    stores: bool = True
-    """Whether the owner has a table; a sink's rows are in its target."""
-
-    def state_text(self, table: StateTable, node: n.Node | None = None) -> str:
-        """Return the name of a state table as people find it."""
-        if node is not None and node == self.beside:
-            return "state own table"
-        return f"state {self.owner}.{table.name}"
 
 
 def describe(node: n.Node, place: Place) -> Description:

@@ -42,20 +42,20 @@ def cleaned_by(node: n.Node, marks: Sequence[Columns]) -> tuple[Cleaning | None,
             return _join(node, *marks)
         case n.SetOperation():
             met = [(a, b) for a, b in node.pairs if a in marks[0] and b in marks[1]]
-            return _equal(*met[0]) if met else (None, None)
+            return by_equality(*met[0]) if met else (None, None)
         case n.TopN() | n.Aggregate():
-            return (_within(node.group, marks[0]),)
+            return (by_scope(node.group, marks[0]),)
         case n.CloseAggregate():
-            return (_within((node.window,), marks[0]),)
+            return (by_scope((node.window,), marks[0]),)
         case n.OverWindow():
-            return (_within(node.partition, marks[0]) or _over(node, marks[0]),)
+            return (by_scope(node.partition, marks[0]) or _over(node, marks[0]),)
         case n.Session():
-            return (_within(node.partition, marks[0]),)
+            return (by_scope(node.partition, marks[0]),)
         case _:
             return (None,) * len(node.inputs)
 
 
-def _within(scope: Sequence[str], marks: Columns) -> Cleaning | None:
+def by_scope(scope: Sequence[str], marks: Columns) -> Cleaning | None:
     """Return the cleaning of rows that meet only those with the same values."""
     column = next((c for c in scope if c in marks), None)
     return None if column is None else Cleaning(column, ((column, Decimal(0)),))
@@ -75,7 +75,7 @@ def _over(node: n.OverWindow, marks: Columns) -> Cleaning | None:
 def _join(node: n.Join, left: Columns, right: Columns) -> tuple[Cleaning | None, Cleaning | None]:
     for a, b in node.equi:
         if a in left and b in right:
-            return _equal(a, b)
+            return by_equality(a, b)
     known = left | right
     found = [d for d in all_distances(node) if {d.column, d.other} <= known and d.is_exact]
     to_left = next((d for d in found if d.column in left), None)
@@ -96,7 +96,7 @@ def _join(node: n.Join, left: Columns, right: Columns) -> tuple[Cleaning | None,
     return (second, first) if node.kind.pads_left else (first, second)
 
 
-def _equal(a: str, b: str) -> tuple[Cleaning, Cleaning]:
+def by_equality(a: str, b: str) -> tuple[Cleaning, Cleaning]:
     """Return the cleaning of rows that meet where two columns are equal."""
     terms = ((a, Decimal(0)), (b, Decimal(0)))
     return Cleaning(a, terms), Cleaning(b, terms)

@@ -59,7 +59,7 @@ class Dependencies:
     def settle(self, keys: Iterable[Columns], names: Iterable[str]) -> Dependencies:
         """Return the dependencies with those of keys, each of which settles all columns."""
         every = frozenset(names)
-        return _of((*self.rules, *(Dependency(key, every - key) for key in keys)), every)
+        return restrict((*self.rules, *(Dependency(key, every - key) for key in keys)), every)
 
 
 NOTHING = Dependencies()
@@ -70,7 +70,7 @@ def derive(node: n.Node, inputs: tuple[Dependencies, ...]) -> Dependencies:
 
     What the node's keys settle is added afterwards (`Dependencies.settle`).
     """
-    return _of(_rules(node, inputs), frozenset(node.names))
+    return restrict(_rules(node, inputs), frozenset(node.names))
 
 
 def _rules(node: n.Node, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
@@ -85,7 +85,7 @@ def _rules(node: n.Node, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
             return _join(node, inputs)
         case n.Aggregate() | n.CloseAggregate():
             # Calls may have the names of columns below.
-            return list(_of(inputs[0].rules, frozenset(node.group)).rules)
+            return list(restrict(inputs[0].rules, frozenset(node.group)).rules)
         case n.Tumble():
             bounds = frozenset((node.start, node.end))
             return [*inputs[0].rules, Dependency(frozenset((node.time,)), bounds)]
@@ -191,7 +191,7 @@ def _equalities(predicate: Expr) -> list[Dependency]:
     return out
 
 
-def _of(rules: Iterable[Dependency], names: Columns) -> Dependencies:
+def restrict(rules: Iterable[Dependency], names: Columns) -> Dependencies:
     """Return the rules about these columns, each once, and not too many."""
     about = (Dependency(r.given, (r.settled & names) - r.given) for r in rules if r.given <= names)
     return Dependencies(tuple(dict.fromkeys(r for r in about if r.settled))[:_MOST])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
@@ -38,6 +39,13 @@ class StateTable:
         if self.cleaned_by is not None:
             return f"watermark of {shown(self.cleaned_by)}"
         return _CLEANING[self.role]
+
+
+class Beside(Enum):
+    """What the own table of an object can hold of an operator, where its rows are the object's."""
+
+    GROUPS = "accumulators beside each row"
+    ROWS = "its rows of before"
 
 
 _CLEANING = {

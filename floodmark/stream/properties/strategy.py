@@ -91,7 +91,7 @@ def aggregate_strategy(
     """
     why = _no_delta(call, mode, closes=closes)
     if why is not None:
-        return Strategy(Computed.SCOPE, _recomputed("groups", group, why), group)
+        return Strategy(Computed.SCOPE, recomputed_text("groups", group, why), group)
     if counts_values(call) and not closes:
         return _VALUES
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
@@ -136,7 +136,7 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
         case n.SetOperation():
             names = tuple(c for c in node.left.names if not is_hidden(c))
             why = "copies of a row on both sides decide"
-            return Strategy(Computed.SCOPE, _recomputed("rows", names, why), names)
+            return Strategy(Computed.SCOPE, recomputed_text("rows", names, why), names)
         case n.CloseSession():
             return Strategy(Computed.RELEASED, "held until the watermark has passed the session")
         case n.Session():
@@ -158,12 +158,12 @@ def _over(node: n.OverWindow) -> str:
     reach = reach_of(node)
     if reach is None:
         why = "a row changes the frames around it"
-        return _recomputed("partitions", node.partition, why)
+        return recomputed_text("partitions", node.partition, why)
     unit = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}[reach.unit]
     return f"touched ranges recomputed because frames end so many {unit} from their row"
 
 
-def _recomputed(what: str, columns: tuple[str, ...], why: str) -> str:
+def recomputed_text(what: str, columns: tuple[str, ...], why: str) -> str:
     scope = f"touched {what} recomputed" if columns else "everything recomputed"
     return f"{scope} because {why}"
 
@@ -191,7 +191,7 @@ def _join(node: n.Join) -> Strategy:
             return _kept("right", right, "a right row without a match is padded")
         case n.JoinKind.FULL:
             keys, why = tuple(left), "rows without a match are padded"
-            return Strategy(Computed.SCOPE, _recomputed("keys", keys, why), keys)
+            return Strategy(Computed.SCOPE, recomputed_text("keys", keys, why), keys)
 
 
 def _kept(side: str, keys: list[str], why: str) -> Strategy:
@@ -211,4 +211,4 @@ def _top(node: n.TopN, mode: ChangelogMode) -> Strategy:
         many = "row is" if node.limit == 1 else f"{node.limit} rows are"
         return Strategy(Computed.DELTA, f"exact delta: the first {many} kept")
     why = "another row takes the place of one that goes"
-    return Strategy(Computed.SCOPE, _recomputed("groups", node.group, why), node.group)
+    return Strategy(Computed.SCOPE, recomputed_text("groups", node.group, why), node.group)

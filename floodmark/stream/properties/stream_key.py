@@ -38,16 +38,16 @@ def derive(node: n.Node, inputs: tuple[Key, ...]) -> Key:
         case n.Aggregate() | n.CloseAggregate():
             return node.group
         case n.Hop():
-            return _distinct(*inputs[0], node.start, node.end)
+            return distinct(*inputs[0], node.start, node.end)
         case n.TopN():
             one = node.limit == 1 and not node.with_ties and not node.offset
-            return node.group if one and node.group else _distinct(*node.group, *inputs[0])
+            return node.group if one and node.group else distinct(*node.group, *inputs[0])
         case n.OverWindow():
-            return _distinct(*inputs[0], *node.partition)
+            return distinct(*inputs[0], *node.partition)
         case n.SetOperation():
             return node.names
         case n.ProjectSet():
-            return _distinct(*inputs[0], node.ordinal)
+            return distinct(*inputs[0], node.ordinal)
         case _:
             return inputs[0]
 
@@ -76,12 +76,12 @@ def join_key(node: n.Join | n.LookupJoin, left: Key, right: Key) -> Key:
         return right
     if node.kind is n.JoinKind.FULL:
         told = () if (column := left_row(node)) is None else (column,)
-        return _distinct(*told, *left, *right, *(c for pair in node.equi for c in pair))
+        return distinct(*told, *left, *right, *(c for pair in node.equi for c in pair))
     if node.kind is n.JoinKind.RIGHT:
         stands_for = dict(node.equi)
-        return _distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
+        return distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
     stands_for = {b: a for a, b in node.equi}
-    return _distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))
+    return distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))
 
 
 def _settled(node: n.Node, columns: set[str]) -> set[str]:
@@ -108,13 +108,13 @@ def tells_padding(node: n.Join | n.LookupJoin, columns: Iterable[str]) -> bool:
 
 
 def _project(node: n.Project | n.MaterializeProject, key: Key) -> Key:
-    passed = _kept(node.columns)
+    passed = columns_passed(node.columns)
     missing = [column for column in key if column not in passed]
     assert not missing, f"a projection drops key columns {missing}"
     return tuple(passed[column] for column in key)
 
 
-def _kept(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:
+def columns_passed(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:
     """Map input columns to output columns that determine them: themselves, or their text."""
     out: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -127,5 +127,5 @@ def _kept(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:
     return texts | out
 
 
-def _distinct(*columns: str) -> Key:
+def distinct(*columns: str) -> Key:
     return tuple(dict.fromkeys(columns))

@@ -18,10 +18,11 @@ def derive(node: n.Node, inputs: tuple[Keys, ...], dependencies: Dependencies) -
 
     `inputs` are the keys of its inputs, `dependencies` those of its own output.
     """
-    return minimal(dependencies.reduce(key) for key in _candidates(node, inputs))
+    return minimal(dependencies.reduce(key) for key in candidates(node, inputs))
 
 
-def _candidates(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
+def candidates(node: n.Node, inputs: tuple[Keys, ...]) -> list[KeySet]:
+    """Return sets of columns in which no two rows agree, minimal or not."""
     match node:
         case n.Scan():
             return [frozenset(node.stream_key)]

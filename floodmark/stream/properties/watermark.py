@@ -82,13 +82,13 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
         case n.LookupJoin():
             return inputs[0]
         case n.Aggregate():
-            return _among(inputs[0], node.group)
+            return among(inputs[0], node.group)
         case n.CloseAggregate():
-            return _among(inputs[0], closing(node))
+            return among(inputs[0], closing(node))
         case n.SortBuffer():
-            return _among(inputs[0], (node.column,))
+            return among(inputs[0], (node.column,))
         case n.TopN():
-            return _among(inputs[0], node.group)
+            return among(inputs[0], node.group)
         case n.OverWindow():
             return _over(node, inputs[0])
         case n.Session():
@@ -96,7 +96,7 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
         case n.Filter() if reads_now(node.predicate):
             return Watermarks()
         case n.TemporalFilter():
-            return _among(inputs[0], _comes_by(node))
+            return among(inputs[0], _comes_by(node))
         case n.GrowingSeries():
             # Values come when their time has come, wherever the watermark is by then.
             return Watermarks()
@@ -104,7 +104,7 @@ def derive(node: n.Node, inputs: tuple[Watermarks, ...]) -> Watermarks:
             return inputs[0]
 
 
-def _among(known: Watermarks, columns: tuple[str, ...]) -> Watermarks:
+def among(known: Watermarks, columns: tuple[str, ...]) -> Watermarks:
     return Watermarks(
         tuple(w for w in known.columns if w.column in columns),
         tuple(p for p in known.pairs if p.first in columns and p.second in columns),
@@ -117,7 +117,7 @@ def _over(node: n.OverWindow, known: Watermarks) -> Watermarks:
     Beyond it, nothing that comes later changes what they say of a row.
     """
     ahead = look_ahead(node)
-    kept = _among(known, node.partition).columns
+    kept = among(known, node.partition).columns
     if ahead is None:
         return Watermarks(kept)
     time = node.order[0].column
@@ -128,7 +128,7 @@ def _over(node: n.OverWindow, known: Watermarks) -> Watermarks:
     inexact = node.input.field(time).type.kind in (Kind.REAL, Kind.DOUBLE)
     if ahead.counts or (ahead.distance and inexact):
         return Watermarks(kept)
-    return Watermarks(_among(known, (*node.partition, time)).columns)
+    return Watermarks(among(known, (*node.partition, time)).columns)
 
 
 def _comes_by(node: n.TemporalFilter) -> tuple[str, ...]:
@@ -152,7 +152,7 @@ def _session(node: n.Session, known: Watermarks) -> Watermarks:
     """
     own = (w for w in known.columns if w.column == node.time)
     ends = (WatermarkColumn(node.end, w.group) for w in own)
-    return Watermarks((*_among(known, node.partition).columns, *ends))
+    return Watermarks((*among(known, node.partition).columns, *ends))
 
 
 def _project(node: n.Project | n.MaterializeProject, known: Watermarks) -> Watermarks:
@@ -166,7 +166,7 @@ def _project(node: n.Project | n.MaterializeProject, known: Watermarks) -> Water
         if not read or not read <= set(bounded):
             continue
         if read & set(whole) or any({p.first, p.second} <= read for p in known.pairs):
-            columns.append(WatermarkColumn(name, _merged(bounded[c] for c in read)))
+            columns.append(WatermarkColumn(name, merged(bounded[c] for c in read)))
         if len(read) == 1:
             alone.setdefault(min(read), name)
     pairs = (p for p in known.pairs if p.first in alone and p.second in alone)
@@ -174,21 +174,21 @@ def _project(node: n.Project | n.MaterializeProject, known: Watermarks) -> Water
     return Watermarks(tuple(columns), tuple(kept))
 
 
-def _merged(groups: Iterable[str]) -> str:
+def merged(groups: Iterable[str]) -> str:
     return "+".join(sorted({one for group in groups for one in group.split("+")}))
 
 
 def _union(inputs: tuple[Watermarks, ...]) -> Watermarks:
     groups: list[dict[str, str]] = [{w.column: w.group for w in side.columns} for side in inputs]
     shared = [w.column for w in inputs[0].columns if all(w.column in side for side in groups)]
-    return Watermarks(tuple(WatermarkColumn(c, _merged(g[c] for g in groups)) for c in shared))
+    return Watermarks(tuple(WatermarkColumn(c, merged(g[c] for g in groups)) for c in shared))
 
 
 def _set(node: n.SetOperation, left: Watermarks, right: Watermarks) -> Watermarks:
     """Columns that meet by position carry one where both do: equal rows are equal in them."""
     lefts, rights = ({w.column: w.group for w in side.columns} for side in (left, right))
     met = [(a, b) for a, b in node.pairs if a in lefts and b in rights]
-    return Watermarks(tuple(WatermarkColumn(a, _merged((lefts[a], rights[b]))) for a, b in met))
+    return Watermarks(tuple(WatermarkColumn(a, merged((lefts[a], rights[b]))) for a, b in met))
 
 
 def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:
@@ -203,7 +203,7 @@ def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:
     for a, b in node.equi:
         if a not in lefts or b not in rights:
             continue
-        group = _merged((lefts[a], rights[b]))
+        group = merged((lefts[a], rights[b]))
         padded = ((a, node.kind.pads_left), (b, node.kind.pads_right))
         columns += [WatermarkColumn(c, group) for c, pads in padded if not pads]
         if node.kind.pads_left or node.kind.pads_right:
@@ -211,7 +211,7 @@ def _join(node: n.Join, left: Watermarks, right: Watermarks) -> Watermarks:
     both, done = lefts | rights, {w.column for w in columns}
     for far in distances(node):
         if far.column not in done and far.column in both and far.other in both:
-            group = _merged((both[far.column], both[far.other]))
+            group = merged((both[far.column], both[far.other]))
             columns.append(WatermarkColumn(far.column, group))
             done.add(far.column)
-    return _among(Watermarks(tuple(columns), tuple(pairs)), node.names)
+    return among(Watermarks(tuple(columns), tuple(pairs)), node.names)

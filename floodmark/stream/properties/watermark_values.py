@@ -33,7 +33,13 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
 
     A column that a join can pad has a value, too: no value of it is below.
     """
-    inputs = [propagate(child, scanned, now) for child in node.inputs]
+    return values_of(node, [propagate(child, scanned, now) for child in node.inputs], scanned, now)
+
+
+def values_of(
+    node: n.Node, inputs: list[Values], scanned: Mapping[str, Values], now: datetime
+) -> Values:
+    """Return the watermarks of a node's output from those of its inputs."""
     match node:
         case n.Scan():
             known = scanned.get(node.object, {})
@@ -57,7 +63,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.LookupJoin() | n.Filter() | n.ProjectSet():
             return inputs[0]
         case n.Aggregate() | n.TopN():
-            return _among(inputs[0], node.group)
+            return values_among(inputs[0], node.group)
         case n.OverWindow():
             return _over(node, inputs[0])
         case n.Session():
@@ -65,23 +71,23 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.TemporalFilter():
             return _coming(node, inputs[0], now)
         case n.CloseAggregate():
-            return _among(inputs[0], closing(node))
+            return values_among(inputs[0], closing(node))
         case n.SortBuffer():
-            return _among(inputs[0], (node.column,))
+            return values_among(inputs[0], (node.column,))
         case _:
             raise AssertionError(f"no watermarks for {type(node).__name__}")
 
 
-def _among(values: Values, columns: tuple[str, ...]) -> Values:
+def values_among(values: Values, columns: tuple[str, ...]) -> Values:
     return {column: value for column, value in values.items() if column in columns}
 
 
 def _project(node: n.Project | n.MaterializeProject, values: Values, now: datetime) -> Values:
-    bounds = ((name, _followed(expr, values, now)) for name, expr in node.columns)
+    bounds = ((name, followed(expr, values, now)) for name, expr in node.columns)
     return {name: bound for name, bound in bounds if bound is not None}
 
 
-def _followed(expr: Expr, values: Values, now: datetime) -> Any:
+def followed(expr: Expr, values: Values, now: datetime) -> Any:
     """Return the lowest value that an expression has when it follows one column that is bounded."""
     columns = monotone_columns(expr)
     if not columns or not columns <= values.keys():
@@ -90,7 +96,7 @@ def _followed(expr: Expr, values: Values, now: datetime) -> Any:
     found = [evaluate(expr, {**nothing, c: values[c]}, now) for c in sorted(columns)]
     if any(error is not None or value is None for value, error in found):
         return None
-    return _lowest((value for value, _ in found), expr.type)
+    return lowest((value for value, _ in found), expr.type)
 
 
 def _tumble(node: n.Tumble, values: Values) -> Values:
@@ -152,7 +158,7 @@ def _last(lower: Expr, column: str, own: Any, now: datetime) -> Any:
 
 def _over(node: n.OverWindow, values: Values) -> Values:
     """Return the times below which no function of the window changes any more."""
-    out = {**_among(values, node.partition)}
+    out = {**values_among(values, node.partition)}
     ahead = look_ahead(node)
     if ahead is None or node.order[0].column not in values:
         return out
@@ -166,7 +172,7 @@ def _over(node: n.OverWindow, values: Values) -> Values:
 
 
 def _session(node: n.Session, values: Values) -> Values:
-    out = {**_among(values, node.partition)}
+    out = {**values_among(values, node.partition)}
     return {**out, node.end: values[node.time]} if node.time in values else out
 
 
@@ -176,13 +182,13 @@ def _union(node: n.UnionAll, inputs: list[Values]) -> Values:
         names = (branch.names[position] for branch in node.branches)
         bounds = [values.get(column) for values, column in zip(inputs, names, strict=True)]
         if None not in bounds:
-            out[name] = _lowest(bounds, node.field(name).type)
+            out[name] = lowest(bounds, node.field(name).type)
     return out
 
 
 def _set(node: n.SetOperation, left: Values, right: Values) -> Values:
     met = [(a, b) for a, b in node.pairs if a in left and b in right]
-    return {a: _lowest((left[a], right[b]), node.field(a).type) for a, b in met}
+    return {a: lowest((left[a], right[b]), node.field(a).type) for a, b in met}
 
 
 def _join(node: n.Join, left: Values, right: Values) -> Values:
@@ -204,8 +210,8 @@ def _join(node: n.Join, left: Values, right: Values) -> Values:
         if far.column in both and far.other in both:
             least = at_distance(both[far.other], far.by, far.kind)
             bounded(far.column, both[far.column], least)
-    return _among(out, node.names)
+    return values_among(out, node.names)
 
 
-def _lowest(values: Iterable[Any], type_: SqlType) -> Any:
+def lowest(values: Iterable[Any], type_: SqlType) -> Any:
     return min(values, key=partial(order_key, type_=type_))

@@ -21,9 +21,9 @@ from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.tables import bounds, layout
-from floodmark.tables.bounds import Bounds
 from floodmark.tables.current import current_at
 
 if TYPE_CHECKING:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import shown
-from floodmark.stream.printing.describe import Place, describe
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.printing.describe import describe
+from floodmark.stream.printing.description import Place
 from floodmark.stream.printing.labels import labels_of
-from floodmark.stream.properties.analyse import AnalysedPlan, Properties
 from floodmark.stream.properties.key_sets import Keys
 
 
-def outline(plan: AnalysedPlan, root: n.Node) -> str:
+def outline(plan: StreamPlan, root: n.Node) -> str:
     """Return the text of the plan from a node down, inputs first."""
     place = Place(plan, labels_of(plan.root), {}, None)
     rows = []
@@ -40,5 +44,5 @@ def keys_text(keys: Keys) -> str:
     return " ".join(f"[{', '.join(shown(c) for c in sorted(key))}]" for key in keys) or "none"
 
 
-def _key(known: Properties) -> str:
+def _key(known: StreamOperator[Any]) -> str:
     return f"key [{', '.join(shown(c) for c in known.stream_key)}]"

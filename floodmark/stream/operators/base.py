@@ -1,0 +1,283 @@
+"""What an operator of a streaming plan is: a node with all that follows from it and its inputs.
+
+One class per node, a file each. Its constructor derives and checks everything, once; who plans,
+explains or runs reads the same values. There are no defaults: a class that forgets one of the
+derivations is a `TypeError` when its module is imported.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from copy import copy
+from datetime import datetime
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from floodmark.changelog import ChangelogMode
+from floodmark.errors import NotSupported
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.functional_dependencies import (
+    Dependencies,
+    Dependency,
+    restrict,
+)
+from floodmark.stream.properties.key_sets import Keys, KeySet, closed, minimal
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside, StateTable, arrangement_name
+from floodmark.stream.properties.strategy import Strategy
+from floodmark.stream.properties.watermark import WatermarkPair, Watermarks
+
+N = TypeVar("N", bound=n.Node, covariant=True)
+Key = tuple[str, ...]
+Values = Mapping[str, Any]
+"""Watermark value by column; absent: minus infinity."""
+
+_MOST_UPSERT_KEYS = 128
+
+
+class StreamOperator(Generic[N]):
+    """One operator, and what is known of its output.
+
+    `inputs` are the operators that it reads. `unique_keys` are alternatives, `upsert_keys` those
+    that Flink would know. `marks` are the columns that carry a watermark, alone or in pairs.
+    `monotone` gives the object and column with which a column never falls. `cleaning` says for each
+    input which of its kept rows go. `own_table` tells that what the operator would store is in the
+    table of the object that the plan belongs to. Values are not changed; `evolve` makes another.
+    """
+
+    NODE: ClassVar[type[n.Node]]
+    """The node that the class is for."""
+    TAKES_UPSERTS: ClassVar[bool]
+    """Whether an input may be an upsert changelog, which has no old rows."""
+
+    def __init_subclass__(cls, *, family: bool = False) -> None:
+        """Check that the class says everything; a `family` is what several operators share."""
+        super().__init_subclass__()
+        if family:
+            return
+        asked = (name for name in dir(StreamOperator) if not name.startswith("__"))
+        missing = [a for a in asked if getattr(getattr(cls, a), "__isabstractmethod__", False)]
+        missing += [a for a in ("NODE", "TAKES_UPSERTS") if not hasattr(cls, a)]
+        if missing:
+            raise TypeError(f"{cls.__name__} does not say: {', '.join(missing)}")
+
+    def __init__(
+        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
+    ) -> None:
+        assert isinstance(node, self.NODE)
+        self.node: N = node  # type: ignore[assignment]
+        self.identifier = identifier
+        self.inputs = inputs
+        self.names = node.names
+        self.own_table = False
+        holds = restrict(self.derive_dependencies(), frozenset(self.names))
+        self.unique_keys: Keys = minimal(holds.reduce(key) for key in self.derive_unique_keys())
+        self.dependencies: Dependencies = holds.settle(self.unique_keys, self.names)
+        self.upsert_keys: Keys = closed(self.derive_upsert_keys(), _MOST_UPSERT_KEYS)
+        self.marks: Watermarks = self.derive_watermarks()
+        self.stream_key: Key = self.key_of(self.node, tuple(i.stream_key for i in inputs))
+        self._refuse_upserts()
+        self.mode: ChangelogMode = self.derive_mode()
+        self.monotone: Origins = self.derive_monotone()
+        self.has_arrangement: bool = self.derive_arrangement()
+        self.cleaning: tuple[Cleaning | None, ...] = self.derive_cleaning()
+        self.strategy: Strategy = self.derive_strategy()
+        self.rereads: bool = self.derive_rereads()
+        self.beside: Beside | None = self.derive_beside()
+        self.state: tuple[StateTable, ...] = self.derive_state()
+        self._check()
+
+    @staticmethod
+    @abstractmethod
+    def key_of(node: Any, keys: tuple[Key, ...]) -> Key:
+        """Return the stream key of a node's output from the keys of its inputs.
+
+        It is asked before there is an operator, too: keys that a projection drops are added first.
+        """
+
+    @abstractmethod
+    def derive_mode(self) -> ChangelogMode:
+        """Return the changelog mode of the output."""
+
+    @abstractmethod
+    def derive_watermarks(self) -> Watermarks:
+        """Return which columns of the output carry a watermark."""
+
+    @abstractmethod
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        """Return which columns settle which others, but for what keys settle."""
+
+    @abstractmethod
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        """Return sets of columns in which no two rows agree."""
+
+    @abstractmethod
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        """Return the upsert keys that Flink would know."""
+
+    @abstractmethod
+    def derive_monotone(self) -> Origins:
+        """Return by column the object and its column with which the value never falls."""
+
+    @abstractmethod
+    def derive_arrangement(self) -> bool:
+        """Tell whether the rows can be read again: from objects and from groups of aggregates."""
+
+    @abstractmethod
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        """Return for each input which of the rows that are kept of it go; None where none does."""
+
+    @abstractmethod
+    def derive_strategy(self) -> Strategy:
+        """Return how changes are computed, and why so."""
+
+    @abstractmethod
+    def derive_rereads(self) -> bool:
+        """Tell whether it asks for rows of its inputs that have not changed."""
+
+    @abstractmethod
+    def derive_beside(self) -> Beside | None:
+        """Return what of it can be kept in the own table of an object whose rows are its rows."""
+
+    @abstractmethod
+    def derive_state(self) -> tuple[StateTable, ...]:
+        """Return the tables that the operator keeps."""
+
+    @abstractmethod
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        """Return the watermarks of the output from those of the inputs; of a scan, of its object.
+
+        `now` is the epoch's time. A column that a join can pad has a value, too: no value of it is
+        below.
+        """
+
+    @abstractmethod
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        """Return where the values of the changes lie, from those of the inputs' changes.
+
+        None stands for no changes; `{}` knows nothing. The one input of a scan are the bounds of
+        its object's changes. Bounds hold for old and new rows alike.
+        """
+
+    @abstractmethod
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        """Return the operator in words; `names` are those of the columns that it reads."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """Return what people call it, with an article: `the inner join`."""
+
+    @abstractmethod
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        """Return notes on what it keeps and costs: their codes and texts."""
+
+    @abstractmethod
+    def unstable(self) -> Expr | None:
+        """Return an expression that is not deterministic where nothing makes it so, or None."""
+
+    @abstractmethod
+    def unsupported(self) -> str | None:
+        """Return what of the operator no epoch can compute, in words, or None."""
+
+    def arrangements(self, *keys: Key) -> tuple[StateTable, ...]:
+        """Return the tables with the rows of the inputs that cannot be read again.
+
+        `keys` are the columns of each input by which its rows are asked for.
+        """
+        return tuple(
+            StateTable(
+                arrangement_name(self.node, i, self.identifier), "input arrangement", key, column
+            )
+            for i, (below, key, column) in enumerate(
+                zip(self.inputs, keys, self.cleaned_columns, strict=True)
+            )
+            if not below.has_arrangement
+        )
+
+    @property
+    def cleaned_columns(self) -> tuple[str | None, ...]:
+        """Return for each input the column by whose watermark rows that are kept of it go."""
+        return tuple(None if c is None else c.column for c in self.cleaning)
+
+    @property
+    def input(self) -> StreamOperator[n.Node]:
+        """Return the only input."""
+        (below,) = self.inputs
+        return below
+
+    @property
+    def left(self) -> StreamOperator[n.Node]:
+        """Return the first of two inputs."""
+        return self.inputs[0]
+
+    @property
+    def right(self) -> StreamOperator[n.Node]:
+        """Return the second of two inputs."""
+        return self.inputs[1]
+
+    @property
+    def watermarks(self) -> tuple[n.WatermarkColumn, ...]:
+        """Return the columns that carry a watermark alone."""
+        return self.marks.columns
+
+    @property
+    def watermark_pairs(self) -> tuple[WatermarkPair, ...]:
+        """Return the pairs of columns that carry a watermark together."""
+        return self.marks.pairs
+
+    @property
+    def marked(self) -> frozenset[str]:
+        """Return the names of the columns that carry a watermark alone."""
+        return frozenset(w.column for w in self.marks.columns)
+
+    @property
+    def append_only(self) -> bool:
+        """Tell whether rows never change."""
+        return self.mode is ChangelogMode.APPEND_ONLY
+
+    def evolve(self, **changes: Any) -> Self:
+        """Return the operator with other values, checked."""
+        other = copy(self)
+        for name, value in changes.items():
+            assert hasattr(other, name), name
+            setattr(other, name, value)
+        other._check()
+        return other
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, StreamOperator):
+            return NotImplemented
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _refuse_upserts(self) -> None:
+        """Raise E0323 for an operator that needs the old rows of an upsert changelog."""
+        if self.TAKES_UPSERTS or all(i.mode is not ChangelogMode.UPSERT for i in self.inputs):
+            return
+        raise NotSupported(
+            "E0323",
+            f"an upsert changelog, which has no old rows, is not supported as input of "
+            f"{type(self.node).__name__}",
+            span=self.node.span,
+            hint="read it through a table with its key, which knows the old rows",
+        )
+
+    def _check(self) -> None:
+        have = set(self.names)
+        assert set(self.stream_key) <= have, (self.stream_key, self.names)
+        for keys in (self.unique_keys, self.upsert_keys):
+            assert all(key <= have for key in keys), (keys, self.names)
+        assert self.marked <= have, (self.watermarks, self.names)
+        paired = {c for p in self.watermark_pairs for c in (p.first, p.second)}
+        assert paired <= have, (self.watermark_pairs, self.names)
+        assert set(self.monotone) <= have, (self.monotone, self.names)
+        assert all(r.given | r.settled <= have for r in self.dependencies.rules)
+        assert len(self.cleaning) == len(self.inputs), self.cleaning
+        assert not (self.own_table and self.state), "state is in one place"

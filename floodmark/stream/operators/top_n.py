@@ -1,0 +1,128 @@
+"""Top-N: the first rows per group, or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.printing import order_text
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.texts import columns_text, one_group, recomputed_lines
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside, StateTable, first_name
+from floodmark.stream.properties.strategy import Computed, Strategy, recomputed_text
+from floodmark.stream.properties.stream_key import distinct
+from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark_values import values_among
+
+
+class StreamTopN(StreamOperator[n.TopN]):
+    """The first rows; over rows that are only added they are kept, else groups are recomputed."""
+
+    NODE = n.TopN
+    TAKES_UPSERTS = False
+
+    @staticmethod
+    def key_of(node: n.TopN, keys: tuple[Key, ...]) -> Key:
+        one = node.limit == 1 and not node.with_ties and not node.offset
+        return node.group if one and node.group else distinct(*node.group, *keys[0])
+
+    @property
+    def keeps_first(self) -> bool:
+        """Tell whether the first rows are among those of before and the new ones."""
+        return self.input.append_only and not self.node.offset and self.node.limit is not None
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.RETRACT
+
+    def derive_watermarks(self) -> Watermarks:
+        return among(self.input.marks, self.node.group)
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        node = self.node
+        one = [frozenset(node.group)] if node.limit == 1 and not node.with_ties else []
+        numbered = node.number is not None and not node.with_ties
+        by_number = [frozenset((*node.group, str(node.number)))] if numbered else []
+        return [*self.input.unique_keys, *one, *by_number]
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        node, below = self.node, self.input.upsert_keys
+        if not node.group:
+            ordered = frozenset(k.column for k in node.order)
+            return [key for key in below if key >= ordered]
+        group = frozenset(node.group)
+        if node.limit == 1 and not node.offset and not node.with_ties:
+            return [group]
+        numbered = [] if node.number is None else [group | {node.number}]
+        return [*(key for key in below if key >= group), *numbered]
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
+
+    def derive_arrangement(self) -> bool:
+        return False
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (by_scope(self.node.group, self.input.marked),)
+
+    def derive_strategy(self) -> Strategy:
+        node = self.node
+        if self.keeps_first:
+            many = "row is" if node.limit == 1 else f"{node.limit} rows are"
+            return Strategy(Computed.DELTA, f"exact delta: the first {many} kept")
+        why = "another row takes the place of one that goes"
+        return Strategy(Computed.SCOPE, recomputed_text("groups", node.group, why), node.group)
+
+    def derive_rereads(self) -> bool:
+        return not self.keeps_first
+
+    def derive_beside(self) -> Beside | None:
+        return Beside.ROWS
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        if self.keeps_first:
+            name, (column,) = first_name(self.identifier), self.cleaned_columns
+            return (StateTable(name, "first rows", self.node.group, column),)
+        return self.arrangements(self.node.group)
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return values_among(inputs[0], self.node.group)
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        node = self.node
+        parts = [f"by {columns_text(node.group, names)}"] if node.group else []
+        parts += [f"order by {order_text(node.order, names)}"] if node.order else []
+        parts += [f"limit {node.limit}"] if node.limit is not None else []
+        parts += ["with ties"] if node.with_ties else []
+        parts += [f"offset {node.offset}"] if node.offset else []
+        parts += ["numbered"] if node.number is not None else []
+        return Description("TopN", " ".join(parts), recomputed_lines(self, place))
+
+    @property
+    def title(self) -> str:
+        return "LIMIT"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return one_group(self, self.node.group, "ORDER BY … LIMIT over everything")
+
+    def unstable(self) -> Expr | None:
+        return None
+
+    def unsupported(self) -> str | None:
+        return None

@@ -1,0 +1,44 @@
+"""What is said of one operator, and where it stands while it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from floodmark.plan import nodes as n
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.state import StateTable
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A node in words; each detail is a line of cells that are aligned with other details."""
+
+    operator: str
+    arguments: str
+    details: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands: the plan, the names to show, the owner of its state.
+
+    `kinds` maps objects to the word of their kind. `owner` is None for a query that runs once: it
+    keeps no state and computes no changes.
+    """
+
+    plan: Any
+    labels: Labels
+    kinds: Mapping[str, str]
+    owner: str | None
+    beside: n.Node | None = None
+    """The node whose rows or accumulators are in the owner's own table."""
+    stores: bool = True
+    """Whether the owner has a table; a sink's rows are in its target."""
+
+    def state_text(self, table: StateTable, node: n.Node | None = None) -> str:
+        """Return the name of a state table as people find it."""
+        if node is not None and node == self.beside:
+            return "state own table"
+        return f"state {self.owner}.{table.name}"

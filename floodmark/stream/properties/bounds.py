@@ -1,0 +1,60 @@
+"""Bounds: where the values of columns lie in the rows of one epoch's changes, or of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from floodmark.plan.expr.evaluate import evaluate
+from floodmark.plan.expr.expressions import Expr, Literal
+from floodmark.stream.properties.monotonicity import monotone_columns
+
+Bounds = Mapping[str, tuple[Any, Any]]
+"""Lowest and highest value by column, both included. Only columns that are never NULL are there."""
+
+
+EVERYWHERE: Bounds = MappingProxyType({})
+"""No bounds are known."""
+
+
+_NOW = datetime(1970, 1, 1, tzinfo=UTC)
+"""Monotone expressions do not read the clock."""
+
+
+def hull(parts: Sequence[Bounds]) -> Bounds:
+    """Return the bounds of all the parts' rows together.
+
+    >>> hull([{"a": (1, 2), "b": (0, 0)}, {"a": (5, 7)}])
+    {'a': (1, 7)}
+    """
+    if not parts:
+        return {}
+    found = ((name, enclosing([part.get(name) for part in parts])) for name in parts[0])
+    return {name: bounds for name, bounds in found if bounds is not None}
+
+
+def bounds_of_expression(expr: Expr, found: Bounds) -> tuple[Any, Any] | None:
+    """Return the bounds of an expression: of a constant, or over columns that have them."""
+    if isinstance(expr, Literal):
+        ordered = expr.value is not None and expr.value == expr.value
+        return (expr.value, expr.value) if ordered else None
+    columns = monotone_columns(expr)
+    if not columns or not columns <= found.keys():
+        return None
+    ends = [evaluate(expr, {c: found[c][i] for c in columns}, _NOW) for i in (0, 1)]
+    if any(error is not None or value is None for value, error in ends):
+        return None
+    return ends[0][0], ends[1][0]
+
+
+def enclosing(parts: Sequence[tuple[Any, Any] | None]) -> tuple[Any, Any] | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def among(found: Bounds, names: Sequence[str]) -> Bounds:
+    return {name: bounds for name, bounds in found.items() if name in names}
