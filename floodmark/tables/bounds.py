@@ -51,7 +51,7 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
             return _union(node, [of_changes(branch, scanned) for branch in node.branches])
         case n.Join():
             sides = [of_changes(side, scanned) for side in (node.left, node.right)]
-            return _join(node, sides[0], sides[1])
+            return join_bounds(node, sides[0], sides[1])
         case n.Aggregate() | n.TopN():
             found = of_changes(node.input, scanned)
             return None if found is None else among(found, node.group)
@@ -164,7 +164,7 @@ def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None
     return hull(present) if present else None
 
 
-def _join(node: n.Join, left: Bounds | None, right: Bounds | None) -> Bounds | None:
+def join_bounds(node: n.Join, left: Bounds | None, right: Bounds | None) -> Bounds | None:
     """Return the bounds of a join's changes: of keys those of both sides.
 
     Where one side alone changes, that side's values are known unless they are padding in a row that

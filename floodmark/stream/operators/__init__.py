@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.join import StreamJoin
+from floodmark.stream.operators.lookup_join import StreamLookupJoin
+from floodmark.stream.operators.set_operation import StreamSetOperation
 from floodmark.stream.operators.top_n import StreamTopN
 
-OPERATORS: tuple[type[StreamOperator[Any]], ...] = (StreamTopN,)
+OPERATORS: tuple[type[StreamOperator[Any]], ...] = (
+    StreamJoin,
+    StreamLookupJoin,
+    StreamSetOperation,
+    StreamTopN,
+)
 """The operators by which nodes run, each for one node."""

@@ -39,7 +39,7 @@ def cleaned_by(node: n.Node, marks: Sequence[Columns]) -> tuple[Cleaning | None,
     """
     match node:
         case n.Join():
-            return _join(node, *marks)
+            return join_cleaning(node, *marks)
         case n.SetOperation():
             met = [(a, b) for a, b in node.pairs if a in marks[0] and b in marks[1]]
             return by_equality(*met[0]) if met else (None, None)
@@ -72,7 +72,9 @@ def _over(node: n.OverWindow, marks: Columns) -> Cleaning | None:
     return Cleaning(time, ((time, -(reach.back + reach.ahead)),))
 
 
-def _join(node: n.Join, left: Columns, right: Columns) -> tuple[Cleaning | None, Cleaning | None]:
+def join_cleaning(
+    node: n.Join, left: Columns, right: Columns
+) -> tuple[Cleaning | None, Cleaning | None]:
     for a, b in node.equi:
         if a in left and b in right:
             return by_equality(a, b)

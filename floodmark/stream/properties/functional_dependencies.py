@@ -80,7 +80,7 @@ def _rules(node: n.Node, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
         case n.Project() | n.MaterializeProject():
             return _project(node, inputs[0])
         case n.Filter():
-            return [*inputs[0].rules, *_equalities(node.predicate)]
+            return [*inputs[0].rules, *equalities(node.predicate)]
         case n.Join() | n.LookupJoin():
             return _join(node, inputs)
         case n.Aggregate() | n.CloseAggregate():
@@ -90,16 +90,22 @@ def _rules(node: n.Node, inputs: tuple[Dependencies, ...]) -> list[Dependency]:
             bounds = frozenset((node.start, node.end))
             return [*inputs[0].rules, Dependency(frozenset((node.time,)), bounds)]
         case n.Hop():
-            rules = [_one(node.start, node.end)]
+            rules = [settles(node.start, node.end)]
             if node.end_settles_start:
-                rules.append(_one(node.end, node.start))
+                rules.append(settles(node.end, node.start))
             return [*inputs[0].rules, *rules]
         case _:
             return list(inputs[0].rules)
 
 
-def _one(given: str, settled: str) -> Dependency:
+def settles(given: str, settled: str) -> Dependency:
+    """Return the rule that one column settles another."""
     return Dependency(frozenset((given,)), frozenset((settled,)))
+
+
+def each_other(a: str, b: str) -> list[Dependency]:
+    """Return the rules of two equal columns."""
+    return [settles(a, b), settles(b, a)]
 
 
 def _project(node: n.Project | n.MaterializeProject, below: Dependencies) -> list[Dependency]:
@@ -112,7 +118,7 @@ def _project(node: n.Project | n.MaterializeProject, below: Dependencies) -> lis
     rules: list[Dependency] = []
     for name, expr in node.columns:
         if isinstance(expr, ColumnRef) and expr.name in names:
-            rules += [_one(names[expr.name], name), _one(name, names[expr.name])]
+            rules += [settles(names[expr.name], name), settles(name, names[expr.name])]
         elif isinstance(expr, ColumnRef):
             names[expr.name] = name
     for name, expr in node.columns:
@@ -156,9 +162,9 @@ def _join(node: n.Join | n.LookupJoin, inputs: tuple[Dependencies, ...]) -> list
     match node.kind:
         case n.JoinKind.INNER:
             for a, b in node.equi:
-                rules += [_one(a, b), _one(b, a)]
+                rules += [settles(a, b), settles(b, a)]
             if node.residual is not None:
-                rules += _equalities(node.residual)
+                rules += equalities(node.residual)
         case n.JoinKind.LEFT | n.JoinKind.RIGHT if lasting and node.residual is None and node.equi:
             # Of rows that agree in these all have a match, or none.
             ours, theirs = (frozenset(side) for side in zip(*node.equi, strict=True))
@@ -176,7 +182,7 @@ def _kept(side: Dependencies, node: n.Node, *, padded: bool) -> list[Dependency]
     return [rule for rule in side.rules if not padded or rule.given & never]
 
 
-def _equalities(predicate: Expr) -> list[Dependency]:
+def equalities(predicate: Expr) -> list[Dependency]:
     """Return what the conjuncts `column = constant` and `column = column` settle."""
     out: list[Dependency] = []
     for part in conjuncts(predicate):
@@ -187,7 +193,7 @@ def _equalities(predicate: Expr) -> list[Dependency]:
             ):
                 out.append(Dependency(frozenset(), frozenset((a,))))
             case Call(function="=", args=(ColumnRef(name=a), ColumnRef(name=b))):
-                out += [_one(a, b), _one(b, a)]
+                out += [settles(a, b), settles(b, a)]
     return out
 
 

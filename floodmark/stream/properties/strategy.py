@@ -38,7 +38,7 @@ class Strategy:
     scope: tuple[str, ...] = ()
 
 
-_DELTA = Strategy(Computed.DELTA, "exact delta")
+EXACT = Strategy(Computed.DELTA, "exact delta")
 
 
 _VALUES = Strategy(Computed.DELTA, "exact delta by how often each value is there")
@@ -96,7 +96,7 @@ def aggregate_strategy(
         return _VALUES
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
     if entry.is_sum(arg.type for arg in call.args):
-        return _DELTA
+        return EXACT
     return Strategy(Computed.DELTA, "exact delta because the input is append-only")
 
 
@@ -151,7 +151,7 @@ def derive(node: n.Node, modes: Modes) -> Strategy:
         case n.SortBuffer():
             return Strategy(Computed.RELEASED, "held until the watermark has passed")
         case _:
-            return _DELTA
+            return EXACT
 
 
 def _over(node: n.OverWindow) -> str:
@@ -172,14 +172,14 @@ def _aggregate(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Str
     closes = isinstance(node, n.CloseAggregate)
     calls = [call for _, call in node.aggregates]
     each = (aggregate_strategy(c, mode, group=node.group, closes=closes) for c in calls)
-    return next((s for s in each if s.computed is Computed.SCOPE), _DELTA)
+    return next((s for s in each if s.computed is Computed.SCOPE), EXACT)
 
 
 def _join(node: n.Join) -> Strategy:
     left, right = ([p[i] for p in node.equi] for i in (0, 1))
     match node.kind:
         case n.JoinKind.INNER:
-            return _DELTA
+            return EXACT
         case n.JoinKind.SEMI if is_dynamic_filter(node):
             text = "exact delta of the left side; left rows between the old and the new value"
             return Strategy(Computed.SCOPE, text)

@@ -94,14 +94,14 @@ def _settled(node: n.Node, columns: set[str]) -> set[str]:
     return columns | {name for name, origin in origins.items() if origin in below}
 
 
-def left_row(node: n.Join | n.LookupJoin) -> str | None:
+def left_row(node: n.Pairing) -> str | None:
     """Return the hidden column of a full join that tells which rows have a left row, if any."""
     columns = node.left.columns if isinstance(node.left, n.Project) else ()
     told = (c for c, e in columns if c.startswith(LEFT_ROW) and isinstance(e, Literal))
     return next(told, None) if node.kind is n.JoinKind.FULL else None
 
 
-def tells_padding(node: n.Join | n.LookupJoin, columns: Iterable[str]) -> bool:
+def tells_padding(node: n.Pairing, columns: Iterable[str]) -> bool:
     """Tell whether no two rows of a full join, padded on either side, are NULL in all columns."""
     told = {f.name for f in (*node.left.schema, *node.right.schema) if not f.nullable}
     return not told.isdisjoint(columns)

@@ -1,0 +1,102 @@
+"""Lookup join: what the right side has for a left row when that comes, at the epoch's cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.pairing import StreamPairing, pair_key, unpaired
+from floodmark.stream.operators.texts import stored_cells
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.watermark import Watermarks
+
+
+class StreamLookupJoin(StreamPairing[n.LookupJoin]):
+    """Left rows with what was found for them; changes of the right side change none of it."""
+
+    NODE = n.LookupJoin
+    TAKES_UPSERTS = True
+
+    @property
+    def lasts(self) -> bool:
+        return self.node.static
+
+    @staticmethod
+    def key_of(node: n.LookupJoin, keys: tuple[Key, ...]) -> Key:
+        return pair_key(node, keys, lasts=False)
+
+    def derive_mode(self) -> ChangelogMode:
+        return self.left.mode
+
+    def derive_watermarks(self) -> Watermarks:
+        return self.left.marks
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        rights = frozenset(b for _, b in self.node.equi)
+        left, right = (side.upsert_keys for side in self.inputs)
+        once = self.node.residual is None and any(key <= rights for key in right)
+        return self.upsert_keys_of(left, right, unique_left=False, unique_right=once)
+
+    def derive_arrangement(self) -> bool:
+        """What was looked up once is not found again."""
+        return False
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (None, None)
+
+    def derive_strategy(self) -> Strategy:
+        return Strategy(Computed.STORED, "looked up once per left row, at the epoch's cut")
+
+    def derive_rereads(self) -> bool:
+        return False
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        """Return what is kept beside each left row as long as it, or only for the epoch."""
+        if self.node.stored and not self.left.append_only:
+            column = next((w.column for w in self.left.watermarks), None)
+            name = f"{self.identifier}_lookup"
+            return (StateTable(name, "looked-up rows", self.left.stream_key, column),)
+        if self.node.external is not None:
+            asked = tuple(b for _, b in self.node.equi)
+            return (StateTable(f"{self.identifier}_fetched", "an epoch's fetched rows", asked),)
+        return ()
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return inputs[0]
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return inputs[0]
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        head = self.head(names)
+        cells = stored_cells(self, place)
+        unstored = "not stored" if self.node.external is None else "asked elsewhere, by key"
+        kept = "stored: what was looked up" if self.node.stored else unstored
+        details = ((kept, *cells),) if cells else ()
+        return Description(head.operator, head.arguments, (*head.details, *details))
+
+    @property
+    def title(self) -> str:
+        return "the lookup join"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        text = f"{self.identifier} looks its right side up at the epoch's cut"
+        return () if self.node.static else (("A113", f"depends on where epochs are cut: {text}"),)
+
+    def unsupported(self) -> str | None:
+        grouped = any(isinstance(below, n.Aggregate) for below in n.walk(self.node.right))
+        if grouped or not self.right.has_arrangement:
+            return "a lookup in a query that nothing stores"
+        return unpaired(self.node)

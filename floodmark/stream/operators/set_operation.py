@@ -1,0 +1,114 @@
+"""INTERSECT and EXCEPT [ALL]: rows by how often each side has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.cleaning import Cleaning, by_equality
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy, recomputed_text
+from floodmark.stream.properties.watermark import Watermarks, merged
+from floodmark.stream.properties.watermark_values import lowest
+
+
+class StreamSetOperation(StreamOperator[n.SetOperation]):
+    """Rows are recomputed where one side changes: columns that are hidden take no part."""
+
+    NODE = n.SetOperation
+    TAKES_UPSERTS = False
+
+    @staticmethod
+    def key_of(node: n.SetOperation, keys: tuple[Key, ...]) -> Key:
+        return node.names
+
+    @property
+    def compared(self) -> tuple[Key, Key]:
+        """Return the columns of each side that are compared."""
+        left, right = (tuple(c for c in side.names if not is_hidden(c)) for side in self.inputs)
+        return left, right
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.RETRACT
+
+    def derive_watermarks(self) -> Watermarks:
+        """Columns that meet by position carry one where both do: equal rows are equal in them."""
+        lefts, rights = ({w.column: w.group for w in side.watermarks} for side in self.inputs)
+        met = [(a, b) for a, b in self.node.pairs if a in lefts and b in rights]
+        columns = (n.WatermarkColumn(a, merged((lefts[a], rights[b]))) for a, b in met)
+        return Watermarks(tuple(columns))
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return ()
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        every = frozenset(self.names)
+        return [every, *(key for key in self.left.unique_keys if key <= every)]
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        """All columns, by which Flink groups; where they are unique already it joins alone."""
+        every, left = frozenset(self.names), self.left.upsert_keys
+        if self.node.all:
+            return ()
+        if any(key <= every for key in left):
+            return [key for key in left if key >= every]
+        return [every]
+
+    def derive_monotone(self) -> Origins:
+        return {}
+
+    def derive_arrangement(self) -> bool:
+        return False
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        left, right = (side.marked for side in self.inputs)
+        met = next(((a, b) for a, b in self.node.pairs if a in left and b in right), None)
+        return (None, None) if met is None else by_equality(*met)
+
+    def derive_strategy(self) -> Strategy:
+        names, why = self.compared[0], "copies of a row on both sides decide"
+        return Strategy(Computed.SCOPE, recomputed_text("rows", names, why), names)
+
+    def derive_rereads(self) -> bool:
+        return True
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return self.arrangements(*self.compared)
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        left, right = inputs
+        met = [(a, b) for a, b in self.node.pairs if a in left and b in right]
+        return {a: lowest((left[a], right[b]), self.node.field(a).type) for a, b in met}
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return {}
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        copies = "all" if self.node.all else "distinct"
+        return Description(self.node.kind.value.capitalize(), copies)
+
+    @property
+    def title(self) -> str:
+        return "the set operation"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        return None
+
+    def unsupported(self) -> str | None:
+        return None
