@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,12 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.derived import Derived
 from floodmark.stream.printing.description import Place
 from floodmark.stream.printing.labels import input_labels, labels_of
+from floodmark.testing.program import load as load_program
 from tests.golden.cases import actual, load
+from tests.program_reference import compile_sql
 from tests.stream.every_node import unanalysed
 
+PROGRAMS = Path(__file__).parents[1] / "programs"
 NOW = datetime(2025, 1, 1, 0, 30, tzinfo=UTC)
 SAMPLES = {
     Kind.DATE: date(2024, 12, 31), Kind.TIMESTAMP: datetime(2025, 1, 1, 0, 7, 3),
@@ -29,8 +33,11 @@ SAMPLES = {
 }  # fmt: skip
 
 
-def sample(field: Field) -> Any:
-    return SAMPLES.get(field.type.kind)
+def sample(field: Field, side: int) -> Any:
+    value = SAMPLES.get(field.type.kind)
+    if isinstance(value, date):
+        return value + timedelta(hours=3 * side, days=side)
+    return value + side if value is not None and not isinstance(value, str) else value
 
 
 def outcome(call: Callable[[], Any]) -> Any:
@@ -67,7 +74,10 @@ class Shadow(dict[type[n.Node], type[StreamOperator[Any]]]):
 
 def _marks(operator: StreamOperator[Any]) -> Sequence[dict[str, Any]]:
     fields = [i.node.schema for i in operator.inputs] or [operator.node.schema]
-    return [{f.name: v for f in schema if (v := sample(f)) is not None} for schema in fields]
+    return [
+        {f.name: v for f in schema if (v := sample(f, -side)) is not None}
+        for side, schema in enumerate(fields)
+    ]
 
 
 def _described(made: StreamOperator[Any], told: StreamOperator[Any]) -> None:
@@ -102,3 +112,9 @@ def test_every_node(name: str) -> None:
     from floodmark.stream.passes.keep_keys import keep_keys
 
     outcome(lambda: lower.lower(keep_keys(unanalysed()[name])))
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.txt")), ids=lambda p: p.stem)
+def test_programs(path: Path) -> None:
+    program = load_program(path)
+    outcome(lambda: compile_sql(program.sql))
