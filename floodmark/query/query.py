@@ -39,7 +39,6 @@ from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.supported import PAIRED, unlisted, unpaired
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties.accumulator_columns import aggregate_of
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.tables import layout
 from floodmark.tables.closed import closes_in_time
 from floodmark.tables.current import current_at, unwritten
@@ -140,11 +139,11 @@ class Reader:
         return self._frame(lift_volatile(node))
 
     def _frame(self, node: n.Node) -> DataFrame:
-        register(self.tables.spark, expressions_of(node))
+        register(self.tables.spark, node.expressions)
         if isinstance(node, n.Scan):
             columns = (ident(name) for name in node.names)
             return self._readable[node.object].frame().selectExpr(*columns)
-        if isinstance(node, n.LookupJoin) and node.external is not None:
+        if n.is_lookup(node) and node.external is not None:
             left = self._frame(node.left)
             right = lookup_join.right_of(
                 node, self._asked(node, node.external, left), self.tables.spark, self.now
@@ -296,10 +295,8 @@ def check_batch(node: n.Node) -> None:
 
 def _is_ordered(node: n.Node) -> bool:
     """Tell whether what comes out depends on the order of the input."""
-    if isinstance(node, n.TopN):
-        return node.limit is not None or node.offset > 0
     if not isinstance(node, n.Aggregate):
-        return False
+        return node.cuts
     return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
 
 

@@ -55,27 +55,11 @@ def _lookups(key: str, reader: Reader) -> Iterator[tuple[str, n.Node]]:
     """Yield who looks rows up in a table, with what gives the rows."""
     for found in reader.pipeline.objects.values():
         for node in () if found.plan is None else found.plan.nodes:
-            if isinstance(node, n.LookupJoin) and key in {s.object for s in n.scans(node.right)}:
+            if n.is_lookup(node) and key in {s.object for s in n.scans(node.right)}:
                 yield found.name, node.left
 
 
 def _gives_rows(node: n.Node, holding: Collection[str]) -> bool:
     """Tell whether there can be rows when these objects hold some."""
     below = [_gives_rows(child, holding) for child in node.inputs]
-    match node:
-        case n.Scan():
-            return node.object in holding
-        case n.Values():
-            return bool(node.rows)
-        case n.Aggregate() if not node.group:
-            return True
-        case n.Join():
-            left, right = below
-            alone = (left and node.keeps_unmatched) or (right and node.kind.pads_left)
-            return alone or (left and right and node.kind is not n.JoinKind.ANTI)
-        case n.LookupJoin() | n.SetOperation(kind=n.SetKind.EXCEPT):
-            return below[0]
-        case n.SetOperation():
-            return all(below)
-        case _:
-            return any(below)
+    return node.object in holding if isinstance(node, n.Scan) else node.may_give(below)

@@ -48,7 +48,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             # A row that changes a session is within it: not beyond its end.
             end = _present([(node.end, inputs[0].get(node.time))])
             return {**_select(inputs[0], node.partition), **end}
-        case n.Aggregate() | n.TopN():
+        case n.Aggregate():
             return _select(inputs[0], node.group)
         case n.CloseAggregate():
             return _select(inputs[0], _window_columns(node))
@@ -56,6 +56,8 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             return _select(inputs[0], [node.column])
         case n.OverWindow():
             return {**_select(inputs[0], node.partition), **_final(node, inputs[0])}
+        case n.Ordered():
+            return _select(inputs[0], node.scope)
         case n.TemporalFilter():
             return _coming(node, inputs[0], now)
         case n.UnionAll():
@@ -109,7 +111,7 @@ def _window_node(node: n.Node, column: str) -> n.Node | None:
         case n.Project():
             expr = dict(node.columns)[column]
             return _window_node(node.input, expr.name) if isinstance(expr, ColumnRef) else None
-        case n.Join() | n.LookupJoin() | n.UnionAll() | n.SetOperation() | n.Scan() | n.Values():
+        case _ if len(node.inputs) != 1:
             return None
         case _:
             (below,) = node.inputs

@@ -205,7 +205,7 @@ def fetched_tables(found: AnalysedObject) -> list[str]:
     """Return the tables with what the operators of an object's plan fetched from elsewhere."""
     plan = found.plan
     nodes = () if plan is None else plan.nodes
-    external = (m for m in nodes if isinstance(m, n.LookupJoin) and m.external and not m.stored)
+    external = (m for m in nodes if n.is_lookup(m) and m.external and not m.stored)
     return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
 
 

@@ -19,7 +19,6 @@ from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.snapshot import takes_snapshot
-from floodmark.stream.properties.expressions_of import expressions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +57,7 @@ def compares(found: AnalysedObject) -> bool:
         is_deterministic(e)
         for node in nodes
         if not isinstance(node, n.TemporalFilter | n.GrowingSeries)
-        for e in expressions_of(node)
+        for e in node.expressions
     )
     return again and not any(isinstance(node, _WITH_TIME) for node in nodes)
 
@@ -120,6 +119,6 @@ def _rows(reader: Reader, node: n.Node, now: int) -> DataFrame:
     """Return a plan's rows; those that an expression refuses are left out, as in an epoch."""
     if isinstance(node, n.Scan):
         return reader.frame(node)
-    register(reader.tables.spark, expressions_of(node))
+    register(reader.tables.spark, node.expressions)
     frames = [_rows(reader, child, now) for child in node.inputs]
     return dispatch.batch(node, frames, reader.tables.spark, now)

@@ -312,7 +312,7 @@ TIMES = (
     Planted(
         "the watermark of a union is that of its fastest input",
         "stream/properties/watermark_values.py",
-        "out[name] = _lowest(bounds, node.field(name).type)",
+        "out[name] = lowest(bounds, node.field(name).type)",
         "out[name] = max(bounds)",
         on_spark("watermark_of_union_is_the_minimum"),
     ),

@@ -106,14 +106,14 @@ WATERMARKS = (
     Planted(
         "a union has the watermark of its first input",
         _VALUES,
-        "out[name] = _lowest(bounds, node.field(name).type)",
+        "out[name] = lowest(bounds, node.field(name).type)",
         "out[name] = bounds[0]",
         (_RULES,),
     ),
     Planted(
         "a set operation has the watermark of its left side",
         _VALUES,
-        "return {a: _lowest((left[a], right[b]), node.field(a).type) for a, b in met}",
+        "return {a: lowest((left[a], right[b]), node.field(a).type) for a, b in met}",
         "return {a: left[a] for a, b in met}",
         (_RULES,),
     ),

@@ -28,7 +28,6 @@ from floodmark.reference.pipeline import EpochInput, ObjectKind, ObjectState, Re
 from floodmark.reference.rows import Row, bag, key_of
 from floodmark.stream.ndu import DeterminismMode
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.properties.expressions_of import expressions_of
 from tests.property import loose_plans
 from tests.property.loose_plans import (
     LOOSE_OBJECTS,
@@ -179,7 +178,7 @@ def _columns_read(node: n.Node, read: Iterable[str]) -> Iterator[tuple[n.Node, f
         case n.Filter():
             yield from _columns_read(node.input, read | columns_of(node.predicate))
         case n.Aggregate():
-            exprs = frozenset().union(*map(columns_of, expressions_of(node)))
+            exprs = frozenset().union(*map(columns_of, node.expressions))
             yield from _columns_read(node.input, {*node.group, *exprs})
         case n.TopN() | n.Join():
             for child in node.inputs:

@@ -23,7 +23,6 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.expressions_of import expressions_of
 from tests.flink.ours import setup
 from tests.flink.shapes import SHAPES, Shape
 
@@ -65,7 +64,7 @@ def test_every_volatile_value_over_updates_is_stored(name: str) -> None:
     for node in plan.nodes:
         if all(plan[child].append_only for child in node.inputs):
             continue
-        for expr in expressions_of(node):
+        for expr in node.expressions:
             if is_volatile(expr):
                 stored = isinstance(node, n.MaterializeProject) and expr in [
                     e for c, e in node.columns if c in node.stored

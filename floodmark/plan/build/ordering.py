@@ -101,3 +101,8 @@ def distinct_on(
         open_.discard(key.column)
     order = tuple(key for key in keys if key.column not in columns)
     return n.TopN(node, tuple(dict.fromkeys(columns)), order, 1, span=span)
+
+
+def one_of_each(node: n.Node, key: tuple[str, ...]) -> n.Node:
+    """Return one row of each key, whichever comes first."""
+    return n.TopN(node, key, (), 1)

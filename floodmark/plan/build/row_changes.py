@@ -20,6 +20,7 @@ from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.joins import rename_clashes
+from floodmark.plan.build.ordering import one_of_each
 from floodmark.plan.build.outputs import ColumnTypes, checked_name
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
@@ -89,7 +90,7 @@ def found_rows(
     if where is not None:
         bound, _ = filter_rows(builder, bound, exp.Where(this=where))
     if beside is not None:
-        bound = replace(bound, node=n.TopN(bound.node, relation.stream_key, (), 1))
+        bound = replace(bound, node=one_of_each(bound.node, relation.stream_key))
     return Found(bound.node, bound.scope, others)
 
 

@@ -247,7 +247,7 @@ def _read_by(node: n.Node) -> frozenset[str]:
             return frozenset(c for _, expr in node.columns for c in columns_of(expr))
         case n.Filter():
             return columns_of(node.predicate)
-        case n.Join() | n.LookupJoin():
+        case n.Pairing():
             tested = frozenset() if node.residual is None else columns_of(node.residual)
             return tested | {c for pair in node.equi for c in pair}
         case n.Aggregate():

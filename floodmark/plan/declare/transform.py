@@ -140,16 +140,18 @@ def over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
 
 def _words(node: n.Node) -> str:
     match node:
-        case n.Join() | n.LookupJoin():
+        case n.Pairing():
             return "a join or a subquery"
-        case n.UnionAll() | n.SetOperation() | n.Aggregate(input=n.UnionAll()):
+        case n.Aggregate(input=n.UnionAll()):
+            return "UNION, INTERSECT or EXCEPT"
+        case _ if node.met is not None:
             return "UNION, INTERSECT or EXCEPT"
         case n.Aggregate() | n.CloseAggregate():
             return "an aggregate, GROUP BY or DISTINCT"
-        case n.TopN():
-            return "ORDER BY, LIMIT or DISTINCT ON"
         case n.OverWindow():
             return "a window function"
+        case n.Ordered():
+            return "ORDER BY, LIMIT or DISTINCT ON"
         case n.ProjectSet():
             return "a function that returns several rows"
         case n.Tumble() | n.Hop() | n.Session():

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from floodmark.plan.expr.expressions import AggCall, columns_of
-from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+from floodmark.plan.expr.expressions import AggCall, Expr, columns_of
+from floodmark.plan.nodes.base import (
+    Passed,
+    Unary,
+    alike_columns,
+    check_reads,
+    check_unique,
+    same_columns,
+)
 from floodmark.scalar.types import Field, Schema
 
 
@@ -23,6 +31,18 @@ class Grouping(Unary):
             for expr in call.children:
                 check_reads(self, columns_of(expr), self.input.schema)
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(e for _, call in self.aggregates for e in call.children)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset(self.group).union(*map(columns_of, self.expressions))
+
+    @property
+    def generated(self) -> Mapping[str, AggCall]:
+        return dict(self.aggregates)
+
     def output(self) -> Schema:
         below = {f.name: f for f in self.input.schema}
         keys = tuple(below[name] for name in self.group)
@@ -32,6 +52,17 @@ class Grouping(Unary):
 @dataclass(frozen=True, slots=True)
 class Aggregate(Grouping):
     """One row per group; without group columns exactly one. DISTINCT is an aggregate of nothing."""
+
+    @property
+    def identifying(self) -> Sequence[tuple[str, ...]]:
+        return [self.group]
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        return [alike_columns(same_columns(self.input, self.group))]
+
+    def may_give(self, below: Sequence[bool]) -> bool:
+        return any(below) or not self.group
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from floodmark.errors import Span
-from floodmark.plan.expr.expressions import ColumnRef, Expr
-from floodmark.scalar.types import Field, Schema
+from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
+from floodmark.plan.expr.window_values import WindowCall
+from floodmark.scalar.types import Field, Kind, Schema
+
+Passed = Mapping[str, ColumnRef]
+"""By column of a node: the column of its input that it passes on."""
+_LOOSE = (
+    Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.JSONB, Kind.LIST, Kind.STRUCT, Kind.MAP
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,48 @@ class Node:
         """Derive the output columns from those of the inputs."""
         raise NotImplementedError
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Return the node's scalar expressions, those of its inputs left out."""
+        return ()
+
+    @property
+    def reads(self) -> frozenset[str] | None:
+        """Return the columns that the node reads to do its work; None where it reads whole rows.
+
+        They are whole where rows are compared, or ordered by all that people see.
+        """
+        return None
+
+    @property
+    def sifted(self) -> Sequence[Passed | None]:
+        """Return, for each input, the columns by whose values rows can be dropped there as well."""
+        return [None for _ in self.inputs]
+
+    @property
+    def met(self) -> Sequence[tuple[str, ...]] | None:
+        """Return the columns of each input that meet by position; None where they do not."""
+        return None
+
+    @property
+    def identifying(self) -> Sequence[tuple[str, ...]]:
+        """Return the columns of each input that are equal in rows which the node makes one of."""
+        return [() for _ in self.inputs]
+
+    @property
+    def cuts(self) -> bool:
+        """Tell whether some rows are left out because of the order alone."""
+        return False
+
+    @property
+    def generated(self) -> Mapping[str, AggCall | WindowCall | str]:
+        """Return the columns that have names of the planner's, and what they are in SQL."""
+        return {}
+
+    def may_give(self, below: Sequence[bool]) -> bool:
+        """Tell whether there can be rows; `below` tells the same of each input."""
+        return any(below)
+
     def field(self, name: str) -> Field:
         """Return the output column of that name."""
         return next(f for f in self.schema if f.name == name)
@@ -67,6 +116,26 @@ class Node:
     def identity(self) -> tuple[tuple[str, Expr], ...]:
         """Return the columns as a projection has them that passes all on."""
         return tuple((f.name, ColumnRef(f.type, f.name)) for f in self.schema)
+
+
+def same_columns(node: Node, names: Iterable[str] | None = None) -> Passed:
+    """Return a node's columns as a node above has them that passes them on; all without names."""
+    wanted = node.names if names is None else tuple(names)
+    return {f.name: ColumnRef(f.type, f.name) for f in node.schema if f.name in wanted}
+
+
+def alike_columns(columns: Passed) -> Passed:
+    """Return the columns that can group rows where a condition says the same of all of a group.
+
+    Equal values must look the same: both zeros are equal, and 30 days are a month.
+    """
+    return {c: e for c, e in columns.items() if e.type.kind not in _LOOSE}
+
+
+def columns_by_position(shown: Sequence[Field], own: Sequence[Field]) -> Passed:
+    """Return columns of an input by those of the output that stand in their places."""
+    pairs = zip(shown, own, strict=True)
+    return {a.name: ColumnRef(b.type, b.name) for a, b in pairs}
 
 
 @dataclass(frozen=True, slots=True)

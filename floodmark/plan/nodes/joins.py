@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, columns_of
-from floodmark.plan.nodes.base import Binary, check_reads, check_unique
+from floodmark.plan.nodes.base import (
+    Binary,
+    Node,
+    Passed,
+    check_reads,
+    check_unique,
+    same_columns,
+)
 from floodmark.plan.nodes.row_local import Filter, Project
 from floodmark.plan.nodes.sources import Scan, scans
 from floodmark.scalar.types import Field, Schema
@@ -39,6 +47,8 @@ class Pairing(Binary):
     """What joins share: equal `equi` columns, and a `residual` that is TRUE for a pair."""
 
     KINDS: ClassVar[tuple[JoinKind, ...]] = tuple(JoinKind)
+    LOOKS_UP: ClassVar[bool] = False
+    """Whether the right side is asked once for each left row, and its changes change nothing."""
 
     kind: JoinKind
     equi: tuple[tuple[str, str], ...]
@@ -52,6 +62,20 @@ class Pairing(Binary):
         check_reads(self, (b for _, b in self.equi), self.right.schema)
         if self.residual is not None:
             check_reads(self, columns_of(self.residual), both)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return () if self.residual is None else (self.residual,)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        tested = map(columns_of, self.expressions)
+        return frozenset(c for pair in self.equi for c in pair).union(*tested)
+
+    @property
+    def external(self) -> Scan | None:
+        """Return the right side's object where its rows are kept elsewhere, and looked up."""
+        return None
 
     @property
     def keeps_unmatched(self) -> bool:
@@ -80,6 +104,11 @@ class Pairing(Binary):
 class Join(Pairing):
     """Pairs of rows with equal `equi` columns for which `residual` is TRUE; no `equi` = cross."""
 
+    def may_give(self, below: Sequence[bool]) -> bool:
+        left, right = below
+        alone = (left and self.keeps_unmatched) or (right and self.kind.pads_left)
+        return alone or (left and right and self.kind is not JoinKind.ANTI)
+
 
 @dataclass(frozen=True, slots=True)
 class LookupJoin(Pairing):
@@ -95,13 +124,20 @@ class LookupJoin(Pairing):
     """
 
     KINDS = (JoinKind.INNER, JoinKind.LEFT)
+    LOOKS_UP = True
 
     static: bool = False
     stored: bool = False
 
     @property
+    def sifted(self) -> Sequence[Passed | None]:
+        return [same_columns(self.left), None]
+
+    def may_give(self, below: Sequence[bool]) -> bool:
+        return below[0]
+
+    @property
     def external(self) -> Scan | None:
-        """Return the right side's object where its rows are kept elsewhere."""
         return next((scan for scan in scans(self.right) if scan.external), None)
 
     @property
@@ -120,6 +156,11 @@ class LookupJoin(Pairing):
                 names = {b: below[c] or c for b, c in names.items()}
             node = node.input
         return tuple(names[b] for _, b in self.equi)
+
+
+def is_lookup(node: Node) -> TypeGuard[LookupJoin]:
+    """Tell whether a node asks its right side once for each left row."""
+    return isinstance(node, Pairing) and node.LOOKS_UP
 
 
 def _compared(expr: Expr) -> str | None:

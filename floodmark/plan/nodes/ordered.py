@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from floodmark.plan.expr.expressions import Expr, columns_of
 from floodmark.plan.expr.window_values import SortKey, WindowCall
-from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+from floodmark.plan.nodes.base import (
+    Node,
+    Passed,
+    Unary,
+    alike_columns,
+    check_reads,
+    check_unique,
+    same_columns,
+)
 from floodmark.scalar.types import BIGINT, Field, Schema
 
 
 @dataclass(frozen=True, slots=True)
-class TopN(Unary):
+class Ordered(Unary):
+    """What nodes share that look at rows in an order, each group of them apart."""
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """Return the columns that divide the rows into groups."""
+        raise NotImplementedError
+
+    @property
+    def keys(self) -> tuple[SortKey, ...]:
+        """Return the order of the rows of a group."""
+        raise NotImplementedError
+
+    def over(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> Ordered:
+        """Return the node over another input, divided and ordered by other columns."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class TopN(Ordered):
     """The first rows per group (no group: of all), after skipping `offset`.
 
     `number` names a column that counts the rows of a group from 1; with ties it is their rank.
@@ -28,6 +56,39 @@ class TopN(Unary):
         check_unique(self.schema)
         check_reads(self, (*self.group, *(k.column for k in self.order)), self.input.schema)
 
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.group
+
+    @property
+    def keys(self) -> tuple[SortKey, ...]:
+        return self.order
+
+    def over(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> TopN:
+        return replace(self, input=below, group=scope, order=keys)
+
+    @property
+    def cuts(self) -> bool:
+        return self.limit is not None or self.offset > 0
+
+    @property
+    def reads(self) -> frozenset[str] | None:
+        """Without an order rows are taken in that of all columns that people see."""
+        if self.limit is not None and not self.order:
+            return None
+        return frozenset((*self.group, *(k.column for k in self.order)))
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        if self.limit is None and not self.offset:
+            return [same_columns(self.input)]
+        return [alike_columns(same_columns(self.input, self.group))]
+
+    @property
+    def generated(self) -> Mapping[str, str]:
+        call = "rank()" if self.with_ties else "row_number()"
+        return {} if self.number is None else {self.number: call}
+
     def output(self) -> Schema:
         if self.number is None:
             return self.input.schema
@@ -35,7 +96,7 @@ class TopN(Unary):
 
 
 @dataclass(frozen=True, slots=True)
-class OverWindow(Unary):
+class OverWindow(Ordered):
     """Adds window functions over one partitioning and order.
 
     `closes` names the call that gives the time of the last row that the others look ahead to: below
@@ -53,6 +114,36 @@ class OverWindow(Unary):
         for _, call in self.calls:
             for expr in (*call.args, *filter(None, (call.filter,))):
                 check_reads(self, columns_of(expr), self.input.schema)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.partition
+
+    @property
+    def keys(self) -> tuple[SortKey, ...]:
+        return self.order
+
+    def over(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> OverWindow:
+        return replace(self, input=below, partition=scope, order=keys)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        calls = [call for _, call in self.calls]
+        filters = (call.filter for call in calls if call.filter is not None)
+        return (*(a for call in calls for a in call.args), *filters)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        keys = (*self.partition, *(k.column for k in self.order))
+        return frozenset(keys).union(*map(columns_of, self.expressions))
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        return [alike_columns(same_columns(self.input, self.partition))]
+
+    @property
+    def generated(self) -> Mapping[str, WindowCall]:
+        return dict(self.calls)
 
     def output(self) -> Schema:
         return (*self.input.schema, *(Field(name, call.type) for name, call in self.calls))
@@ -73,3 +164,7 @@ class SortBuffer(Unary):
         check_reads(self, (self.column,), self.input.schema)
         if self.condition is not None:
             check_reads(self, columns_of(self.condition), self.input.schema)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return () if self.condition is None else (self.condition,)

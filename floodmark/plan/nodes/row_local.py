@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, passed_on
-from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+from floodmark.plan.nodes.base import (
+    Passed,
+    Unary,
+    check_reads,
+    check_unique,
+    same_columns,
+)
 from floodmark.scalar.types import BIGINT, Field, Kind, Schema
 
 
@@ -23,6 +29,18 @@ class Project(Unary):
 
     def output(self) -> Schema:
         return _computed(self.columns, self.input.schema)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(expr for _, expr in self.columns)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset[str]().union(*map(columns_of, self.expressions))
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        return [{c: e for c, e in self.columns if isinstance(e, ColumnRef)}]
 
     @property
     def passed(self) -> dict[str, str]:
@@ -57,6 +75,10 @@ class MaterializeProject(Unary):
     def output(self) -> Schema:
         return _computed(self.columns, self.input.schema)
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(expr for _, expr in self.columns)
+
 
 @dataclass(frozen=True, slots=True)
 class Filter(Unary):
@@ -66,6 +88,14 @@ class Filter(Unary):
 
     def __post_init__(self) -> None:
         check_reads(self, columns_of(self.predicate), self.input.schema)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.predicate,)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return columns_of(self.predicate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +116,10 @@ class TemporalFilter(Unary):
             assert bound.type.kind is Kind.TIMESTAMPTZ, bound.type
             check_reads(self, columns_of(bound), self.input.schema)
         assert self.bounds
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.condition, *self.bounds)
 
     @property
     def bounds(self) -> tuple[Expr, ...]:
@@ -112,6 +146,18 @@ class ProjectSet(Unary):
         assert len(self.outputs) == (len(self.call.type.element.fields) if self.spread else 1)
         check_unique(self.schema)
         check_reads(self, columns_of(self.call), self.input.schema)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (self.call,)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return columns_of(self.call)
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        return [same_columns(self.input)]
 
     def output(self) -> Schema:
         element = self.call.type.element

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from floodmark.changelog import is_hidden
-from floodmark.plan.nodes.base import Binary, Node
+from floodmark.plan.nodes.base import (
+    Binary,
+    Node,
+    Passed,
+    alike_columns,
+    columns_by_position,
+)
 from floodmark.scalar.types import BIGINT, Field, Schema
 
 
@@ -28,6 +34,15 @@ class UnionAll(Node):
 
     def with_inputs(self, inputs: Sequence[Node]) -> Node:
         return replace(self, branches=tuple(inputs))
+
+    @property
+    def met(self) -> Sequence[tuple[str, ...]]:
+        return [branch.names for branch in self.branches]
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        first = self.branches[0].schema
+        return [columns_by_position(first, b.schema) for b in self.branches]
 
     def output(self) -> Schema:
         merged = tuple(
@@ -62,8 +77,23 @@ class SetOperation(Binary):
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Return the columns of the left and the right side that meet."""
+        return tuple(zip(*self.met, strict=True))
+
+    @property
+    def met(self) -> Sequence[tuple[str, ...]]:
+        return [tuple(f.name for f in _visible(side)) for side in self.inputs]
+
+    @property
+    def identifying(self) -> Sequence[tuple[str, ...]]:
+        return [side.names for side in self.inputs]
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
         left, right = (_visible(side) for side in self.inputs)
-        return tuple((a.name, b.name) for a, b in zip(left, right, strict=True))
+        return [alike_columns(columns_by_position(left, own)) for own in (left, right)]
+
+    def may_give(self, below: Sequence[bool]) -> bool:
+        return below[0] if self.kind is SetKind.EXCEPT else all(below)
 
     def output(self) -> Schema:
         shown = _visible(self.left)

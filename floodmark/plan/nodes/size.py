@@ -51,7 +51,7 @@ def size_of(root: n.Node) -> Size:
         known[id(node)] = Size(
             1 + sum(s.nodes for s in below),
             1 + max((s.depth for s in below), default=0),
-            isinstance(node, n.Join | n.LookupJoin) + sum(s.joins for s in below),
+            isinstance(node, n.Pairing) + sum(s.joins for s in below),
         )
     return known[id(root)]
 

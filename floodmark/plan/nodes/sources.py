@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from floodmark.changelog import ChangelogMode
@@ -58,6 +59,13 @@ class Values(Node):
     def __post_init__(self) -> None:
         check_unique(self.columns)
         assert all(len(row) == len(self.columns) for row in self.rows)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return tuple(e for row in self.rows for e in row)
+
+    def may_give(self, below: Sequence[bool]) -> bool:
+        return bool(self.rows)
 
     def output(self) -> Schema:
         return self.columns

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from floodmark.plan.expr.window_values import Interval
-from floodmark.plan.nodes.base import Unary, check_reads, check_unique
+from floodmark.plan.nodes.base import (
+    Passed,
+    Unary,
+    alike_columns,
+    check_reads,
+    check_unique,
+    same_columns,
+)
 from floodmark.scalar.functions.intervals import DAY_MICROS, LAST
 from floodmark.scalar.types import Field, Kind, Schema
 
@@ -29,6 +37,14 @@ class Window(Unary):
         time = self.input.field(self.time)
         bounds = (Field(name, time.type, time.nullable) for name in (self.start, self.end))
         return (*self.input.schema, *bounds)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset((self.time,))
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        return [same_columns(self.input)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +90,18 @@ class Session(Window):
     def __post_init__(self) -> None:
         Window.__post_init__(self)
         check_reads(self, self.partition, self.input.schema)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset((self.time, *self.partition))
+
+    @property
+    def identifying(self) -> Sequence[tuple[str, ...]]:
+        return [self.partition]
+
+    @property
+    def sifted(self) -> Sequence[Passed]:
+        return [alike_columns(same_columns(self.input, self.partition))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,25 +23,18 @@ def interval_keys(node: n.Node) -> n.Node:
         case n.Aggregate():
             calls = tuple((name, _distinct(call)) for name, call in node.aggregates)
             return replace(node, input=_formed(node.input, node.group), aggregates=calls)
-        case n.SetOperation():
-            return node.with_inputs([_formed(side, side.names) for side in node.inputs])
-        case n.Session():
-            return replace(node, input=_formed(node.input, node.partition))
-        case n.TopN():
-            below, names = _beside(node.input, (*node.group, *(k.column for k in node.order)))
-            group, order = names[: len(node.group)], _sorted(node.order, names)
-            return _without(replace(node, input=below, group=group, order=order), node)
-        case n.OverWindow():
-            below, names = _beside(node.input, (*node.partition, *(k.column for k in node.order)))
-            group, order = names[: len(node.partition)], _sorted(node.order, names)
-            return _without(replace(node, input=below, partition=group, order=order), node)
-        case n.Join() | n.LookupJoin(external=None):
+        case n.Ordered():
+            below, names = _beside(node.input, (*node.scope, *(k.column for k in node.keys)))
+            scope, keys = names[: len(node.scope)], _sorted(node.keys, names)
+            return _without(node.over(below, scope, keys), node)
+        case n.Pairing(external=None):
             left, lefts = _beside(node.left, (a for a, _ in node.equi), node.right)
             right, rights = _beside(node.right, (b for _, b in node.equi), left)
             equi = tuple(zip(lefts, rights, strict=True))
             return _without(replace(node, left=left, right=right, equi=equi), node)
         case _:
-            return node
+            forms = zip(node.inputs, node.identifying, strict=True)
+            return node.with_inputs([_formed(child, columns) for child, columns in forms])
 
 
 def _intervals(node: n.Node, columns: Iterable[str]) -> set[str]:

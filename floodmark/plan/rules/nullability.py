@@ -46,9 +46,9 @@ def _column(column: ColumnRef, node: n.Node) -> bool:
             return any(column in part.args for part in tested) or _column(column, node.input)
         case n.Project():
             return never_null(dict(node.columns)[column.name], node.input)
-        case n.Join() | n.LookupJoin() if column.name in node.left.names:
+        case n.Pairing() if column.name in node.left.names:
             return not node.kind.pads_left and _column(column, node.left)
-        case n.Join() | n.LookupJoin():
+        case n.Pairing():
             return not node.kind.pads_right and _column(column, node.right)
         case _:
             return False

@@ -27,27 +27,15 @@ def _read(node: n.Node, above: Columns) -> n.Node:
     match node:
         case n.Project():
             return _project(node, above)
-        case n.Filter():
-            return _over(node, above | columns_of(node.predicate))
-        case n.Join() | n.LookupJoin():
-            tested = frozenset() if node.residual is None else columns_of(node.residual)
-            return _over(node, above | tested | {c for pair in node.equi for c in pair})
         case n.Aggregate():
             return _aggregate(node, above)
         case n.OverWindow():
             return _windows(node, above)
-        case n.TopN() if node.order or node.limit is None:
-            return _over(node, above | {*node.group, *(k.column for k in node.order)})
-        case n.ProjectSet():
-            return _over(node, above | columns_of(node.call))
-        case n.Tumble() | n.Hop():
-            return _over(node, above | {node.time})
-        case n.Session():
-            return _over(node, above | {node.time, *node.partition})
         case n.UnionAll():
             return _union(node, above)
+        case _ if node.reads is not None:
+            return _over(node, above | node.reads)
         case _:
-            # Rows are compared whole, or ordered by all that people see.
             return node.with_inputs([_read(c, frozenset(c.names)) for c in node.inputs])
 
 

@@ -8,7 +8,6 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, UserCall, walk
 from floodmark.scalar.functions import Determinism
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.properties.expressions_of import expressions_of
 
 UNKNOWN = "nothing in the definition explains it: the stored files have changed, or the engine has"
 
@@ -41,7 +40,7 @@ def _calls(found: AnalysedObject, pipeline: Pipeline) -> Iterator[UserCall]:
 def _looked_up(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
     """Return the objects outside in which a plan looks up."""
     plans = (o.plan for o in (found, *(pipeline[key] for key in found.feeders)))
-    lookups = (m for p in plans if p is not None for m in p.nodes if isinstance(m, n.LookupJoin))
+    lookups = (m for p in plans if p is not None for m in p.nodes if isinstance(m, n.Pairing))
     return {lookup.external.object for lookup in lookups if lookup.external is not None}
 
 
@@ -51,7 +50,7 @@ def _expressions(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Expr]:
     for writer in (found, *(pipeline[key] for key in found.feeders)):
         if writer.plan is not None:
             for node in n.walk(writer.plan.root):
-                yield from expressions_of(node)
+                yield from node.expressions
 
 
 def _listed(names: list[str]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, columns_of
 
@@ -26,8 +25,8 @@ def column_lineage(root: n.Node) -> dict[str, Origins]:
         case n.Aggregate() | n.CloseAggregate():
             calls = {name: _of(call.children, below[0]) for name, call in root.aggregates}
             return {name: below[0][name] for name in root.group} | calls
-        case n.UnionAll() | n.SetOperation():
-            return _by_position(root, below)
+        case _ if root.met is not None:
+            return _by_position(root.names, root.met, below)
         case n.OverWindow():
             calls = {name: _of(call.args, below[0]) for name, call in root.calls}
             return below[0] | calls
@@ -47,12 +46,9 @@ def _of(expressions: Iterable[Expr], below: Mapping[str, Origins]) -> Origins:
     return frozenset(origin for name in read for origin in below[name])
 
 
-def _by_position(root: n.Node, below: list[dict[str, Origins]]) -> dict[str, Origins]:
-    hides = isinstance(root, n.SetOperation)
-    sides = [
-        [origins for name, origins in side.items() if not (hides and is_hidden(name))]
-        for side in below
-    ]
+def _by_position(
+    names: Sequence[str], met: Sequence[Sequence[str]], below: Sequence[Mapping[str, Origins]]
+) -> dict[str, Origins]:
+    sides = [[known[c] for c in columns] for known, columns in zip(below, met, strict=True)]
     merged = [frozenset().union(*parts) for parts in zip(*sides, strict=True)]
-    names = [f.name for f in root.schema]
     return dict(zip(names, [*merged, frozenset()], strict=False))

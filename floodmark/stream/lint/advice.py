@@ -21,7 +21,6 @@ from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import follows_time
 from floodmark.stream.printing.labels import labels_of
 from floodmark.stream.properties import strategy
-from floodmark.stream.properties.expressions_of import expressions_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +174,7 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _reads_now(plan: StreamPlan) -> Notes:
-    parts = [part for node in plan.nodes for e in expressions_of(node) for part in walk(e)]
+    parts = [part for node in plan.nodes for e in node.expressions for part in walk(e)]
     names = [CLOCK] if any(_is_clock(part) for part in parts) else []
     now = any(isinstance(e, n.TemporalFilter) for e in plan.nodes)
     if now or any(isinstance(part, Now) for part in parts):
@@ -202,7 +201,7 @@ def _periods(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 def _volatile(plan: StreamPlan) -> Notes:
     retracting = (node for node in plan.nodes if _over_updates(node, plan))
-    exprs = (e for node in retracting for e in expressions_of(node))
+    exprs = (e for node in retracting for e in node.expressions)
     names = {
         part.function
         for e in exprs
@@ -225,7 +224,7 @@ def _over_updates(node: n.Node, plan: StreamPlan) -> bool:
 
 def _lookups(plan: StreamPlan) -> Notes:
     text = "depends on where epochs are cut: {} looks its right side up at the epoch's cut"
-    found = (node for node in plan.nodes if isinstance(node, n.LookupJoin) and not node.static)
+    found = (node for node in plan.nodes if n.is_lookup(node) and not node.static)
     return tuple(Note("A113", text.format(plan[node].identifier)) for node in found)
 
 

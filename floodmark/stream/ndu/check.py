@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from floodmark.changelog import is_hidden
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import AggCall, Attempt, ColumnRef, Expr, columns_of
@@ -19,7 +19,6 @@ from floodmark.scalar.types import BOOLEAN, Schema
 from floodmark.stream.ndu.calc import Calc, calc_of, in_calc
 from floodmark.stream.ndu.culprits import culprits, untimely, volatile_aggregate
 from floodmark.stream.ndu.findings import Cause, Finding
-from floodmark.stream.ndu.flink_modes import insert_only
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.key_sets import Keys
 from floodmark.stream.properties.ranking import ranking_of
@@ -373,3 +372,27 @@ def _only_grows(node: n.Node, key: n.SortKey, check: Check) -> bool:
         return False
     call = dict(node.aggregates).get(column)
     return call is not None and call.function == "count" and check.appends(node.input)
+
+
+def insert_only(node: n.Node) -> bool:
+    """Tell whether Flink sees no update in a node's output.
+
+    A comparison with the time is an ordinary filter to it: rows do not leave when time passes.
+    """
+    match node:
+        case n.Scan():
+            return node.mode is ChangelogMode.APPEND_ONLY
+        case n.Filter() if ranking_of(node) is not None:
+            return False
+        case n.CloseAggregate() | n.SortBuffer():
+            return True
+        case n.Aggregate() | n.TopN() | n.OverWindow():
+            return False
+        case n.LookupJoin():
+            return insert_only(node.left)
+        case n.Join() if node.kind not in (n.JoinKind.INNER, n.JoinKind.SEMI):
+            return False
+        case n.SetOperation():
+            return False
+        case _:
+            return all(insert_only(child) for child in node.inputs)

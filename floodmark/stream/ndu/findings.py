@@ -131,6 +131,6 @@ def _strict_stores(node: n.Node) -> bool:
     """
     if not isinstance(node, n.Pairing) or node.kind is n.JoinKind.INNER or node.residual is None:
         return True
-    sides = (node.left,) if isinstance(node, n.LookupJoin) else node.inputs
+    sides = (node.left,) if n.is_lookup(node) else node.inputs
     parts = (columns_of(p) for p in conjuncts(node.residual) if culprits((p,)))
     return all(any(part <= set(side.names) for side in sides) for part in parts)

@@ -59,7 +59,7 @@ def pulled_up(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
                 tested |= columns_of(node.predicate)
                 tried |= _tried((node.predicate,))
                 node = node.input
-            case n.LookupJoin() if not node.stored:
+            case _ if n.is_lookup(node) and not node.stored:
                 rights = tuple(node.right.names)
                 fits = _unique(plan, node) and _holds(rights, key, tested, tried, root)
                 fails = node.residual is not None and can_fail(node.residual)
@@ -103,12 +103,12 @@ def _holds(
     return not columns & (key | tried) and not (root.target and columns & tested)
 
 
-def _unique(plan: StreamPlan, node: n.LookupJoin) -> bool:
+def _unique(plan: StreamPlan, node: n.Pairing) -> bool:
     keys = {b for _, b in node.equi}
     return any(key <= keys for key in plan[node.right].unique_keys)
 
 
-def _alone(plan: StreamPlan, node: n.LookupJoin, told: frozenset[str]) -> bool:
+def _alone(plan: StreamPlan, node: n.Pairing, told: frozenset[str]) -> bool:
     """Tell whether a left row that goes without a match takes no other row's back.
 
     An inner lookup takes back a key that it may never have written: so none is another row's key.

@@ -40,7 +40,6 @@ from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.keep_keys import hidden_name
 from floodmark.stream.passes.rebuild import with_inputs
 from floodmark.stream.properties import strategy
-from floodmark.stream.properties.expressions_of import expressions_of
 
 Columns = tuple[tuple[str, Expr], ...]
 Wanted = Callable[[Expr], bool]
@@ -68,7 +67,7 @@ def conditions_lifted(node: n.Node) -> n.Node:
     """Return a query on its own with volatile conditions of joins where a view evaluates them."""
     node = node.with_inputs([conditions_lifted(child) for child in node.inputs])
     match node:
-        case n.LookupJoin():
+        case _ if n.is_lookup(node):
             return _lookup(node, stored=False)
         case n.Join(residual=Expr() as residual) if is_volatile(residual):
             if node.kind is n.JoinKind.INNER:
@@ -96,8 +95,8 @@ class _Repair:
         """Return a node repaired; `again`: something above reads its rows again."""
         below = again or self._rereads(node)
         rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
-        asks = any(asks_again(e) for e in expressions_of(rebuilt))
-        if isinstance(rebuilt, n.LookupJoin):
+        asks = any(asks_again(e) for e in rebuilt.expressions)
+        if n.is_lookup(rebuilt):
             return _lookup(rebuilt, stored=asks or not self.plan[node.inputs[0]].append_only)
         updating = any(not self.plan[child].append_only for child in node.inputs)
         wanted = is_volatile if self.everywhere or below else asks_again
@@ -174,7 +173,7 @@ def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
     return n.Project(kept, node.input.identity)
 
 
-def _lookup(node: n.LookupJoin, *, stored: bool) -> n.Node:
+def _lookup(node: n.Pairing, *, stored: bool) -> n.Node:
     """Evaluate a volatile condition once per left row where it reads that alone.
 
     One that reads the right side, too, is evaluated once per pair above an inner lookup; in a left

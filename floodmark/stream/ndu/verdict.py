@@ -101,9 +101,9 @@ def _again(plan: StreamPlan, root: Root) -> StreamPlan:
     return placed(repaired, pulled & _updating(repaired))
 
 
-def _lookups(plan: StreamPlan) -> list[n.LookupJoin]:
+def _lookups(plan: StreamPlan) -> list[n.Node]:
     """Return the lookups for rows that are updated, which nothing stores."""
-    found = (node for node in plan.nodes if isinstance(node, n.LookupJoin))
+    found = (node for node in plan.nodes if n.is_lookup(node))
     return [f for f in found if not (f.static or f.stored or plan[f.left].append_only)]
 
 
@@ -113,13 +113,13 @@ def _updating(plan: StreamPlan) -> frozenset[n.Node]:
     )
 
 
-def _storing(plan: StreamPlan, lookups: Collection[n.LookupJoin]) -> StreamPlan:
+def _storing(plan: StreamPlan, lookups: Collection[n.Node]) -> StreamPlan:
     return _analysed(plan, _stored(plan.root, lookups))
 
 
-def _stored(node: n.Node, lookups: Collection[n.LookupJoin]) -> n.Node:
+def _stored(node: n.Node, lookups: Collection[n.Node]) -> n.Node:
     rebuilt = with_inputs(node, tuple(_stored(child, lookups) for child in node.inputs))
-    if isinstance(rebuilt, n.LookupJoin) and node in lookups:
+    if n.is_lookup(rebuilt) and node in lookups:
         return replace(rebuilt, stored=True)
     return rebuilt
 

@@ -70,7 +70,7 @@ def check_sole_writer(plan: StreamPlan, statement: s.CreateSink, target: str) ->
     An inner lookup that keeps no state does not know whether it has written the row of a key.
     """
     for node in plan.nodes:
-        inner = isinstance(node, n.LookupJoin) and node.kind is n.JoinKind.INNER
+        inner = n.is_lookup(node) and node.kind is n.JoinKind.INNER
         if inner and plan[node].own_table:
             raise NotSupported(
                 "E0358",

@@ -26,7 +26,6 @@ from floodmark.stream.objects.snapshot import SNAPSHOT, parse_snapshot
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import OPTION as REFRESH
 from floodmark.stream.passes.refresh import parse_refresh
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.stream.properties.state import persisted
 
 PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
@@ -130,7 +129,7 @@ def _remedy(node: n.Node) -> str:
     if isinstance(node, n.Pairing) and unpaired(node) is not None:
         return PAIRED
     alone = "a SELECT on its own can use it: floodmark sql"
-    if any(reads_now(e) for e in expressions_of(node)):
+    if any(reads_now(e) for e in node.expressions):
         return f"{alone}; a materialized view WITH (refresh = 'full') recomputes it in each epoch"
     return alone
 
@@ -141,7 +140,7 @@ def _loose(node: n.Node, plan: StreamPlan) -> str | None:
     A row that is only added is projected and filtered once. What rows that are updated need stored
     is stored by now; a built-in volatile value that is not is the same for all changes of its key.
     """
-    loose = [e for e in expressions_of(node) if not is_deterministic(e)]
+    loose = [e for e in node.expressions if not is_deterministic(e)]
     once = bool(node.inputs) and plan[node.inputs[0]].append_only
     match node:
         case n.MaterializeProject():

@@ -88,13 +88,13 @@ def _at(node: n.Node, plan: StreamPlan) -> str:
             return f"keep {listed(plan, node.input)} in the result"
         case n.OverWindow():
             return window_hint(node, plan)
-        case n.TopN() if node.group:
+        case n.Ordered() if node.scope:
             return f"PARTITION BY or DISTINCT ON {listed(plan, node.input)}"
-        case n.TopN():
+        case n.Ordered():
             return f"rank within windows: PARTITION BY {listed(plan, node.input)}"
         case n.Join():
             return join_hint(node, plan)
-        case n.UnionAll() | n.SetOperation():
+        case _ if node.met is not None:
             return "every input needs a watermark on the same column"
         case n.TemporalFilter() | n.GrowingSeries():
             return "a condition on now() passes none on: ask it in a view that reads this one"

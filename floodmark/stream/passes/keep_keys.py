@@ -20,7 +20,7 @@ def keep_keys(root: n.Node) -> n.Node:
 
 def _keyed(node: n.Node) -> Keyed:
     children = [_keyed(child) for child in node.inputs]
-    if isinstance(node, n.Join | n.LookupJoin):
+    if isinstance(node, n.Pairing):
         children[0] = _apart(children[0], _read(node) & set(node.right.names))
         children[0] = _told(node, *children)
         children[1] = _apart(children[1], set(children[0][0].names))
@@ -30,7 +30,7 @@ def _keyed(node: n.Node) -> Keyed:
     return rebuilt, stream_key.derive(rebuilt, tuple(key for _, key in children))
 
 
-def _read(node: n.Join | n.LookupJoin) -> set[str]:
+def _read(node: n.Pairing) -> set[str]:
     """Return the columns by which a join pairs rows: they keep their names."""
     residual = frozenset() if node.residual is None else columns_of(node.residual)
     return {*residual, *(c for pair in node.equi for c in pair)}
@@ -104,7 +104,7 @@ def _apart(side: Keyed, taken: set[str]) -> Keyed:
     return n.Project(node, columns), tuple(names[column] for column in key)
 
 
-def _told(node: n.Join | n.LookupJoin, left: Keyed, right: Keyed) -> Keyed:
+def _told(node: n.Pairing, left: Keyed, right: Keyed) -> Keyed:
     """Add a constant to the left side of a full join where its key may be NULL in all columns.
 
     A row of each side without a match would have the same key: the constant is of the left one.

@@ -15,7 +15,6 @@ from floodmark.plan.expr.determinism import is_volatile, reads_now
 from floodmark.plan.expr.printing import to_text
 from floodmark.sql import statements as s
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.stream.properties.watermark import Watermarks
 
 OPTION = "refresh"
@@ -58,7 +57,7 @@ def recomputed(plan: StreamPlan) -> StreamPlan:
 
 def follows_time(plan: StreamPlan) -> bool:
     """Tell whether the rows change with the epoch's time, whatever the inputs do."""
-    return any(reads_now(e) for node in plan.nodes for e in expressions_of(node))
+    return any(reads_now(e) for node in plan.nodes for e in node.expressions)
 
 
 def could_refresh(plan: StreamPlan, statement: s.Statement) -> bool:
@@ -84,9 +83,9 @@ def check_repeatable(plan: StreamPlan) -> None:
 def _done_once(plan: StreamPlan) -> tuple[Span | None, str] | None:
     """Return where something is done once per row first, and what, in words."""
     for node in plan.nodes:
-        loose = next((e for e in expressions_of(node) if is_volatile(e)), None)
+        loose = next((e for e in node.expressions if is_volatile(e)), None)
         what = None if loose is None else f"{to_text(loose)} is evaluated once per row, and"
-        if isinstance(node, n.LookupJoin):
+        if n.is_lookup(node):
             what = "a lookup is made once per row, and"
         if what is not None:
             return (None if loose is None else loose.span) or node.span, what

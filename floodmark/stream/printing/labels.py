@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import ColumnRef
+from floodmark.plan.expr.expressions import AggCall, ColumnRef
 from floodmark.plan.expr.printing import aggregate_text, shown, window_text
 
 Labels = Mapping[n.Node, Mapping[str, str]]
@@ -33,20 +33,22 @@ def input_labels(node: n.Node, labels: Labels) -> dict[str, str]:
 
 def _labels(node: n.Node, found: Labels, given: Mapping[str, str]) -> dict[str, str]:
     below = input_labels(node, found)
-    match node:
-        case n.Project() | n.MaterializeProject() | n.Scan() | n.Values():
-            own: dict[str, str] = {}
-            below = {}
-        case n.Aggregate() | n.CloseAggregate():
-            own = {a: given.get(a) or aggregate_text(call, below) for a, call in node.aggregates}
-        case n.OverWindow():
-            own = {c: given.get(c) or window_text(call, below) for c, call in node.calls}
-        case n.TopN() if node.number is not None:
-            call = "rank()" if node.with_ties else "row_number()"
-            own = {node.number: given.get(node.number) or call}
-        case _:
-            own = {}
+    if isinstance(node, n.Project | n.MaterializeProject):
+        below = {}
+    own = {
+        column: given.get(column) or _text(made, below) for column, made in node.generated.items()
+    }
     return {f.name: own.get(f.name) or below.get(f.name) or shown(f.name) for f in node.schema}
+
+
+def _text(made: AggCall | n.WindowCall | str, below: Mapping[str, str]) -> str:
+    match made:
+        case AggCall():
+            return aggregate_text(made, below)
+        case n.WindowCall():
+            return window_text(made, below)
+        case str():
+            return made
 
 
 def _given_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
@@ -64,14 +66,8 @@ def _given_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
 
 def _origin(node: n.Node, column: str) -> n.Node | None:
     """Return the node below that makes a generated column, seen through what passes it on."""
-    match node:
-        case n.Aggregate() | n.CloseAggregate():
-            return node if any(name == column for name, _ in node.aggregates) else None
-        case n.OverWindow() if any(name == column for name, _ in node.calls):
-            return node
-        case n.TopN() if node.number == column:
-            return node
-        case n.Filter() | n.OverWindow() | n.SortBuffer() | n.TopN() | n.TemporalFilter():
-            return _origin(node.input, column)
-        case _:
-            return None
+    if column in node.generated:
+        return node
+    if isinstance(node, n.Unary) and column in node.input.names:
+        return _origin(node.input, column)
+    return None

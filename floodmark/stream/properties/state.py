@@ -20,7 +20,6 @@ from floodmark.plan.expr.printing import shown
 from floodmark.scalar.functions import aggregate_for
 from floodmark.stream.properties import strategy
 from floodmark.stream.properties.cleaning import cleaned_by
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.stream.properties.reach import reach_of
 
 
@@ -246,8 +245,8 @@ def closes_from_input(node: n.CloseAggregate | n.SortBuffer, mode: ChangelogMode
     It reads what the watermark has passed from its input: one that only grows and can be read
     again, range by range, and of which no row is refused or goes unheard. `mode` is the input's.
     """
-    below = (expr for part in n.walk(node.input) for expr in expressions_of(part))
-    if any(can_fail(expr) for expr in (*expressions_of(node), *below)):
+    below = (expr for part in n.walk(node.input) for expr in part.expressions)
+    if any(can_fail(expr) for expr in (*node.expressions, *below)):
         return False
     appends = mode is ChangelogMode.APPEND_ONLY
     read = n.scans(node.input)

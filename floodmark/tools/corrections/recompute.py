@@ -22,7 +22,6 @@ from floodmark.spark.user_functions import register
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.tables import bounds, layout
 from floodmark.tables.current import current_at
 
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
     from floodmark.query.query import Reader
 
 Keeps = Callable[[DataFile], bool]
-_AGAIN = tuple(
-    form for form in (*dispatch.BATCH, n.SortBuffer) if form not in (n.LookupJoin, n.TemporalFilter)
-)
+_AGAIN = tuple(form for form in (*dispatch.BATCH, n.SortBuffer) if form is not n.TemporalFilter)
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ class Recomputation:
             keeps = bounds.keeper(node, within)
         if isinstance(node, n.Scan):
             return self._scan_rows(node, within, keeps)
-        register(self.reader.tables.spark, expressions_of(node))
+        register(self.reader.tables.spark, node.expressions)
         parts = zip(node.inputs, _input_bounds(node, within), strict=True)
         frames = [self._rows(child, below, keeps) for child, below in parts]
         if isinstance(node, n.SortBuffer):
@@ -158,9 +155,9 @@ def _input_bounds(node: n.Node, within: Bounds) -> list[Bounds]:
 
 
 def _check_node(node: n.Node, found: AnalysedObject) -> None:
-    if isinstance(node, n.LookupJoin):
+    if n.is_lookup(node):
         raise _refusal(found, "it looks up what another table has at the time of each row")
-    again = all(is_deterministic(e) for e in expressions_of(node))
+    again = all(is_deterministic(e) for e in node.expressions)
     if not again or not isinstance(node, _AGAIN):
         raise _refusal(found, "its values depend on when they were computed")
 
