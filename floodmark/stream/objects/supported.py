@@ -15,7 +15,6 @@ from floodmark.plan.expr.determinism import (
 )
 from floodmark.plan.expr.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.expr.printing import to_text
-from floodmark.scalar.functions import WINDOWS, aggregate_for
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.mode import OPTION, parse_mode
 from floodmark.stream.objects.analysed import BACKFILL
@@ -24,6 +23,7 @@ from floodmark.stream.objects.replacement import parse_backfill
 from floodmark.stream.objects.sinks import FORCED, KEEPING
 from floodmark.stream.objects.snapshot import SNAPSHOT, parse_snapshot
 from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.operators.over_window import unlisted
 from floodmark.stream.passes.refresh import OPTION as REFRESH
 from floodmark.stream.passes.refresh import parse_refresh
 from floodmark.stream.properties.state import persisted
@@ -198,20 +198,6 @@ def unpaired(node: n.Pairing) -> str | None:
     ):
         return "a condition of an outer join in which a function of yours takes both sides"
     return None
-
-
-def unlisted(node: n.OverWindow) -> str | None:
-    """Return what leaves rows out of the frame of an aggregate that has no form over a list."""
-    return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
-
-
-def _unlisted(call: n.WindowCall) -> bool:
-    """Tell whether a frame leaves rows out of an aggregate that has no form over a list."""
-    if call.frame is None or call.frame[3] == "NO OTHERS" or call.function in WINDOWS:
-        return False
-    types = [arg.type for arg in call.args]
-    found = aggregate_for(call.function, types)
-    return found.over_list is None and found.extremum is None and not found.is_sum(types)
 
 
 def check_columns(declared: CatalogObject, plan: StreamPlan) -> None:

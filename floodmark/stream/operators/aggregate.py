@@ -1,0 +1,101 @@
+"""Aggregate: one row per group, kept as its rows change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.printing import to_text
+from floodmark.stream.operators.base import StreamOperator, Values
+from floodmark.stream.operators.grouping import StreamGrouping
+from floodmark.stream.operators.texts import one_group
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.accumulator_columns import overflows
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.state import COUNTED, Beside, StateTable, values_name
+from floodmark.stream.properties.strategy import distinct_arguments
+from floodmark.stream.properties.upsert_keys import removable
+from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark_values import values_among
+
+
+class StreamAggregate(StreamGrouping[n.Aggregate]):
+    """One row per group; `values` are the tables of the arguments in `distinct`."""
+
+    NODE = n.Aggregate
+    CLOSES = False
+
+    def __init__(
+        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
+    ) -> None:
+        assert isinstance(node, n.Aggregate)
+        self.stateless = False
+        self.accumulators = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
+        self.distinct = distinct_arguments(node)
+        key = (*node.group, COUNTED)
+        self.values: tuple[StateTable, ...] = tuple(
+            StateTable(values_name(identifier, i), "distinct values", key)
+            for i in range(len(self.distinct))
+        )
+        super().__init__(node, identifier, inputs)
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.RETRACT
+
+    def derive_watermarks(self) -> Watermarks:
+        return among(self.input.marks, self.node.group)
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        group, below = frozenset(self.node.group), self.input.upsert_keys
+        return [k for k in below if k <= group] if removable(self.node, below) else [group]
+
+    def derive_arrangement(self) -> bool:
+        return True
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (by_scope(self.node.group, self.input.marked),)
+
+    def derive_beside(self) -> Beside | None:
+        """Each row of the object is one group, and its accumulators are hidden columns beside it.
+
+        A group whose row can be refused has accumulators all the same.
+        """
+        refuses = any(overflows(call) for _, call in self.node.aggregates)
+        return None if refuses else Beside.GROUPS
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return (self.accumulators, *self.values, *self.kept_input)
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return values_among(inputs[0], self.node.group)
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        whole = super().describe(names, place)
+        if place.owner is None or not self.state:
+            return whole
+        values = (
+            (f"values of {to_text(one.argument, names)}: {place.state_text(table)}", table.role)
+            for one, table in zip(self.distinct, self.values, strict=True)
+        )
+        return replace(whole, details=(*whole.details, *values))
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        group, below = self.node.group, self.input
+        if not group:
+            what = "an aggregate without GROUP BY that is not added to"
+            return one_group(self, group, what) if self.recomputes else ()
+        if not self.state or not below.append_only or below.marked & set(group):
+            return ()
+        by = ", ".join(labels[below.node][c] for c in group)
+        text = f"the state of {self.identifier} grows with the groups (by {by}): "
+        return (("A102", text + "no watermark column in GROUP BY cleans it"),)

@@ -1,0 +1,72 @@
+"""CloseAggregate: each group once, when the watermark has passed its window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.stream.operators.base import StreamOperator, Values
+from floodmark.stream.operators.closing import closes_from_input
+from floodmark.stream.operators.grouping import StreamGrouping
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark_values import values_among
+from floodmark.stream.properties.window_bounds import closing
+
+
+class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
+    """Groups that are emitted once; `closing` are the columns that say which ones have closed.
+
+    Where it is `stateless` it reads the rows between the last watermark and this one.
+    """
+
+    NODE = n.CloseAggregate
+    CLOSES = True
+
+    def __init__(
+        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
+    ) -> None:
+        assert isinstance(node, n.CloseAggregate)
+        name = f"{identifier}_aggregate"
+        self.accumulators = StateTable(name, "accumulators", node.group, node.window)
+        self.distinct = ()
+        self.stateless = closes_from_input(node, inputs[0])
+        self.closing: tuple[str, ...] = closing(node)
+        super().__init__(node, identifier, inputs)
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.APPEND_ONLY
+
+    def derive_watermarks(self) -> Watermarks:
+        return among(self.input.marks, self.closing)
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return []
+
+    def derive_arrangement(self) -> bool:
+        return False
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (by_scope((self.node.window,), self.input.marked),)
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return () if self.stateless else (self.accumulators, *self.kept_input)
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return values_among(inputs[0], self.closing)
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        """Groups close without a change of the input, and their rows came before."""
+        return EVERYWHERE
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()

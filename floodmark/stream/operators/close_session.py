@@ -1,0 +1,35 @@
+"""CloseSession: the rows of a session, once, when the watermark has passed its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.stream.operators.sessions import Sessions
+from floodmark.stream.operators.texts import held_lines
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.properties.state import StateTable, held_name
+from floodmark.stream.properties.strategy import Computed, Strategy
+
+
+class StreamCloseSession(Sessions[n.CloseSession]):
+    """Sessions whose rows are held until the watermark has passed them."""
+
+    NODE = n.CloseSession
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.APPEND_ONLY
+
+    def derive_strategy(self) -> Strategy:
+        return Strategy(Computed.RELEASED, "held until the watermark has passed the session")
+
+    def derive_rereads(self) -> bool:
+        return True
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        name = held_name(self.identifier)
+        return (StateTable(name, "open sessions", (self.node.time,), self.node.end),)
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        return Description("Session", self.head(names), held_lines(self, place))

@@ -1,0 +1,136 @@
+"""What operators with one row per group share: how each call is kept, and in which table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, TypeVar
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.printing import aggregate_text
+from floodmark.stream.operators.base import Key, StreamOperator
+from floodmark.stream.operators.texts import (
+    STATELESS,
+    columns_text,
+    first_unstable,
+    reread_text,
+    role_cells,
+)
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.properties.expressions_of import expressions_of
+from floodmark.stream.properties.functional_dependencies import Dependency, restrict
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import (
+    Computed,
+    Distinct,
+    Strategy,
+    aggregate_strategy,
+)
+
+G = TypeVar("G", bound=n.Aggregate | n.CloseAggregate, covariant=True)
+
+
+class StreamGrouping(StreamOperator[G], family=True):
+    """One row per group.
+
+    `calls` say of each aggregate how it is kept. `accumulators` is the table of the groups. For
+    each of the arguments in `distinct` it is kept how often each value is there. One that is
+    `stateless` keeps no table.
+    """
+
+    TAKES_UPSERTS = False
+    CLOSES: ClassVar[bool]
+    """Whether a group is emitted once, when the watermark has passed it."""
+    distinct: tuple[Distinct, ...]
+    accumulators: StateTable
+    stateless: bool
+
+    def __init__(
+        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
+    ) -> None:
+        assert isinstance(node, n.Aggregate | n.CloseAggregate)
+        (below,) = inputs
+        self.calls: tuple[Strategy, ...] = tuple(
+            aggregate_strategy(call, below.mode, group=node.group, closes=self.CLOSES)
+            for _, call in node.aggregates
+        )
+        super().__init__(node, identifier, inputs)
+
+    @staticmethod
+    def key_of(node: n.Aggregate | n.CloseAggregate, keys: tuple[Key, ...]) -> Key:
+        return node.group
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        # Calls may have the names of columns below.
+        return restrict(self.input.dependencies.rules, frozenset(self.node.group)).rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        group = frozenset(self.node.group)
+        return [group, *(key for key in self.input.unique_keys if key <= group)]
+
+    def derive_monotone(self) -> Origins:
+        below = self.input.monotone
+        return {c: below[c] for c in self.node.group if c in below}
+
+    def derive_strategy(self) -> Strategy:
+        exact = Strategy(Computed.DELTA, "exact delta")
+        return next(self._recomputed(), exact)
+
+    def _recomputed(self) -> Iterator[Strategy]:
+        return (how for how in self.calls if how.computed is Computed.SCOPE)
+
+    @property
+    def recomputes(self) -> bool:
+        """Tell whether touched groups are computed from all of their rows."""
+        return self.strategy.computed is Computed.SCOPE
+
+    def derive_rereads(self) -> bool:
+        return self.recomputes
+
+    @property
+    def kept_input(self) -> tuple[StateTable, ...]:
+        """Return the table with the rows of touched groups, where nothing else has them."""
+        return self.arrangements(self.node.group) if self.recomputes else ()
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        node, labels = self.node, place.labels[self.node]
+        head = f"by {columns_text(node.group, names)}" if node.group else "one group"
+        lines: list[tuple[str, ...]] = []
+        for (column, call), how in zip(node.aggregates, self.calls, strict=True):
+            text, label = aggregate_text(call, names), labels[column]
+            line = text if label == text else f"{label}: {text}"
+            lines.append((line, *self._kept_cells(how, place)))
+        if not lines:
+            lines.append(("distinct", *self._kept_cells(self.strategy, place)))
+        return Description("Aggregate", head, (*lines, *self._input_lines(place)))
+
+    def _kept_cells(self, how: Strategy, place: Place) -> tuple[str, ...]:
+        """Return where a call is kept, and how."""
+        if place.owner is None:
+            return ()
+        if not self.state:
+            return (STATELESS,) if self.stateless else ()
+        cleaned = ("cleaned by watermark",) if self.accumulators.cleaned_by is not None else ()
+        return (place.state_text(self.accumulators, self.node), *cleaned, how.text)
+
+    def _input_lines(self, place: Place) -> list[tuple[str, ...]]:
+        """Return a line for what touched groups are computed from."""
+        if place.owner is None or not self.state or not self.recomputes:
+            return []
+        table = next(iter(self.kept_input), None)
+        source = reread_text(self.input, place) if table is None else place.state_text(table)
+        return [(f"input: {source}", *role_cells(table))]
+
+    @property
+    def title(self) -> str:
+        calls = zip(self.node.aggregates, self.calls, strict=True)
+        again = (c.function for (_, c), how in calls if how.computed is Computed.SCOPE)
+        return " ".join(("the aggregate", *list(again)[:1]))
+
+    def unstable(self) -> Expr | None:
+        return first_unstable(expressions_of(self.node))
+
+    def unsupported(self) -> str | None:
+        return None

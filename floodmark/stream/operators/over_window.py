@@ -1,0 +1,184 @@
+"""OverWindow: window functions over one partitioning and order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.printing import order_text, window_text
+from floodmark.scalar.functions import WINDOWS, aggregate_for
+from floodmark.scalar.types import Kind
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.texts import (
+    columns_text,
+    first_unstable,
+    one_group,
+    recomputed_lines,
+)
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.expressions_of import expressions_of
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.reach import Reach, moved, reach_of
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy, recomputed_text
+from floodmark.stream.properties.stream_key import distinct
+from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark_values import values_among
+
+
+class StreamOverWindow(StreamOperator[n.OverWindow]):
+    """Window functions; `reach` says how far a changed row reaches, `ahead` how far calls look.
+
+    Without a `reach` whole partitions are recomputed; without `ahead` no row is ever final.
+    """
+
+    NODE = n.OverWindow
+    TAKES_UPSERTS = False
+
+    def __init__(
+        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
+    ) -> None:
+        assert isinstance(node, n.OverWindow)
+        self.reach: Reach | None = reach_of(node)
+        self.ahead: LookAhead | None = look_ahead(node)
+        super().__init__(node, identifier, inputs)
+
+    @staticmethod
+    def key_of(node: n.OverWindow, keys: tuple[Key, ...]) -> Key:
+        return distinct(*keys[0], *node.partition)
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.RETRACT
+
+    def derive_watermarks(self) -> Watermarks:
+        """The time of ORDER BY carries one where calls look ahead for a fixed time at most.
+
+        Beyond it, nothing that comes later changes what they say of a row.
+        """
+        node, known, ahead = self.node, self.input.marks, self.ahead
+        kept = among(known, node.partition).columns
+        if ahead is None:
+            return Watermarks(kept)
+        time = node.order[0].column
+        if node.closes is not None:
+            own = (w for w in known.columns if w.column == time)
+            return Watermarks((*kept, *(n.WatermarkColumn(node.closes, w.group) for w in own)))
+        inexact = node.input.field(time).type.kind in (Kind.REAL, Kind.DOUBLE)
+        if ahead.counts or (ahead.distance and inexact):
+            return Watermarks(kept)
+        return Watermarks(among(known, (*node.partition, time)).columns)
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        numbers = (c for c, call in self.node.calls if call.function == "row_number")
+        numbered = (frozenset((*self.node.partition, c)) for c in numbers)
+        return [*self.input.unique_keys, *numbered]
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return [key for key in self.input.upsert_keys if key >= set(self.node.partition)]
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
+
+    def derive_arrangement(self) -> bool:
+        return False
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (by_scope(self.node.partition, self.input.marked) or self._by_frames(),)
+
+    def _by_frames(self) -> Cleaning | None:
+        """Return the cleaning of rows that frames look back, and ahead, to: a time, or so many."""
+        reach, order = self.reach, self.node.order
+        if reach is None or not order or order[0].column not in self.input.marked:
+            return None
+        time = order[0].column
+        if reach.unit != "RANGE":
+            return Cleaning(time, ((time, Decimal(0)),), int(reach.back + reach.ahead))
+        return Cleaning(time, ((time, -(reach.back + reach.ahead)),))
+
+    def derive_strategy(self) -> Strategy:
+        partition = self.node.partition
+        if self.reach is None:
+            why = "a row changes the frames around it"
+            text = recomputed_text("partitions", partition, why)
+        else:
+            unit = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}[self.reach.unit]
+            text = f"touched ranges recomputed because frames end so many {unit} from their row"
+        return Strategy(Computed.SCOPE, text, partition)
+
+    def derive_rereads(self) -> bool:
+        return True
+
+    def derive_beside(self) -> Beside | None:
+        """Where ranges are recomputed no rows of before are needed but those of the input."""
+        return Beside.ROWS if self.reach is None else None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return self.arrangements(self.node.partition)
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        """Return the times below which no function of the window changes any more."""
+        node, values, ahead = self.node, inputs[0], self.ahead
+        kept = values_among(values, node.partition)
+        if ahead is None or node.order[0].column not in values:
+            return kept
+        time = node.order[0].column
+        if node.closes is not None:
+            return {**kept, node.closes: values[time]}
+        if ahead.counts:
+            return kept
+        final = moved(values[time], -ahead.distance) if ahead.distance else values[time]
+        return kept if final is None else {**kept, time: final}
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return None if inputs[0] is None else bounds_among(inputs[0], self.node.partition)
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        node, labels = self.node, place.labels[self.node]
+        texts = ((labels[c], window_text(call, names)) for c, call in node.calls)
+        calls = tuple((text if label == text else f"{label}: {text}",) for label, text in texts)
+        by = [f"by {columns_text(node.partition, names)}"] if node.partition else []
+        order = [f"order by {order_text(node.order, names)}"] if node.order else []
+        details = (*calls, *recomputed_lines(self, place))
+        return Description("OverWindow", " ".join([*by, *order]), details)
+
+    @property
+    def title(self) -> str:
+        _, call = self.node.calls[0]
+        return f"the window function {call.function}"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return one_group(self, self.node.partition, "OVER without PARTITION BY")
+
+    def unstable(self) -> Expr | None:
+        return first_unstable(expressions_of(self.node))
+
+    def unsupported(self) -> str | None:
+        return unlisted(self.node)
+
+
+def unlisted(node: n.OverWindow) -> str | None:
+    """Return what leaves rows out of the frame of an aggregate that has no form over a list."""
+    return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
+
+
+def _unlisted(call: n.WindowCall) -> bool:
+    """Tell whether a frame leaves rows out of an aggregate that has no form over a list."""
+    if call.frame is None or call.frame[3] == "NO OTHERS" or call.function in WINDOWS:
+        return False
+    types = [arg.type for arg in call.args]
+    found = aggregate_for(call.function, types)
+    return found.over_list is None and found.extremum is None and not found.is_sum(types)

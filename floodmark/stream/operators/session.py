@@ -1,0 +1,35 @@
+"""Session: the session of its partition that holds each row, as sessions change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.stream.operators.sessions import Sessions
+from floodmark.stream.operators.texts import recomputed_lines
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy
+
+
+class StreamSession(Sessions[n.Session]):
+    """Sessions that change with their rows."""
+
+    NODE = n.Session
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.RETRACT
+
+    def derive_strategy(self) -> Strategy:
+        text = "touched sessions recomputed because a row can merge or split them"
+        return Strategy(Computed.SCOPE, text, self.node.partition)
+
+    def derive_rereads(self) -> bool:
+        return True
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return self.arrangements(self.node.partition)
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        return Description("Session", self.head(names), recomputed_lines(self, place))

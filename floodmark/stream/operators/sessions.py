@@ -1,0 +1,93 @@
+"""What the two operators of sessions share: one changes sessions, the other waits for their end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.texts import columns_text, one_group
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside
+from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark_values import values_among
+
+S = TypeVar("S", bound=n.Session, covariant=True)
+
+
+class Sessions(StreamOperator[S], family=True):
+    """Rows with the start and end of their session."""
+
+    TAKES_UPSERTS = False
+
+    @staticmethod
+    def key_of(node: n.Session, keys: tuple[Key, ...]) -> Key:
+        return keys[0]
+
+    def derive_watermarks(self) -> Watermarks:
+        """The end of a session carries the watermark of its time, neither start nor time do.
+
+        A row that comes later is at the watermark or above. It may prolong a session or merge two;
+        taken back, it may split one. Of each of these the end before and after is not below it.
+        """
+        node, known = self.node, self.input.marks
+        own = (w for w in known.columns if w.column == node.time)
+        ends = (n.WatermarkColumn(node.end, w.group) for w in own)
+        return Watermarks((*among(known, node.partition).columns, *ends))
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return self.input.unique_keys
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return []
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
+
+    def derive_arrangement(self) -> bool:
+        return False
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (by_scope(self.node.partition, self.input.marked),)
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        node, values = self.node, inputs[0]
+        kept = values_among(values, node.partition)
+        return {**kept, node.end: values[node.time]} if node.time in values else kept
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return EVERYWHERE
+
+    def head(self, names: Mapping[str, str]) -> str:
+        """Return what rows are in one session by."""
+        node = self.node
+        by = [f"by {columns_text(node.partition, names)}"] if node.partition else []
+        return ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
+
+    @property
+    def title(self) -> str:
+        return "the session window"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return one_group(self, self.node.partition, "SESSION without a key")
+
+    def unstable(self) -> Expr | None:
+        return None
+
+    def unsupported(self) -> str | None:
+        return None
