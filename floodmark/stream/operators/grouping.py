@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, TypeVar
 
 from floodmark.plan import nodes as n
@@ -23,6 +23,7 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import (
+    EXACT,
     Computed,
     Distinct,
     Strategy,
@@ -75,11 +76,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         return {c: below[c] for c in self.node.group if c in below}
 
     def derive_strategy(self) -> Strategy:
-        exact = Strategy(Computed.DELTA, "exact delta")
-        return next(self._recomputed(), exact)
-
-    def _recomputed(self) -> Iterator[Strategy]:
-        return (how for how in self.calls if how.computed is Computed.SCOPE)
+        return next((how for how in self.calls if how.computed is Computed.SCOPE), EXACT)
 
     @property
     def recomputes(self) -> bool:
@@ -127,7 +124,8 @@ class StreamGrouping(StreamOperator[G], family=True):
     def title(self) -> str:
         calls = zip(self.node.aggregates, self.calls, strict=True)
         again = (c.function for (_, c), how in calls if how.computed is Computed.SCOPE)
-        return " ".join(("the aggregate", *list(again)[:1]))
+        first = next(again, None)
+        return "the aggregate" if first is None else f"the aggregate {first}"
 
     def unstable(self) -> Expr | None:
         return first_unstable(expressions_of(self.node))
