@@ -25,6 +25,7 @@ class StreamCloseSession(Sessions[n.CloseSession]):
         return Strategy(Computed.RELEASED, "held until the watermark has passed the session")
 
     def derive_rereads(self) -> bool:
+        """It asks for changes alone, but is refused where one that changes sessions is."""
         return True
 
     def derive_state(self) -> tuple[StateTable, ...]:
