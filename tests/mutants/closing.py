@@ -50,9 +50,9 @@ CLOSING = (
     ),
     Planted(
         "a session's start carries the watermark, too",
-        "stream/properties/watermark.py",
-        "ends = (WatermarkColumn(node.end, w.group) for w in own)",
-        "ends = (WatermarkColumn(c, w.group) for w in own for c in (node.start, node.end))",
+        "stream/operators/sessions.py",
+        "ends = (n.WatermarkColumn(node.end, w.group) for w in own)",
+        "ends = (n.WatermarkColumn(c, w.group) for w in own for c in (node.start, node.end))",
         (f"{_FINAL}[sessions]", "tests/golden/test_golden_plans.py"),
     ),
     Planted(
