@@ -11,9 +11,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 from floodmark.storage.table import DataFile
-from floodmark.stream.properties.bounds import Bounds, among, bounds_of_expression, enclosing, hull
+from floodmark.stream.properties.bounds import (
+    Bounds,
+    among,
+    enclosing,
+    hop_bounds,
+    hull,
+    projection_bounds,
+    tumble_bounds,
+)
 
 
 def of_files(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
@@ -128,30 +135,11 @@ def _row_local(
         case n.Filter():
             return found
         case n.Tumble():
-            return _tumble(node, found)
+            return tumble_bounds(node, found)
         case n.Hop():
-            return _hop(node, found)
+            return hop_bounds(node, found)
         case n.Project() | n.MaterializeProject():
-            mapped = ((name, bounds_of_expression(expr, found)) for name, expr in node.columns)
-            return {name: bounds for name, bounds in mapped if bounds is not None}
-
-
-def _tumble(node: n.Tumble, found: Bounds) -> Bounds:
-    if node.time not in found:
-        return found
-    each = (windows_of(end, node.size, node.size, node.offset) for end in found[node.time])
-    low, high = (window for (window,) in each)
-    return {**found, node.start: (low[0], high[0]), node.end: (low[1], high[1])}
-
-
-def _hop(node: n.Hop, found: Bounds) -> Bounds:
-    """The first window of the lowest time starts less than its size before it."""
-    if node.time not in found:
-        return found
-    low, high = found[node.time]
-    last = align(high, node.slide, node.offset)
-    starts = shift_clamped(low, node.size, -1), last
-    return {**found, node.start: starts, node.end: (low, shift_clamped(last, node.size))}
+            return projection_bounds(node.columns, found)
 
 
 def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None:

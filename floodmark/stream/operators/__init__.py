@@ -8,14 +8,38 @@ from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.close_aggregate import StreamCloseAggregate
 from floodmark.stream.operators.close_session import StreamCloseSession
+from floodmark.stream.operators.filter import StreamFilter
+from floodmark.stream.operators.growing_series import StreamGrowingSeries
+from floodmark.stream.operators.hop import StreamHop
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.operators.lookup_join import StreamLookupJoin
+from floodmark.stream.operators.materialize_project import StreamMaterializeProject
 from floodmark.stream.operators.over_window import StreamOverWindow
+from floodmark.stream.operators.project import StreamProject
+from floodmark.stream.operators.project_set import StreamProjectSet
+from floodmark.stream.operators.scan import StreamScan
 from floodmark.stream.operators.session import StreamSession
 from floodmark.stream.operators.set_operation import StreamSetOperation
+from floodmark.stream.operators.sort_buffer import StreamSortBuffer
+from floodmark.stream.operators.temporal_filter import StreamTemporalFilter
 from floodmark.stream.operators.top_n import StreamTopN
+from floodmark.stream.operators.tumble import StreamTumble
+from floodmark.stream.operators.union_all import StreamUnionAll
+from floodmark.stream.operators.values import StreamValues
 
 OPERATORS: tuple[type[StreamOperator[Any]], ...] = (
+    StreamScan,
+    StreamValues,
+    StreamProject,
+    StreamMaterializeProject,
+    StreamFilter,
+    StreamTemporalFilter,
+    StreamProjectSet,
+    StreamGrowingSeries,
+    StreamTumble,
+    StreamHop,
+    StreamUnionAll,
+    StreamSortBuffer,
     StreamJoin,
     StreamLookupJoin,
     StreamSetOperation,

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr, Literal
+from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 from floodmark.stream.properties.monotonicity import monotone_columns
 
 Bounds = Mapping[str, tuple[Any, Any]]
@@ -58,3 +60,31 @@ def enclosing(parts: Sequence[tuple[Any, Any] | None]) -> tuple[Any, Any] | None
 
 def among(found: Bounds, names: Sequence[str]) -> Bounds:
     return {name: bounds for name, bounds in found.items() if name in names}
+
+
+def projection_bounds(columns: Sequence[tuple[str, Expr]], found: Bounds) -> Bounds:
+    """Return the bounds of computed columns over rows within bounds."""
+    computed = ((name, bounds_of_expression(expr, found)) for name, expr in columns)
+    return {name: bounds for name, bounds in computed if bounds is not None}
+
+
+def tumble_bounds(node: n.Tumble, found: Bounds) -> Bounds:
+    """Return the bounds with those of the windows of rows within them."""
+    if node.time not in found:
+        return found
+    each = (windows_of(end, node.size, node.size, node.offset) for end in found[node.time])
+    low, high = (window for (window,) in each)
+    return {**found, node.start: (low[0], high[0]), node.end: (low[1], high[1])}
+
+
+def hop_bounds(node: n.Hop, found: Bounds) -> Bounds:
+    """Return the bounds with those of the windows of rows within them.
+
+    The first window of the lowest time starts less than its size before it.
+    """
+    if node.time not in found:
+        return found
+    low, high = found[node.time]
+    last = align(high, node.slide, node.offset)
+    starts = shift_clamped(low, node.size, -1), last
+    return {**found, node.start: starts, node.end: (low, shift_clamped(last, node.size))}

@@ -1,0 +1,50 @@
+"""What windows of a fixed length share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.watermark import Watermarks
+
+W = TypeVar("W", bound=n.Tumble | n.Hop, covariant=True)
+
+
+class FixedWindow(RowLocal[W], family=True):
+    """Windows that follow from the time of a row alone."""
+
+    def derive_mode(self) -> ChangelogMode:
+        return self.input.mode
+
+    def derive_watermarks(self) -> Watermarks:
+        """Start and end carry a watermark where the time does."""
+        known, node = self.input.marks, self.node
+        own = [w for w in known.columns if w.column == node.time]
+        windows = [n.WatermarkColumn(c, w.group) for w in own for c in (node.start, node.end)]
+        return Watermarks((*known.columns, *windows), known.pairs)
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return ()
+
+    def derive_arrangement(self) -> bool:
+        return self.input.has_arrangement
+
+    def derive_strategy(self) -> Strategy:
+        return EXACT
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return ()
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        return None

@@ -1,0 +1,68 @@
+"""Hopping windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.scalar.time_windows import align, shift_clamped, windows_of
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.fixed_window import FixedWindow
+from floodmark.stream.operators.texts import offset_texts
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.properties.bounds import Bounds, hop_bounds
+from floodmark.stream.properties.functional_dependencies import Dependency, settles
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.stream_key import distinct
+
+
+class StreamHop(FixedWindow[n.Hop]):
+    """All windows that hold the time of a row; the row is repeated for each."""
+
+    NODE = n.Hop
+    TAKES_UPSERTS = False
+
+    @staticmethod
+    def key_of(node: n.Hop, keys: tuple[Key, ...]) -> Key:
+        return distinct(*keys[0], node.start, node.end)
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        node = self.node
+        rules = [*self.input.dependencies.rules, settles(node.start, node.end)]
+        return [*rules, settles(node.end, node.start)] if node.end_settles_start else rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        node = self.node
+        bounds = (node.start, node.end) if node.end_settles_start else (node.start,)
+        return [key | {bound} for key in self.input.unique_keys for bound in bounds]
+
+    def derive_monotone(self) -> Origins:
+        """A row has many windows: neither start nor end follows its time."""
+        return self.input.monotone
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        """Return the earliest window that a row at the watermark or above can still be in."""
+        node, below = self.node, inputs[0]
+        if node.time not in below:
+            return below
+        windows = windows_of(below[node.time], node.slide, node.size, node.offset)
+        # Between two windows that one is over, and the next one is open.
+        following = shift_clamped(align(below[node.time], node.slide, node.offset), node.slide)
+        start, end = windows[0] if windows else (following, shift_clamped(following, node.size))
+        return {**below, node.start: start, node.end: end}
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return None if inputs[0] is None else hop_bounds(self.node, inputs[0])
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        node = self.node
+        parts = [shown(node.time), f"every {interval_words(node.slide)}"]
+        parts += [f"for {interval_words(node.size)}", *offset_texts(node.offset)]
+        return Description("Hop", ", ".join(parts))
+
+    @property
+    def title(self) -> str:
+        return "the hopping window"

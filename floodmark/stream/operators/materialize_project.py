@@ -1,0 +1,54 @@
+"""Projections whose volatile columns are evaluated once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators.projection import Projection
+from floodmark.stream.operators.texts import columns_text, stored_cells
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy
+
+
+class StreamMaterializeProject(Projection[n.MaterializeProject]):
+    """Columns of which some are kept for the row's end, or only for the epoch."""
+
+    NODE = n.MaterializeProject
+    TAKES_UPSERTS = True
+
+    def derive_arrangement(self) -> bool:
+        """What was stored is not what the expressions would give again."""
+        return False
+
+    def derive_strategy(self) -> Strategy:
+        return Strategy(Computed.STORED, "evaluated once and stored by stream key")
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        """Values of rows that change are kept as long as their row, others for the epoch."""
+        key = self.input.stream_key
+        if self.input.append_only:
+            return (StateTable(f"{self.identifier}_evaluated", "an epoch's rows", key),)
+        by = next((w.column for w in self.input.watermarks), None)
+        return (StateTable(f"{self.identifier}_stored", "stored values", key, by),)
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        texts = self.column_texts(names)
+        passed = ", ".join(text for text, named in texts if not named)
+        computed = tuple((text,) for text, named in texts if named)
+        stored = (f"stored: {columns_text(self.node.stored, {})}", *stored_cells(self, place))
+        return Description("MaterializeProject", passed, (*computed, stored))
+
+    @property
+    def title(self) -> str:
+        return "the stored projection"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        """What is volatile is stored."""
+        return None

@@ -1,0 +1,90 @@
+"""A row for each element of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_now
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.printing import shown, to_text
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.texts import fitted
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.stream_key import distinct
+from floodmark.stream.properties.watermark import Watermarks
+
+
+class StreamProjectSet(RowLocal[n.ProjectSet]):
+    """Rows repeated for their elements, which an ordinal tells apart."""
+
+    NODE = n.ProjectSet
+    TAKES_UPSERTS = False
+
+    @staticmethod
+    def key_of(node: n.ProjectSet, keys: tuple[Key, ...]) -> Key:
+        return distinct(*keys[0], node.ordinal)
+
+    def derive_mode(self) -> ChangelogMode:
+        return self.input.mode
+
+    def derive_watermarks(self) -> Watermarks:
+        return self.input.marks
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return [key | {self.node.ordinal} for key in self.input.unique_keys]
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return ()
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
+
+    def derive_arrangement(self) -> bool:
+        return self.input.has_arrangement and is_deterministic(self.node.call)
+
+    def derive_strategy(self) -> Strategy:
+        return EXACT
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return ()
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return inputs[0]
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return inputs[0]
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        made = ", ".join(map(shown, self.node.outputs))
+        word = "ProjectSet outer" if self.node.outer else "ProjectSet"
+        return fitted(word, f"{made}: {to_text(self.node.call, names)}")
+
+    @property
+    def title(self) -> str:
+        return "the set-returning function"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        """A row that is only added is repeated once, but not where the time goes on.
+
+        A built-in volatile value is the same for all changes of a key.
+        """
+        call = self.node.call
+        again = asks_again(call) and not self.input.append_only
+        return call if reads_now(call) or again else None

@@ -1,0 +1,23 @@
+"""What all operators share that look at one row of one input at a time."""
+
+from __future__ import annotations
+
+from floodmark.stream.operators.base import N, StreamOperator
+from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.state import Beside
+
+
+class RowLocal(StreamOperator[N], family=True):
+    """An operator to which no other row matters: it asks for none that has not changed."""
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (None,)
+
+    def derive_rereads(self) -> bool:
+        return False
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def unsupported(self) -> str | None:
+        return None

@@ -1,0 +1,94 @@
+"""Objects of the catalog, which a plan reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.watermark import Watermarks
+
+
+class StreamScan(StreamOperator[n.Scan]):
+    """An object's changes of an epoch; what holds of them the object says."""
+
+    NODE = n.Scan
+    TAKES_UPSERTS = True  # It has no input.
+
+    @staticmethod
+    def key_of(node: n.Scan, keys: tuple[Key, ...]) -> Key:
+        return node.stream_key
+
+    def derive_mode(self) -> ChangelogMode:
+        return self.node.mode
+
+    def derive_watermarks(self) -> Watermarks:
+        return Watermarks(self.node.watermarks)
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return ()
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return (frozenset(self.node.stream_key),)
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        """The engine's own row ids are no declared key."""
+        key = self.node.stream_key
+        return () if ROW_ID in key else (frozenset(key),)
+
+    def derive_monotone(self) -> Origins:
+        object_ = self.node.object
+        return {f.name: (object_, f.name) for f in self.node.schema if f.type.is_orderable}
+
+    def derive_arrangement(self) -> bool:
+        return True
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return ()
+
+    def derive_strategy(self) -> Strategy:
+        return Strategy(Computed.NOTHING, "read as it is")
+
+    def derive_rereads(self) -> bool:
+        return False
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return ()
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        known = inputs[0]
+        return {w.column: known[w.column] for w in self.node.watermarks if w.column in known}
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return inputs[0]
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        return Description(place.kinds.get(self.node.object, "Scan"), self.node.object)
+
+    @property
+    def title(self) -> str:
+        return f'"{self.node.object}"'
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        return None
+
+    def unsupported(self) -> str | None:
+        return None

@@ -1,0 +1,103 @@
+"""Rows that wait for the watermark, EMIT ON WINDOW CLOSE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.printing import shown, to_text
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.closing import closes_from_input
+from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.texts import STATELESS, held_lines
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import StateTable, held_name
+from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark_values import values_among
+
+
+class StreamSortBuffer(RowLocal[n.SortBuffer]):
+    """Rows that are given out once, when no change of them can come any more."""
+
+    NODE = n.SortBuffer
+    TAKES_UPSERTS = False
+
+    @staticmethod
+    def key_of(node: n.SortBuffer, keys: tuple[Key, ...]) -> Key:
+        return keys[0]
+
+    def derive_mode(self) -> ChangelogMode:
+        """A row that was given out stays."""
+        return ChangelogMode.APPEND_ONLY
+
+    def derive_watermarks(self) -> Watermarks:
+        """Rows wait for one column: other times may be passed before they come."""
+        return among(self.input.marks, (self.node.column,))
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return self.input.unique_keys
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return self.input.upsert_keys
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
+
+    def derive_arrangement(self) -> bool:
+        """Which rows are there depends on the watermark."""
+        return False
+
+    def derive_strategy(self) -> Strategy:
+        return Strategy(Computed.RELEASED, "held until the watermark has passed")
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        if closes_from_input(self.node, self.input):
+            return ()
+        column = self.node.column
+        return (StateTable(held_name(self.identifier), "rows", (column,), column),)
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return values_among(inputs[0], (self.node.column,))
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        """Rows of any earlier epoch may be released."""
+        return EVERYWHERE
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        lines = held_lines(self, place)
+        if place.owner is not None:
+            lines = lines or ((STATELESS,),)
+        if self.node.condition is not None:
+            lines = (*lines, (f"at its release: {to_text(self.node.condition, names)}",))
+        column = self.node.column
+        return Description("SortBuffer", f"by {names.get(column, shown(column))}", lines)
+
+    @property
+    def title(self) -> str:
+        return "the sort buffer"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        """Say by which watermark rows are released where several unrelated ones could."""
+        column, names = self.node.column, labels[self.node.input]
+        groups = {w.column: w.group for w in self.input.watermarks}
+        others = [names[c] for c, group in groups.items() if group != groups[column]]
+        if not others:
+            return ()
+        text = f"{self.identifier} releases rows by {names[column]} alone, not by "
+        return (("A109", text + ", ".join(others)),)
+
+    def unstable(self) -> Expr | None:
+        """A condition that reads the time is asked once, at the release."""
+        return None

@@ -1,0 +1,62 @@
+"""Tumbling windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.scalar.time_windows import windows_of
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.fixed_window import FixedWindow
+from floodmark.stream.operators.texts import offset_texts
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.properties.bounds import Bounds, tumble_bounds
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+
+
+class StreamTumble(FixedWindow[n.Tumble]):
+    """The one window that holds the time of a row."""
+
+    NODE = n.Tumble
+    TAKES_UPSERTS = True
+
+    @staticmethod
+    def key_of(node: n.Tumble, keys: tuple[Key, ...]) -> Key:
+        return keys[0]
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        node = self.node
+        window = Dependency(frozenset((node.time,)), frozenset((node.start, node.end)))
+        return [*self.input.dependencies.rules, window]
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return self.input.unique_keys
+
+    def derive_monotone(self) -> Origins:
+        node, below = self.node, self.input.monotone
+        if node.time not in below:
+            return below
+        return {**below, **dict.fromkeys((node.start, node.end), below[node.time])}
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        node, below = self.node, inputs[0]
+        if node.time not in below:
+            return below
+        ((start, end),) = windows_of(below[node.time], node.size, node.size, node.offset)
+        return {**below, node.start: start, node.end: end}
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return None if inputs[0] is None else tumble_bounds(self.node, inputs[0])
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        node = self.node
+        parts = [shown(node.time), interval_words(node.size), *offset_texts(node.offset)]
+        return Description("Tumble", ", ".join(parts))
+
+    @property
+    def title(self) -> str:
+        return "the tumbling window"

@@ -1,0 +1,116 @@
+"""UNION ALL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds, hull
+from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.stream_key import UNION_KEY
+from floodmark.stream.properties.watermark import Watermarks, merged
+from floodmark.stream.properties.watermark_values import lowest
+
+
+class StreamUnionAll(StreamOperator[n.UnionAll]):
+    """All rows of all inputs, which a hidden ordinal tells apart."""
+
+    NODE = n.UnionAll
+    TAKES_UPSERTS = True
+
+    @staticmethod
+    def key_of(node: n.UnionAll, keys: tuple[Key, ...]) -> Key:
+        aligned = tuple(c for c in node.names if c.startswith(UNION_KEY))
+        return (*(aligned or keys[0]), node.ordinal)
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.worst(*(i.mode for i in self.inputs))
+
+    def derive_watermarks(self) -> Watermarks:
+        groups = [{w.column: w.group for w in i.watermarks} for i in self.inputs]
+        shared = [c for c in groups[0] if all(c in branch for branch in groups)]
+        return Watermarks(tuple(n.WatermarkColumn(c, merged(g[c] for g in groups)) for c in shared))
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        """Rows of different inputs need not agree."""
+        return ()
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        """A branch and a key of that branch: the columns meet by name."""
+        keys = [i.unique_keys for i in self.inputs]
+        if not all(keys):
+            return ()
+        shared = set(keys[0]).intersection(*keys[1:])
+        every = frozenset[str]().union(*(alternatives[0] for alternatives in keys))
+        return [key | {self.node.ordinal} for key in (*shared, every)]
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return ()
+
+    def derive_monotone(self) -> Origins:
+        return {}
+
+    def derive_arrangement(self) -> bool:
+        return all(i.has_arrangement for i in self.inputs)
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return (None,) * len(self.inputs)
+
+    def derive_strategy(self) -> Strategy:
+        return EXACT
+
+    def derive_rereads(self) -> bool:
+        return False
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return ()
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        """Return the lowest watermark of each column that carries one in all inputs."""
+        out: dict[str, Any] = {}
+        for position, field in enumerate(self.node.branches[0].schema):
+            names = (i.names[position] for i in self.inputs)
+            values = [known.get(c) for known, c in zip(inputs, names, strict=True)]
+            if None not in values:
+                out[field.name] = lowest(values, field.type)
+        return out
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        columns = self.inputs[0].names
+        present = [
+            {name: known[c] for name, c in zip(columns, i.names, strict=True) if c in known}
+            for i, known in zip(self.inputs, inputs, strict=True)
+            if known is not None
+        ]
+        return hull(present) if present else None
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        return Description("UnionAll", "")
+
+    @property
+    def title(self) -> str:
+        return "the union"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        return None
+
+    def unsupported(self) -> str | None:
+        return None

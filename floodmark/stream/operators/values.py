@@ -1,0 +1,96 @@
+"""Constant rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators.base import Key, StreamOperator
+from floodmark.stream.operators.base import Values as Marks
+from floodmark.stream.operators.texts import first_unstable
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.watermark import Watermarks
+
+
+class StreamValues(StreamOperator[n.Values]):
+    """Rows that come once, in the first epoch; a hidden ordinal is their key."""
+
+    NODE = n.Values
+    TAKES_UPSERTS = True  # It has no input.
+
+    @staticmethod
+    def key_of(node: n.Values, keys: tuple[Key, ...]) -> Key:
+        return tuple(c for c in node.names if is_hidden(c)) or node.names
+
+    def derive_mode(self) -> ChangelogMode:
+        return ChangelogMode.APPEND_ONLY
+
+    def derive_watermarks(self) -> Watermarks:
+        return Watermarks()
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return ()
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        """One row needs no column to be told apart."""
+        if len(self.node.rows) < 2:
+            return (frozenset(),)
+        return (frozenset(c for c in self.names if is_hidden(c)),)
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return ()
+
+    def derive_monotone(self) -> Origins:
+        return {}
+
+    def derive_arrangement(self) -> bool:
+        return True
+
+    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
+        return ()
+
+    def derive_strategy(self) -> Strategy:
+        return Strategy(Computed.NOTHING, "read as it is")
+
+    def derive_rereads(self) -> bool:
+        return False
+
+    def derive_beside(self) -> Beside | None:
+        return None
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return ()
+
+    def propagate(self, inputs: Sequence[Marks], now: datetime) -> Marks:
+        return {}
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return EVERYWHERE
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        count = len(self.node.rows)
+        return Description("Values", f"{count} row{'' if count == 1 else 's'}")
+
+    @property
+    def title(self) -> str:
+        return "VALUES"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        return first_unstable([expr for row in self.node.rows for expr in row])
+
+    def unsupported(self) -> str | None:
+        return None
