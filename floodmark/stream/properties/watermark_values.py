@@ -121,7 +121,8 @@ def _coming(node: n.TemporalFilter, values: Values, now: datetime) -> Values:
     """Return the lower of the watermark and of the first time whose rows are still to come."""
     columns = {monotone_column(lower) for lower in node.lowers}
     (column,) = columns if len(columns) == 1 else (None,)
-    if column is None or node.uppers or column not in values:
+    # A number that is made a time carries none (`watermark.derive`).
+    if column is None or node.uppers or not isinstance(values.get(column), date):
         return {}
     passed = [_last(lower, column, values[column], now) for lower in node.lowers]
     bounds = [value for value in passed if value is not None]
