@@ -23,6 +23,7 @@ from floodmark.spark.columns import ROUTE
 from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
+from floodmark.stream.properties.state import Beside
 from floodmark.tables import layout
 from floodmark.tables.limits import PLAN_NODES
 from floodmark.tables.tables import rows_of
@@ -73,14 +74,16 @@ class ObjectStages(StateIO):
 
     def own_state(self, node: n.Node) -> OwnGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
-        if self.owner is not self.home or layout.own_aggregate(self.home) != node:
+        own = layout.own_operator(self.home, Beside.GROUPS)
+        if self.owner is not self.home or own is None or own.node != node:
             return None
         assert isinstance(node, n.Aggregate)
         return OwnGroups(self, node)
 
     def own_rows(self, node: n.TopN | n.OverWindow) -> OwnRows | None:
         """Return the rows of a node, where they are those of the object's own table."""
-        if self.owner is not self.home or layout.own_node(self.home) != node:
+        own = layout.own_operator(self.home, Beside.ROWS)
+        if self.owner is not self.home or own is None or own.node != node:
             return None
         return OwnRows(self, node)
 

@@ -14,15 +14,16 @@ from floodmark.epochs.objects.watermarks import Marks
 from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import blocked, upstream_of
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.walks import propagate
 from floodmark.stream.properties.highest_values import highest
-from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables.cutoff import LAST
 from floodmark.warehouse.warehouse import Warehouse
 
 Values = Mapping[str, Any]
 Found = tuple[str, int]
 """An object, and which of its nodes releases rows."""
-Rule = Callable[[n.Node, Mapping[str, Values], datetime], Values]
+Rule = Callable[[StreamOperator[Any], Mapping[str, Values], datetime], Values]
 
 
 def closes(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> bool:
@@ -51,8 +52,14 @@ def closes(warehouse: Warehouse, until: datetime, select: Collection[str] | None
     now = {key: mark.at_end(True).seen for key, mark in marks.items()}
     last = {key: _at_last(mark).at_end(True).seen for key, mark in marks.items()}
     rows = {key: _highest(mark) for key, mark in marks.items()}
-    reach = _followed(pipeline, rows, until, needed - held, highest)
+    reach = _followed(pipeline, rows, until, needed - held, _highest_of)
     return _is_worth(released({}), released(now), released(last), reach)
+
+
+def _highest_of(
+    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
+) -> Values:
+    return highest(operator.node, scanned, now)
 
 
 def _at_last(marks: Marks) -> Marks:
@@ -97,13 +104,12 @@ def _followed(
     for found in pipeline.objects.values():
         if found.plan is None:
             continue
-        root = found.plan.root
-        scanned = {scan.object: values.get(scan.object, {}) for scan in n.scans(root)}
+        scanned = {scan.object: values.get(scan.object, {}) for scan in n.scans(found.plan.root)}
         if found.relation.watermarks:
-            values[found.key] = rule(root, scanned, now)
+            values[found.key] = rule(found.plan.top, scanned, now)
         if found.emits_on_close and (found.object.target or found.key) in needed:
             for i, (node, column) in enumerate(_closing(found)):
-                bound = rule(node, scanned, now).get(column)
+                bound = rule(found.plan[node], scanned, now).get(column)
                 if bound is not None:
                     out[found.key, i] = bound
     return out

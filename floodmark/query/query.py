@@ -36,8 +36,9 @@ from floodmark.spark.user_functions import register
 from floodmark.stream.ndu.repair import conditions_lifted
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
-from floodmark.stream.objects.supported import PAIRED, unpaired
+from floodmark.stream.objects.supported import PAIRED
 from floodmark.stream.operators.over_window import unlisted
+from floodmark.stream.operators.pairing import unpaired
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties.accumulator_columns import aggregate_of
 from floodmark.tables import layout

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND, OWNERS, WEIGHT
 from floodmark.plan import nodes as n
@@ -12,8 +14,9 @@ from floodmark.spark.rows import ERROR_FIELD
 from floodmark.storage import warehouse
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.accumulator_columns import accumulators, state_schema
-from floodmark.stream.properties.state import own_rows, own_table
+from floodmark.stream.properties.state import Beside
 
 DEAD_LETTER: Schema = (
     Field(EPOCH, BIGINT, nullable=False),
@@ -87,18 +90,12 @@ def sent_table(found: AnalysedObject) -> str:
     return state_table(found, "sent")
 
 
-def own_aggregate(found: AnalysedObject) -> n.Aggregate | None:
-    """Return the aggregate whose accumulators are hidden columns of the object's own table."""
+def own_operator(found: AnalysedObject, beside: Beside) -> StreamOperator[Any] | None:
+    """Return the operator of which the object's own table holds something beside its rows."""
     if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
         return None
-    return own_table(found.plan.root)
-
-
-def own_node(found: AnalysedObject) -> n.TopN | n.OverWindow | None:
-    """Return the node in an order of rows whose rows are the object's own."""
-    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
-        return None
-    return own_rows(found.plan.root)
+    renamed = found.plan.renamed
+    return renamed if renamed is not None and renamed.beside is beside else None
 
 
 def own_state(found: AnalysedObject) -> Schema:
@@ -106,10 +103,10 @@ def own_state(found: AnalysedObject) -> Schema:
 
     Expressions print as of one time, whichever: what is kept alike is so at every time.
     """
-    node = own_aggregate(found)
-    if node is None or found.plan is None:
+    own = own_operator(found, Beside.GROUPS)
+    if own is None:
         return ()
-    columns = accumulators(node, found.plan[node.input].mode, lambda e: compile(e, 0).value)
+    columns = accumulators(own.node, own.input.mode, lambda e: compile(e, 0).value)
     return state_schema((), columns)
 
 

@@ -22,7 +22,7 @@ from floodmark.plan.expr.expressions import (
 from floodmark.reference.rows import Row
 from floodmark.scalar.functions import ORDERED_SETS
 from floodmark.scalar.types import Field, Kind, SqlType
-from floodmark.stream.properties import stream_key
+from floodmark.stream.operators.walks import stream_key
 from tests.property.duckdb_windows import NotInDuckDB, over_window, top_n
 
 _TYPES = {
@@ -158,7 +158,7 @@ def _set_operation(node: n.SetOperation, left: str, right: str) -> str:
 
 
 def _aggregate(node: n.Aggregate | n.CloseAggregate, below: str) -> str:
-    ties = stream_key.of(node.input)
+    ties = stream_key(node.input)
     calls = [f"{aggregate(call, ties)} AS {quoted(name)}" for name, call in node.aggregates]
     shown = ", ".join([*map(quoted, node.group), *calls])
     group = f" GROUP BY {', '.join(map(quoted, node.group))}" if node.group else ""

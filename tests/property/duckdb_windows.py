@@ -7,7 +7,7 @@ from collections.abc import Callable
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.properties import stream_key
+from floodmark.stream.operators.walks import stream_key
 
 Print = Callable[[Expr], str]
 _VALUES = ("first_value", "last_value", "nth_value")
@@ -29,7 +29,7 @@ def top_n(node: n.TopN, below: str) -> str:
     """Return the query of first rows."""
     shown = [f.name for f in node.input.schema if f.type.is_orderable and not is_hidden(f.name)]
     free = () if node.order else tuple(n.SortKey(c) for c in shown)
-    keys = tuple(n.SortKey(c) for c in stream_key.of(node.input))
+    keys = tuple(n.SortKey(c) for c in stream_key(node.input))
     place = f"row_number() OVER ({_by(node.group)} {_order((*node.order, *free, *keys))})"
     rank = f"rank() OVER ({_by(node.group)} {_order(node.order)})"
     last = "__rank" if node.with_ties else "__place"
@@ -57,7 +57,7 @@ def _call(node: n.OverWindow, call: n.WindowCall, show: Print) -> str:
 
 
 def _over(node: n.OverWindow, call: n.WindowCall) -> str:
-    total = (*node.order, *(n.SortKey(c) for c in stream_key.of(node.input)))
+    total = (*node.order, *(n.SortKey(c) for c in stream_key(node.input)))
     if call.function in _PLAIN:
         return f" OVER ({_by(node.partition)} {_order(node.order)})"
     if call.function in _TOTAL:

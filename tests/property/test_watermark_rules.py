@@ -22,9 +22,9 @@ from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import Remembered
 from floodmark.reference.propagation import propagate as expected
 from floodmark.reference.rows import Row, difference, sort_value
+from floodmark.stream.operators.lower import lower
+from floodmark.stream.operators.walks import propagate
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties import watermark
-from floodmark.stream.properties.watermark_values import propagate
 from tests.property.plan_examples import PROFILE, drawn, operator
 from tests.property.watermark_strategies import RELATIONS, START, timed_plans, value_of
 
@@ -38,15 +38,6 @@ rows = st.fixed_dictionaries(dict.fromkeys(RELATIONS, _rows))
 minutes = st.integers(0, 20)
 
 
-def carried(node: n.Node) -> set[str]:
-    """Return the columns that carry a watermark, as the analysis says."""
-
-    def derived(below: n.Node) -> watermark.Watermarks:
-        return watermark.derive(below, tuple(map(derived, below.inputs)))
-
-    return {w.column for w in derived(node).columns}
-
-
 def marks(at: Steps) -> dict[str, dict[str, Any]]:
     types = {f.name: f.type for f in RELATIONS["a"].schema}
     return {
@@ -58,9 +49,11 @@ def marks(at: Steps) -> dict[str, dict[str, Any]]:
 def compared(root: n.Node, at: Steps, minute: int) -> Iterator[tuple[n.Node, str, Any, Any]]:
     """Yield each node, a column that carries a watermark, and its value by both."""
     now = START.replace(tzinfo=UTC) + timedelta(minutes=minute)
-    for node in dict.fromkeys(n.walk(root)):
-        ours, theirs = (rule(node, marks(at), now) for rule in (propagate, expected))
-        for column in sorted(carried(node)):
+    plan = lower(keep_keys(root))
+    for node, known in plan.operators.items():
+        ours = propagate(known, marks(at), now)
+        theirs = expected(node, marks(at), now)
+        for column in sorted(known.marked):
             yield node, column, ours.get(column), theirs.get(column)
 
 
@@ -101,15 +94,15 @@ def test_no_later_change_is_below_a_watermark(
     lifted = {name: [{c: at[name][c] + v for c, v in row.items()} for row in found]
               for name, found in after.items()}  # fmt: skip
     new = {name: [*old[name], *rows] for name, rows in _inputs(lifted, 100).items()}
-    for node in dict.fromkeys(n.walk(root)):
+    for node, known in lower(root).operators.items():
         # What was looked up for a row stays what it was.
         first = Remembered()
         former = evaluate(node, old, then, memory=first)
         memory = Remembered(epoch=1, before=first.after)
         changed = difference(evaluate(node, new, now, memory=memory), former)
-        bounds = [rule(node, marks(at), then) for rule in (propagate, expected)]
+        bounds = (propagate(known, marks(at), then), expected(node, marks(at), then))
         for row in map(dict, changed):
-            for column in carried(node):
+            for column in known.marked:
                 assert row[column] is not None, (type(node).__name__, column)
                 for found in bounds:
                     lowest = sort_value(found[column])
@@ -117,8 +110,9 @@ def test_no_later_change_is_below_a_watermark(
 
 
 def test_every_operator_carries_watermarks_in_some_of_the_plans() -> None:
-    nodes = {node for root in drawn(timed_plans(), 400) for node in n.walk(root)}
-    found = Counter(operator(node) for node in nodes if carried(node))
+    plans = (lower(keep_keys(root)) for root in drawn(timed_plans(), 400))
+    nodes = {node for plan in plans for node in plan.nodes if plan[node].marked}
+    found = Counter(map(operator, nodes))
     often = {name for name, count in found.items() if count >= 3}
     kinds = {f"Join {kind.value}" for kind in n.JoinKind if kind is not n.JoinKind.FULL}
     sets = {f"SetOperation {kind.value}" for kind in n.SetKind}

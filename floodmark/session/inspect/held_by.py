@@ -9,7 +9,7 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import TIMES, at_clock
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.properties.watermark_values import propagate
+from floodmark.stream.operators.walks import propagate
 from floodmark.tables.cutoff import LAST
 
 CONNECTOR = "connector"
@@ -27,17 +27,16 @@ def held_by(
     if found.plan is None:
         connected = found.declared is not None and found.declared.connector is not None
         return (CONNECTOR,) if connected else ()
-    root = found.plan.root
-    names = tuple(dict.fromkeys(s.object for s in n.scans(root) if s.watermarks))
+    names = tuple(dict.fromkeys(s.object for s in n.scans(found.plan.root) if s.watermarks))
     scanned = {name: marks.get(name, {}) for name in names}
-    present = propagate(root, scanned, now).get(column)
-    alone = [
-        name
-        for name in names
-        if _is_above(
-            propagate(root, {**scanned, name: _far_ahead(pipeline[name])}, now).get(column), present
-        )
-    ]
+    top = found.plan.top
+    present = propagate(top, scanned, now).get(column)
+
+    def waits_for(name: str) -> bool:
+        ahead = {**scanned, name: _far_ahead(pipeline[name])}
+        return _is_above(propagate(top, ahead, now).get(column), present)
+
+    alone = [name for name in names if waits_for(name)]
     return tuple(pipeline[name].name for name in alone or names)
 
 

@@ -13,6 +13,7 @@ from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.properties.state import Beside
 from floodmark.tables import layout
 
 STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
@@ -119,9 +120,9 @@ def _tables_of(found: AnalysedObject) -> Iterator[TableSize]:
 
 def _in_own_table(found: AnalysedObject, node: n.Node, role: str) -> bool:
     """Tell whether an operator's state is the object's own rows, or hidden columns of them."""
-    if role == "accumulators":
-        return layout.own_aggregate(found) == node
-    return role == "first rows" and layout.own_node(found) == node
+    beside = {"accumulators": Beside.GROUPS, "first rows": Beside.ROWS}.get(role)
+    own = None if beside is None else layout.own_operator(found, beside)
+    return own is not None and own.node == node
 
 
 def _layers(found: AnalysedObject, versions: Mapping[str, int]) -> Iterator[TableSize]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from floodmark.catalog.objects import Kind, Relation
-from floodmark.changelog import ROW_ID, ChangelogMode
+from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import Declared, WatermarkInfo
-from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
+from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
 from floodmark.plan.expr.printing import delay_text, shown, to_text, type_text
 from floodmark.scalar.types import Field
 from floodmark.scalar.types import Kind as TypeKind
@@ -19,12 +20,10 @@ from floodmark.stream.explain.explained import ExplainedNode, Explanation
 from floodmark.stream.lint.advice import Note, advise
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.outside import DELTA, Outside, SinkType
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.printing.describe import describe, is_plain
 from floodmark.stream.printing.description import Place
-from floodmark.stream.printing.labels import labels_of
-from floodmark.stream.properties import strategy
-from floodmark.stream.properties.state import own_rows, own_table
+from floodmark.stream.printing.labels import Labels, input_labels, labels_of
 
 _WORDS: Mapping[Kind, str] = {
     Kind.SOURCE: "Source", Kind.TABLE: "Table", Kind.MATERIALIZED_VIEW: "MaterializedView",
@@ -40,9 +39,9 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
     keeps = found.kind is Kind.MATERIALIZED_VIEW and not found.refreshes
     beside = _beside(found.plan) if keeps else None
     owner = None if found.refreshes else found.name
-    place = Place(found.plan, labels_of(found.plan.root), _kinds(pipeline), owner, beside,
+    place = Place(labels_of(found.plan.root), _kinds(pipeline), owner, beside,
                   stores=found.kind is not Kind.SINK)  # fmt: skip
-    nodes = tuple(_node(node, place, pipeline) for node in found.plan.nodes)
+    nodes = tuple(_node(node, found.plan, place, pipeline) for node in found.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     word, details = _ending(found, pipeline)
     result = f"{word[0]}[{top}] {word[1]}"
@@ -51,7 +50,8 @@ def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
 
 def _beside(plan: StreamPlan) -> n.Node | None:
     """Return the node whose state is in the own table of a view."""
-    return own_rows(plan.root) or own_table(plan.root)
+    renamed = plan.renamed
+    return None if renamed is None or renamed.beside is None else renamed.node
 
 
 def explain_plan(
@@ -63,11 +63,25 @@ def explain_plan(
     those of an object of that name that keeps the query's result up to date.
     """
     kinds = {} if pipeline is None else _kinds(pipeline)
-    place = Place(plan, labels_of(plan.root), kinds, owner)
-    nodes = tuple(_node(node, place, pipeline) for node in plan.nodes)
+    place = Place(labels_of(plan.root), kinds, owner)
+    nodes = tuple(_node(node, plan, place, pipeline) for node in plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     how = "computed once" if owner is None else f"kept by {owner}"
     return Explanation(None, "query", nodes, f"Result[{top}]", (how,))
+
+
+def is_plain(node: n.Node, labels: Labels) -> bool:
+    """Tell whether a projection only drops or reorders columns, which needs no line."""
+    if not isinstance(node, n.Project):
+        return False
+    below = labels[node.input]
+    return all(_is_kept(name, expr, below) for name, expr in node.columns)
+
+
+def _is_kept(name: str, expr: Expr, below: Mapping[str, str]) -> bool:
+    if not isinstance(expr, ColumnRef):
+        return False
+    return is_hidden(name) or below[expr.name] == shown(name)
 
 
 def visible(nodes: tuple[ExplainedNode, ...], identifier: str) -> str:
@@ -82,24 +96,23 @@ def _kinds(pipeline: Pipeline) -> dict[str, str]:
     return {o.key: _WORDS.get(o.kind, "Scan") for o in pipeline.objects.values()}
 
 
-def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNode:
-    known = place.plan[node]
-    inputs = tuple(place.plan[child] for child in node.inputs)
-    text = describe(node, place)
+def _node(node: n.Node, plan: StreamPlan, place: Place, pipeline: Pipeline | None) -> ExplainedNode:
+    known = plan[node]
+    text = known.describe(input_labels(node, place.labels), place)
     kept = place.owner is not None
     return ExplainedNode(
         identifier=known.identifier,
         operator=text.operator,
         arguments=text.arguments,
-        inputs=tuple(i.identifier for i in inputs),
+        inputs=tuple(i.identifier for i in known.inputs),
         columns=node.schema,
         stream_key=known.stream_key,
         mode=known.mode,
-        watermarks=_watermarks(node, place, pipeline),
+        watermarks=_watermarks(known, place, pipeline),
         state=known.state if kept else (),
-        strategy=strategy.derive(node, tuple(i.mode for i in inputs)) if kept else None,
+        strategy=known.strategy if kept else None,
         details=text.details,
-        emits_on_close=isinstance(node, n.CloseAggregate | n.CloseSession | n.SortBuffer),
+        emits_on_close=known.EMITS_ON_CLOSE,
         plain=is_plain(node, place.labels),
         span=node.span,
         unique_keys=known.unique_keys,
@@ -110,8 +123,11 @@ def _node(node: n.Node, place: Place, pipeline: Pipeline | None) -> ExplainedNod
     )
 
 
-def _watermarks(node: n.Node, place: Place, pipeline: Pipeline | None) -> tuple[str, ...]:
-    columns = [w.column for w in place.plan[node].watermarks]
+def _watermarks(
+    operator: StreamOperator[Any], place: Place, pipeline: Pipeline | None
+) -> tuple[str, ...]:
+    node = operator.node
+    columns = [w.column for w in operator.watermarks]
     if isinstance(node, n.Scan) and pipeline is not None and node.object in pipeline.objects:
         declared = pipeline[node.object].declared
         if declared is not None:

@@ -13,14 +13,13 @@ from floodmark.catalog.objects import Kind
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import class_of
-from floodmark.plan.expr.expressions import Call, Expr, Now, UserCall, Volatile, columns_of, walk
+from floodmark.plan.expr.expressions import Call, Expr, Now, UserCall, Volatile, walk
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.volatile import CLOCK
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import follows_time
 from floodmark.stream.printing.labels import labels_of
-from floodmark.stream.properties import strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ def merges_epochs(found: AnalysedObject) -> bool:
     """
     if found.plan is None or found.refreshes or found.emits_on_close:
         return False
-    return not any(rule(found.plan) for rule in (_reads_now, _volatile, _lookups))
+    return not any(rule(found.plan) for rule in (_reads_now, _volatile, _looks_up))
 
 
 def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
@@ -70,19 +69,15 @@ def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     )
 
 
-def _growing_state(plan: StreamPlan) -> Notes:
+def _of_operators(plan: StreamPlan) -> Notes:
     labels = labels_of(plan.root)
-    notes = []
-    for node in plan.nodes:
-        if not isinstance(node, n.Aggregate) or not node.group or not plan[node].state:
-            continue
-        below = plan[node.input]
-        carried = {w.column for w in below.watermarks}
-        if below.mode is ChangelogMode.APPEND_ONLY and not carried & set(node.group):
-            by = ", ".join(labels[node.input][c] for c in node.group)
-            text = f"the state of {plan[node].identifier} grows with the groups (by {by}): "
-            notes.append(Note("A102", text + "no watermark column in GROUP BY cleans it"))
-    return tuple(notes)
+    notes = (note for operator in plan.operators.values() for note in operator.advise(labels))
+    return tuple(Note(code, text) for code, text in notes)
+
+
+def _looks_up(plan: StreamPlan) -> Notes:
+    """Return the notes on what is looked up at the cut of an epoch."""
+    return tuple(note for note in _of_operators(plan) if note.code == "A113")
 
 
 def _arrangements(plan: StreamPlan) -> Notes:
@@ -96,61 +91,6 @@ def _arrangements(plan: StreamPlan) -> Notes:
         for table in plan[node].state
         if table.role == "input arrangement"
     )
-
-
-def _one_group(plan: StreamPlan) -> Notes:
-    return tuple(
-        Note("A104", f"{plan[node].identifier} treats all rows as one group: {what}")
-        for node in plan.nodes
-        if (what := _without_group(node, plan)) is not None
-    )
-
-
-def _without_group(node: n.Node, plan: StreamPlan) -> str | None:
-    match node:
-        case n.Aggregate(group=()):
-            how = strategy.derive(node, (plan[node.input].mode,))
-            again = how.computed is strategy.Computed.SCOPE
-            return "an aggregate without GROUP BY that is not added to" if again else None
-        case n.OverWindow(partition=()):
-            return "OVER without PARTITION BY"
-        case n.Session(partition=()):
-            return "SESSION without a key"
-        case n.TopN(group=()):
-            return "ORDER BY … LIMIT over everything"
-        case _:
-            return None
-
-
-def _several_watermarks(plan: StreamPlan) -> Notes:
-    """Say by which watermark rows are released where several unrelated ones could."""
-    notes = []
-    for node in plan.nodes:
-        if not isinstance(node, n.SortBuffer):
-            continue
-        groups = {w.column: w.group for w in plan[node.input].watermarks}
-        labels = labels_of(plan.root)[node.input]
-        others = [labels[c] for c, group in groups.items() if group != groups[node.column]]
-        if others:
-            text = f"{plan[node].identifier} releases rows by {labels[node.column]} alone, not by "
-            notes.append(Note("A109", text + ", ".join(others)))
-    return tuple(notes)
-
-
-def _cross_joins(plan: StreamPlan) -> Notes:
-    return tuple(
-        Note("A105", f"{plan[node].identifier} pairs every row with every row: it has no equality")
-        for node in plan.nodes
-        if isinstance(node, n.Join) and not node.equi and not _asks_one_row(node, plan)
-    )
-
-
-def _asks_one_row(node: n.Join, plan: StreamPlan) -> bool:
-    """Tell whether one row of a side is all that a join without an equality asks for."""
-    one = any(not plan[side].stream_key for side in node.inputs)
-    read = frozenset[str]() if node.residual is None else columns_of(node.residual)
-    reduces = node.kind in (n.JoinKind.SEMI, n.JoinKind.ANTI)
-    return one or (reduces and not read & set(node.right.names))
 
 
 def _refreshed(found: AnalysedObject, pipeline: Pipeline) -> Notes:
@@ -222,12 +162,6 @@ def _over_updates(node: n.Node, plan: StreamPlan) -> bool:
     return any(plan[child].mode is not ChangelogMode.APPEND_ONLY for child in node.inputs)
 
 
-def _lookups(plan: StreamPlan) -> Notes:
-    text = "depends on where epochs are cut: {} looks its right side up at the epoch's cut"
-    found = (node for node in plan.nodes if n.is_lookup(node) and not node.static)
-    return tuple(Note("A113", text.format(plan[node].identifier)) for node in found)
-
-
 def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     declared = found.declared
     if declared is None or not declared.primary_key or found.kind is not Kind.TABLE:
@@ -285,6 +219,5 @@ _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
     _clock_options, _judged_together, _fades, _filtered_changes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[StreamPlan], Notes], ...] = (
-    _growing_state, _arrangements, _one_group, _cross_joins, _several_watermarks, _reads_now,
-    _volatile, _lookups,
+    _of_operators, _arrangements, _reads_now, _volatile,
 )  # fmt: skip

@@ -8,18 +8,19 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import shown
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.printing.describe import describe
 from floodmark.stream.printing.description import Place
-from floodmark.stream.printing.labels import labels_of
+from floodmark.stream.printing.labels import input_labels, labels_of
 from floodmark.stream.properties.key_sets import Keys
 
 
 def outline(plan: StreamPlan, root: n.Node) -> str:
     """Return the text of the plan from a node down, inputs first."""
-    place = Place(plan, labels_of(plan.root), {}, None)
+    labels = labels_of(plan.root)
+    place = Place(labels, {}, None)
     rows = []
     for node in dict.fromkeys(n.walk(root)):
-        known, said = plan[node], describe(node, place)
+        known = plan[node]
+        said = known.describe(input_labels(node, labels), place)
         inputs = ", ".join(plan[child].identifier for child in node.inputs)
         head = f"{known.identifier} := {said.operator}{f'[{inputs}]' if inputs else ''}"
         # Of a projection the details are its expressions: what an error is about is among them.

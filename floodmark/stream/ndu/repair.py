@@ -39,7 +39,6 @@ from floodmark.stream.ndu.culprits import is_temporal
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.keep_keys import hidden_name
 from floodmark.stream.passes.rebuild import with_inputs
-from floodmark.stream.properties import strategy
 
 Columns = tuple[tuple[str, Expr], ...]
 Wanted = Callable[[Expr], bool]
@@ -93,7 +92,7 @@ class _Repair:
 
     def node(self, node: n.Node, *, again: bool) -> n.Node:
         """Return a node repaired; `again`: something above reads its rows again."""
-        below = again or self._rereads(node)
+        below = again or isinstance(node, n.Ordered) or self.plan[node].rereads
         rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
         asks = any(asks_again(e) for e in rebuilt.expressions)
         if n.is_lookup(rebuilt):
@@ -120,17 +119,6 @@ class _Repair:
                 return _project_set(rebuilt, wanted if updating else asks_again)
             case _:
                 return rebuilt
-
-    def _rereads(self, node: n.Node) -> bool:
-        """Tell whether an operator reads rows of its input a second time."""
-        match node:
-            case n.Join() | n.TopN() | n.OverWindow() | n.Session() | n.SetOperation():
-                return True
-            case n.Aggregate() | n.CloseAggregate():
-                modes = tuple(self.plan[child].mode for child in node.inputs)
-                return strategy.derive(node, modes).computed is strategy.Computed.SCOPE
-            case _:
-                return False
 
     def _join(self, node: n.Node, rebuilt: n.Join, wanted: Wanted, *, asks: bool) -> n.Node:
         """Pairs of an inner join are stored above it; otherwise each side stores its part."""

@@ -8,14 +8,13 @@ rows of a key again finds fewer than it has counted.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from typing import Any
 
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError
 from floodmark.plan import nodes as n
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.properties import strategy
-from floodmark.stream.properties.state import rereadable
 
 
 def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> None:
@@ -27,62 +26,26 @@ def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> No
         found = next((scan for scan in n.scans(plan.root) if scan.forgets), None)
         if found is not None:
             raise _refused(name, "refresh = 'full'", found, found)
-    for node in plan.nodes:
-        for scan in read_again(node, plan):
+    for operator in plan.operators.values():
+        for scan in read_again(operator):
             if scan.forgets:
-                raise _refused(name, _text(node, plan), node, scan)
+                raise _refused(name, operator.title, operator.node, scan)
 
 
-def read_again(node: n.Node, plan: StreamPlan) -> tuple[n.Scan, ...]:
+def read_again(operator: StreamOperator[Any]) -> tuple[n.Scan, ...]:
     """Return the objects whose stored rows an operator reads beside their changes."""
-    return tuple(scan for child in _inputs(node, plan) for scan in _stored(child))
+    inputs = operator.inputs if operator.rereads else ()
+    return tuple(scan for below in inputs for scan in _stored(below))
 
 
-def _inputs(node: n.Node, plan: StreamPlan) -> tuple[n.Node, ...]:
-    """Return the inputs of which an operator asks for rows that have not changed."""
-    modes = tuple(plan[child].mode for child in node.inputs)
-    match node:
-        case n.Join() | n.SetOperation() | n.OverWindow() | n.Session():
-            return node.inputs
-        case n.TopN() if not strategy.keeps_first(node, modes[0]):
-            return node.inputs
-        case n.Aggregate() | n.CloseAggregate():
-            computed = strategy.derive(node, modes).computed
-            return node.inputs if computed is strategy.Computed.SCOPE else ()
-        case _:
-            return ()
-
-
-def _stored(node: n.Node) -> Iterator[n.Scan]:
+def _stored(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
     """Yield what is read of a subplan that has no rows kept apart, down to the next that has."""
-    if not rereadable(node) or isinstance(node, n.Aggregate):
+    if not operator.has_arrangement or isinstance(operator.node, n.Aggregate):
         return
-    if isinstance(node, n.Scan):
-        yield node
-    for child in node.inputs:
-        yield from _stored(child)
-
-
-def _text(node: n.Node, plan: StreamPlan) -> str:
-    """Return an operator as people say it."""
-    modes = tuple(plan[child].mode for child in node.inputs)
-    match node:
-        case n.Aggregate() | n.CloseAggregate():
-            closes = isinstance(node, n.CloseAggregate)
-            way = partial(strategy.aggregate_strategy, mode=modes[0], closes=closes)
-            calls = (c for _, c in node.aggregates if way(c).computed is strategy.Computed.SCOPE)
-            call = next(calls, None)
-            return "the aggregate" if call is None else f"the aggregate {call.function}"
-        case n.Join():
-            return f"the {node.kind.value.lower()} join"
-        case n.SetOperation():
-            return "the set operation"
-        case n.OverWindow():
-            return f"the window function {node.calls[0][1].function}"
-        case n.Session():
-            return "the session window"
-        case _:
-            return "LIMIT"
+    if isinstance(operator.node, n.Scan):
+        yield operator.node
+    for below in operator.inputs:
+        yield from _stored(below)
 
 
 def _refused(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import (
-    asks_again,
     determinism,
-    is_deterministic,
     is_volatile,
     reads_now,
 )
-from floodmark.plan.expr.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.expr.printing import to_text
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.mode import OPTION, parse_mode
@@ -22,11 +21,11 @@ from floodmark.stream.objects.owners import COLUMNS, ON_DELETE, ROW, parse_on_de
 from floodmark.stream.objects.replacement import parse_backfill
 from floodmark.stream.objects.sinks import FORCED, KEEPING
 from floodmark.stream.objects.snapshot import SNAPSHOT, parse_snapshot
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.operators.over_window import unlisted
+from floodmark.stream.operators.pairing import unpaired
 from floodmark.stream.passes.refresh import OPTION as REFRESH
 from floodmark.stream.passes.refresh import parse_refresh
-from floodmark.stream.properties.state import persisted
 
 PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
 MAX_CALLS = 512
@@ -91,10 +90,10 @@ def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:
 
     What a view that `refreshes` evaluates needs no incremental form, only operators that run.
     """
-    for node in plan.nodes:
+    for node, operator in plan.operators.items():
         if not refreshes:
             _check_calls(node)
-        reason = (None if refreshes else _loose(node, plan)) or _reason(node)
+        reason = (None if refreshes else _unstable(operator)) or operator.unsupported()
         if reason is not None:
             raise NotSupported(
                 "E0350",
@@ -124,7 +123,7 @@ def _check_calls(node: n.Node) -> None:
 
 
 def _remedy(node: n.Node) -> str:
-    if isinstance(node, n.LookupJoin) and node.residual is not None and is_volatile(node.residual):
+    if n.is_lookup(node) and node.residual is not None and is_volatile(node.residual):
         return "compute it in a view below, as a column, and compare that; or make the join inner"
     if isinstance(node, n.Pairing) and unpaired(node) is not None:
         return PAIRED
@@ -134,70 +133,10 @@ def _remedy(node: n.Node) -> str:
     return alone
 
 
-def _loose(node: n.Node, plan: StreamPlan) -> str | None:
-    """Return what is not deterministic where nothing makes it so.
-
-    A row that is only added is projected and filtered once. What rows that are updated need stored
-    is stored by now; a built-in volatile value that is not is the same for all changes of its key.
-    """
-    loose = [e for e in node.expressions if not is_deterministic(e)]
-    once = bool(node.inputs) and plan[node.inputs[0]].append_only
-    match node:
-        case n.MaterializeProject():
-            return None
-        case n.Project():
-            loose = [e for e in loose if not (once or _is_replayed(e))]
-        case n.GrowingSeries():
-            return None
-        case n.Filter() | n.ProjectSet():
-            loose = [e for e in loose if reads_now(e) or not (once or _is_replayed(e))]
-        case n.TemporalFilter() | n.SortBuffer():
-            return None
-        case _:
-            pass
-    return f"{to_text(loose[0])} is {determinism(loose[0]).value} and" if loose else None
-
-
-def _is_replayed(expr: Expr) -> bool:
-    """Tell whether nothing but built-in volatile functions makes an expression volatile."""
-    return not reads_now(expr) and not asks_again(expr)
-
-
-def _reason(node: n.Node) -> str | None:
-    match node:
-        case n.Scan() | n.Values() | n.Project() | n.Filter() | n.UnionAll():
-            return None
-        case n.MaterializeProject() | n.ProjectSet() | n.SetOperation():
-            return None
-        case n.Tumble() | n.Hop() | n.Session() | n.TemporalFilter():
-            return None
-        case n.Aggregate() | n.CloseAggregate() | n.SortBuffer():
-            return None
-        case n.LookupJoin() if not persisted(node.right):
-            return "a lookup in a query that nothing stores"
-        case n.Pairing():
-            return unpaired(node)
-        case n.OverWindow():
-            return unlisted(node)
-        case n.TopN():
-            return None
-        case _:
-            return type(node).__name__
-
-
-def unpaired(node: n.Pairing) -> str | None:
-    """Return what Spark cannot ask of a pair: it asks for one row at a time, or above the join."""
-    if node.residual is None:
-        return None
-    if is_volatile(node.residual):
-        return "a volatile condition of an outer join that reads both sides"
-    calls = (part for part in walk(node.residual) if isinstance(part, UserCall))
-    sides = [set(side.names) for side in node.inputs]
-    if node.kind is not n.JoinKind.INNER and any(
-        all(columns_of(call) & side for side in sides) for call in calls
-    ):
-        return "a condition of an outer join in which a function of yours takes both sides"
-    return None
+def _unstable(operator: StreamOperator[Any]) -> str | None:
+    """Return what is not deterministic where nothing makes it so."""
+    expr = operator.unstable()
+    return None if expr is None else f"{to_text(expr)} is {determinism(expr).value} and"
 
 
 def check_columns(declared: CatalogObject, plan: StreamPlan) -> None:

@@ -30,6 +30,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     """One row per group; `values` are the tables of the arguments in `distinct`."""
 
     NODE = n.Aggregate
+    EMITS_ON_CLOSE = False
     CLOSES = False
 
     def __init__(

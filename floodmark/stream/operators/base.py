@@ -54,6 +54,8 @@ class StreamOperator(Generic[N]):
     """The node that the class is for."""
     TAKES_UPSERTS: ClassVar[bool]
     """Whether an input may be an upsert changelog, which has no old rows."""
+    EMITS_ON_CLOSE: ClassVar[bool]
+    """Whether rows are held until the watermark has passed, and given out once."""
 
     def __init_subclass__(cls, *, family: bool = False) -> None:
         """Check that the class says everything; a `family` is what several operators share."""
@@ -62,7 +64,7 @@ class StreamOperator(Generic[N]):
             return
         asked = (name for name in dir(StreamOperator) if not name.startswith("__"))
         missing = [a for a in asked if getattr(getattr(cls, a), "__isabstractmethod__", False)]
-        missing += [a for a in ("NODE", "TAKES_UPSERTS") if not hasattr(cls, a)]
+        missing += [a for a in ("NODE", "TAKES_UPSERTS", "EMITS_ON_CLOSE") if not hasattr(cls, a)]
         if missing:
             raise TypeError(f"{cls.__name__} does not say: {', '.join(missing)}")
 

@@ -27,6 +27,7 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
     """
 
     NODE = n.CloseAggregate
+    EMITS_ON_CLOSE = True
     CLOSES = True
 
     def __init__(

@@ -17,6 +17,7 @@ class StreamCloseSession(Sessions[n.CloseSession]):
     """Sessions whose rows are held until the watermark has passed them."""
 
     NODE = n.CloseSession
+    EMITS_ON_CLOSE = True
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.APPEND_ONLY

@@ -30,6 +30,7 @@ class StreamFilter(RowLocal[n.Filter]):
 
     NODE = n.Filter
     TAKES_UPSERTS = True
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Filter, keys: tuple[Key, ...]) -> Key:

@@ -29,6 +29,7 @@ class StreamGrowingSeries(RowLocal[n.GrowingSeries]):
 
     NODE = n.GrowingSeries
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.GrowingSeries, keys: tuple[Key, ...]) -> Key:

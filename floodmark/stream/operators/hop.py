@@ -24,6 +24,7 @@ class StreamHop(FixedWindow[n.Hop]):
 
     NODE = n.Hop
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Hop, keys: tuple[Key, ...]) -> Key:

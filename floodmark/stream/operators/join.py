@@ -35,6 +35,7 @@ class StreamJoin(StreamPairing[n.Join]):
 
     NODE = n.Join
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @property
     def lasts(self) -> bool:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.stream.operators import OPERATORS
+from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.derived import Derived
-
-_CLASSES = {operator.NODE: operator for operator in OPERATORS}
+from floodmark.stream.operators.walks import CLASSES
 
 
 @dataclass(frozen=True)
@@ -31,6 +29,28 @@ class StreamPlan:
         return self.operators[node]
 
     @property
+    def top(self) -> StreamOperator[Any]:
+        """Return the operator of the root."""
+        return self.operators[self.root]
+
+    @property
+    def renamed(self) -> StreamOperator[Any] | None:
+        """Return the operator whose rows are those of the plan under other names, or None.
+
+        So it is where only projections are above it that pass all its columns on. What it stores
+        can be in the own table of the plan's object (`StreamOperator.beside`).
+        """
+        node = self.root
+        while isinstance(node, n.Project):
+            passed = node.passed
+            if any(not isinstance(e, ColumnRef) for _, e in node.columns):
+                return None
+            if any(name not in passed for name in node.input.names):
+                return None
+            node = node.input
+        return self.operators[node]
+
+    @property
     def fingerprint(self) -> str:
         """Return a digest that changes when the meaning of the plan does."""
         return hashlib.sha256(repr(self.root).encode()).hexdigest()[:16]
@@ -45,6 +65,5 @@ def lower(root: n.Node) -> StreamPlan:
     for node in n.walk(root):
         if node not in lowered:
             inputs = tuple(lowered[child] for child in node.inputs)
-            of = _CLASSES.get(type(node), Derived)
-            lowered[node] = of(node, f"r{len(lowered)}", inputs)
+            lowered[node] = CLASSES[type(node)](node, f"r{len(lowered)}", inputs)
     return StreamPlan(root=root, operators=lowered)

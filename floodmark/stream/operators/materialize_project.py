@@ -19,6 +19,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
 
     NODE = n.MaterializeProject
     TAKES_UPSERTS = True
+    EMITS_ON_CLOSE = False
 
     def derive_arrangement(self) -> bool:
         """What was stored is not what the expressions would give again."""

@@ -45,6 +45,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
 
     NODE = n.OverWindow
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]

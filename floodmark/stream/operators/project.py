@@ -20,6 +20,7 @@ class StreamProject(Projection[n.Project]):
 
     NODE = n.Project
     TAKES_UPSERTS = True
+    EMITS_ON_CLOSE = False
 
     def derive_arrangement(self) -> bool:
         exprs = (expr for _, expr in self.node.columns)

@@ -30,6 +30,7 @@ class StreamProjectSet(RowLocal[n.ProjectSet]):
 
     NODE = n.ProjectSet
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.ProjectSet, keys: tuple[Key, ...]) -> Key:

@@ -26,6 +26,7 @@ class StreamScan(StreamOperator[n.Scan]):
 
     NODE = n.Scan
     TAKES_UPSERTS = True  # It has no input.
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Scan, keys: tuple[Key, ...]) -> Key:

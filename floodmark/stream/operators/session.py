@@ -17,6 +17,7 @@ class StreamSession(Sessions[n.Session]):
     """Sessions that change with their rows."""
 
     NODE = n.Session
+    EMITS_ON_CLOSE = False
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT

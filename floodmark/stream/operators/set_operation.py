@@ -27,6 +27,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
 
     NODE = n.SetOperation
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.SetOperation, keys: tuple[Key, ...]) -> Key:

@@ -30,6 +30,7 @@ class StreamSortBuffer(RowLocal[n.SortBuffer]):
 
     NODE = n.SortBuffer
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = True
 
     @staticmethod
     def key_of(node: n.SortBuffer, keys: tuple[Key, ...]) -> Key:

@@ -33,6 +33,7 @@ class StreamTemporalFilter(RowLocal[n.TemporalFilter]):
 
     NODE = n.TemporalFilter
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.TemporalFilter, keys: tuple[Key, ...]) -> Key:

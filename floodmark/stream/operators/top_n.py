@@ -31,6 +31,7 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     NODE = n.TopN
     TAKES_UPSERTS = False
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.TopN, keys: tuple[Key, ...]) -> Key:

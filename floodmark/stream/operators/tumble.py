@@ -23,6 +23,7 @@ class StreamTumble(FixedWindow[n.Tumble]):
 
     NODE = n.Tumble
     TAKES_UPSERTS = True
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Tumble, keys: tuple[Key, ...]) -> Key:

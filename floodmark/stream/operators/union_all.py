@@ -29,6 +29,7 @@ class StreamUnionAll(StreamOperator[n.UnionAll]):
 
     NODE = n.UnionAll
     TAKES_UPSERTS = True
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.UnionAll, keys: tuple[Key, ...]) -> Key:

@@ -28,6 +28,7 @@ class StreamValues(StreamOperator[n.Values]):
 
     NODE = n.Values
     TAKES_UPSERTS = True  # It has no input.
+    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Values, keys: tuple[Key, ...]) -> Key:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.stream.printing.labels import Labels
@@ -28,7 +27,6 @@ class Place:
     keeps no state and computes no changes.
     """
 
-    plan: Any
     labels: Labels
     kinds: Mapping[str, str]
     owner: str | None

@@ -1,0 +1,41 @@
+"""What is computed over a whole plan, inputs first: keys, and watermarks and bounds of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from floodmark.plan import nodes as n
+from floodmark.stream.operators import OPERATORS
+from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.properties.bounds import Bounds
+
+CLASSES = {operator.NODE: operator for operator in OPERATORS}
+"""The operator of each node."""
+
+
+def stream_key(node: n.Node) -> Key:
+    """Return the stream key of a node's output; the plan must keep its key columns."""
+    return CLASSES[type(node)].key_of(node, tuple(map(stream_key, node.inputs)))
+
+
+def propagate(
+    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
+) -> Values:
+    """Return the watermarks of an output from those of the objects that are scanned."""
+    if isinstance(operator.node, n.Scan):
+        return operator.propagate([scanned.get(operator.node.object, {})], now)
+    return operator.propagate([propagate(i, scanned, now) for i in operator.inputs], now)
+
+
+def bounds_of_changes(
+    operator: StreamOperator[Any], scanned: Callable[[n.Scan], Bounds | None]
+) -> Bounds | None:
+    """Return the bounds of the changes in an epoch, None when there are none.
+
+    `scanned` gives those of the changes of an object.
+    """
+    if isinstance(operator.node, n.Scan):
+        return operator.bound([scanned(operator.node)])
+    return operator.bound([bounds_of_changes(below, scanned) for below in operator.inputs])
