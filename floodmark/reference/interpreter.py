@@ -19,7 +19,7 @@ from floodmark.reference.over import over_window
 from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import Row, ascending, sort_rows, sort_value
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
-from floodmark.stream.properties import stream_key
+from floodmark.stream.operators.walks import stream_key
 
 Inputs = Mapping[str, Sequence[Row]]
 
@@ -139,7 +139,7 @@ class _Evaluation:
 
 def key_of(node: n.Node) -> tuple[str, ...]:
     """Return the stream key of a node's output."""
-    return stream_key.derive(node, tuple(key_of(child) for child in node.inputs))
+    return stream_key(node)
 
 
 def values(node: n.Values, moment: Moment) -> list[Row]:

@@ -15,12 +15,9 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
 from floodmark.plan.expr.determinism import is_deterministic
-from floodmark.plan.expr.expressions import AggCall, ColumnRef
 from floodmark.plan.expr.printing import shown
-from floodmark.scalar.functions import aggregate_for
 from floodmark.stream.properties import strategy
 from floodmark.stream.properties.cleaning import cleaned_by
-from floodmark.stream.properties.reach import reach_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,46 +249,3 @@ def closes_from_input(node: n.CloseAggregate | n.SortBuffer, mode: ChangelogMode
     read = n.scans(node.input)
     stays = not any(scan.forgets for scan in read)
     return appends and stays and rereadable(node.input) and len(read) == 1
-
-
-def own_table(root: n.Node) -> n.Aggregate | None:
-    """Return the aggregate whose accumulators can live in the object's own table, or None.
-
-    So it is where the root only renames: each row of the object is then one group, all of whose
-    values are visible, and its accumulators are hidden columns beside them. A group whose row can
-    be refused has accumulators all the same.
-    """
-    found = _renamed(root)
-    if not isinstance(found, n.Aggregate) or any(_overflows(c) for _, c in found.aggregates):
-        return None
-    return found
-
-
-def _overflows(call: AggCall) -> bool:
-    types = tuple(arg.type for arg in call.args)
-    test = aggregate_for(call.function, types).overflows
-    return test is not None and test(types)
-
-
-def own_rows(root: n.Node) -> n.TopN | n.OverWindow | None:
-    """Return the node in an order of rows whose rows are those of the own table, or None.
-
-    Window functions of which ranges are recomputed need no rows of before but those of the input.
-    """
-    found = _renamed(root)
-    if isinstance(found, n.OverWindow) and reach_of(found) is not None:
-        return None
-    return found if isinstance(found, n.TopN | n.OverWindow) else None
-
-
-def _renamed(root: n.Node) -> n.Node | None:
-    """Return the node all of whose columns the projections above only rename, or None."""
-    node = root
-    while isinstance(node, n.Project):
-        passed = node.passed
-        if any(not isinstance(e, ColumnRef) for _, e in node.columns):
-            return None
-        if any(name not in passed for name in node.input.names):
-            return None
-        node = node.input
-    return node
