@@ -28,7 +28,7 @@ from floodmark.dataflow.operators import (
     union_all,
     values,
 )
-from floodmark.dataflow.operators.context import Inputs, Keeps, Origin, Stages
+from floodmark.dataflow.operators.context import FileFilter, Inputs, Origin, Stages
 from floodmark.dataflow.parts import Parts
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
@@ -51,7 +51,7 @@ _CHEAP = (n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.Hop, n.ProjectSet, 
 can."""
 
 
-Read = Callable[[n.Scan | n.Aggregate, Keeps | None], "DataFrame | None"]
+Read = Callable[[n.Scan | n.Aggregate, FileFilter | None], "DataFrame | None"]
 """Reads rows at rest, of an object or the groups of an aggregate."""
 
 
@@ -64,10 +64,10 @@ class Scans(Inputs, Protocol):
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object."""
 
-    def before(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
+    def before(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
         """Return the object's rows before the epoch, at least those of the files that matter."""
 
-    def after(self, scan: n.Scan, keeps: Keeps | None = None) -> DataFrame | None:
+    def after(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
         """Return the object's rows after the epoch, at least those of the files that matter."""
 
 
@@ -219,12 +219,16 @@ class Evaluation:
         """Return the rows of a re-readable node after the epoch, at least those within bounds."""
         return self._rows(node, self._at_rest_after, within)
 
-    def _at_rest_before(self, leaf: n.Scan | n.Aggregate, keeps: Keeps | None) -> DataFrame | None:
+    def _at_rest_before(
+        self, leaf: n.Scan | n.Aggregate, keeps: FileFilter | None
+    ) -> DataFrame | None:
         if isinstance(leaf, n.Aggregate):
             return aggregate.at_rest(leaf, self, keeps, after=False)
         return self.inputs.before(leaf, keeps)
 
-    def _at_rest_after(self, leaf: n.Scan | n.Aggregate, keeps: Keeps | None) -> DataFrame | None:
+    def _at_rest_after(
+        self, leaf: n.Scan | n.Aggregate, keeps: FileFilter | None
+    ) -> DataFrame | None:
         if isinstance(leaf, n.Scan):
             return self.inputs.after(leaf, keeps)
         changes = self.delta(leaf)  # Its state is of after the epoch from here on.
@@ -265,7 +269,7 @@ class Evaluation:
                 frames = [self._rows(child, read, EVERYWHERE) for child in node.inputs]
         return self._batch(node, frames)
 
-    def _local(self, node: n.Node, read: Read, keeps: Keeps) -> DataFrame | None:
+    def _local(self, node: n.Node, read: Read, keeps: FileFilter) -> DataFrame | None:
         if isinstance(node, n.Scan | n.Aggregate):
             return read(node, keeps)
         return self._batch(node, [self._local(child, read, keeps) for child in node.inputs])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from floodmark.dataflow.operators.context import Unneeded
+from floodmark.dataflow.operators.context import Expired
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.arranged import ArrangedRows
 from floodmark.dataflow.state.groups import AggregateFiles
@@ -30,7 +30,7 @@ class FreshStages(ObjectStages):
         """Return the groups of an aggregate, which nothing keeps."""
         return _FreshGroups(self, name, schema)
 
-    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: Expired | None) -> ArrangedRows:
         """Return the input rows of an operator, which nothing keeps."""
         return _FreshRows(self, name, columns)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
-from floodmark.dataflow.operators.context import Unneeded
+from floodmark.dataflow.operators.context import Expired
 from floodmark.dataflow.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.dataflow.state.arranged import ArrangedRows
 from floodmark.dataflow.state.due import DueFiles
@@ -91,7 +91,7 @@ class ObjectStages(StateIO):
         """Return the state table of an aggregate."""
         return AggregateFiles(self, self.table(name), schema)
 
-    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: Expired | None) -> ArrangedRows:
         """Return the input arrangement of an operator, without the rows that are not needed."""
         return ArrangedRows(self, self.table(name), columns, gone)
 

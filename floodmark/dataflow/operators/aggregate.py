@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import distinct_values
-from floodmark.dataflow.operators.context import AggregateState, EpochContext, Keeps
+from floodmark.dataflow.operators.context import AggregateState, EpochContext, FileFilter
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.dataflow.operators.transitions import (
@@ -64,7 +64,7 @@ def delta(node: n.Aggregate, rows: Rows | None, ctx: EpochContext) -> Rows | Non
 
 
 def at_rest(
-    node: n.Aggregate, ctx: EpochContext, keeps: Keeps | None, *, after: bool
+    node: n.Aggregate, ctx: EpochContext, keeps: FileFilter | None, *, after: bool
 ) -> DataFrame | None:
     """Return the rows of the groups in the state table, before or after the epoch.
 

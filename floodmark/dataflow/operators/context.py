@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-Keeps = Callable[[DataFile], bool]
+FileFilter = Callable[[DataFile], bool]
 """Tells whether a file can hold rows that matter."""
 
 
@@ -32,7 +32,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Gone:
+class Replaced:
     """Rows whose keys are stored anew or not at all: few of them or not, all within bounds."""
 
     rows: DataFrame
@@ -42,7 +42,7 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Unneeded:
+class Expired:
     """Rows whose `column` is below `bound` are not needed from this epoch on.
 
     But for those that `stays` tells, a condition on the places of the rows below in their
@@ -161,7 +161,7 @@ class Stages(Protocol):
     def aggregate_state(self, name: str, schema: Schema) -> AggregateState:
         """Return the state table of an aggregate."""
 
-    def arrangement(self, name: str, columns: Schema, gone: Unneeded | None) -> Arrangement:
+    def arrangement(self, name: str, columns: Schema, gone: Expired | None) -> Arrangement:
         """Return the input arrangement of an operator, without the rows that are not needed."""
 
     def stored_values(self, name: str, schema: Schema) -> StoredValues:
@@ -199,7 +199,7 @@ class StoredValues(RowsAtRest, Protocol):
         """Return the epoch that is being advanced."""
 
     def keep(
-        self, fresh: Callable[[], DataFrame], gone: Gone, over: Unneeded | None
+        self, fresh: Callable[[], DataFrame], gone: Replaced, over: Expired | None
     ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
@@ -229,7 +229,7 @@ class AggregateState(StoredGroups, Protocol):
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
 
-    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
+    def groups(self, keeps: FileFilter | None, *, after: bool) -> DataFrame | None:
         """Return the groups before or after the epoch, at least those of the files that matter."""
 
     def release(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.dataflow.operators import frames
-from floodmark.dataflow.operators.context import Arrangement, EpochContext, Unneeded
+from floodmark.dataflow.operators.context import Arrangement, EpochContext, Expired
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import at_distance
 from floodmark.spark.types import ident
@@ -20,7 +20,7 @@ def arrangement_of(node: n.Node, i: int, ctx: EpochContext) -> Arrangement:
     return ctx.stages.arrangement(name, node.inputs[i].schema, unneeded(node, i, ctx))
 
 
-def unneeded(node: n.Node, i: int, ctx: EpochContext) -> Unneeded | None:
+def unneeded(node: n.Node, i: int, ctx: EpochContext) -> Expired | None:
     """Return which rows of an input go; None where none does.
 
     The watermarks are those of before the epoch: its own changes are not below them.
@@ -45,12 +45,12 @@ def unneeded(node: n.Node, i: int, ctx: EpochContext) -> Unneeded | None:
             return None
         values.append(bound)
     if not found.last:
-        return Unneeded(found.column, min(values))
+        return Expired(found.column, min(values))
     assert isinstance(node, n.OverWindow)
     return _but_the_last(node, found.last, min(values), ctx.plan[node.input].stream_key)
 
 
-def _but_the_last(node: n.OverWindow, last: int, bound: Any, key: tuple[str, ...]) -> Unneeded:
+def _but_the_last(node: n.OverWindow, last: int, bound: Any, key: tuple[str, ...]) -> Expired:
     """Return the rows of a window's partitions but the last ones, as time goes."""
     time, reach = node.order[0], reach_of(node)
     groups = reach is not None and reach.unit == "GROUPS"
@@ -60,4 +60,4 @@ def _but_the_last(node: n.OverWindow, last: int, bound: Any, key: tuple[str, ...
     whole = f"{by} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
     counted = f"last_value(__place) OVER ({whole})"
     stays = f"__place <= {last}" if time.descending else f"__last - __place < {last}"
-    return Unneeded(time.column, bound, (f"{place} AS __place", f"{counted} AS __last"), stays)
+    return Expired(time.column, bound, (f"{place} AS __place", f"{counted} AS __last"), stays)

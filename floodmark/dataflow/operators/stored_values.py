@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import EpochContext, Gone, Unneeded
+from floodmark.dataflow.operators.context import EpochContext, Expired, Replaced
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def gone(node: n.Node, changes: DataFrame, ctx: EpochContext) -> Gone:
+def gone(node: n.Node, changes: DataFrame, ctx: EpochContext) -> Replaced:
     """Return what leaves the state with the changes of an input."""
     key = ctx.plan[node].stream_key
     lie = ctx.bounds(node)
-    return Gone(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
+    return Replaced(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
 
 
 def consolidated(node: n.Node, rows: Rows | None, ctx: EpochContext) -> DataFrame | None:
@@ -36,12 +36,12 @@ def consolidated(node: n.Node, rows: Rows | None, ctx: EpochContext) -> DataFram
     return cancelled(settled, node.schema, ctx.plan[node].stream_key)
 
 
-def over(node: n.Node, cleaned_by: str | None, ctx: EpochContext) -> Unneeded | None:
+def over(node: n.Node, cleaned_by: str | None, ctx: EpochContext) -> Expired | None:
     """Return below what nothing that is stored for an input's row changes any more."""
     if cleaned_by is None:
         return None
     reached = ctx.inputs.watermark(node, cleaned_by, before=False)
-    return None if reached is None else Unneeded(cleaned_by, reached)
+    return None if reached is None else Expired(cleaned_by, reached)
 
 
 def _is_whole(node: n.Node) -> bool:

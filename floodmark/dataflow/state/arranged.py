@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators.context import Unneeded
+from floodmark.dataflow.operators.context import Expired
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import (
     BIGINT,
@@ -47,7 +47,7 @@ class ArrangedRows:
     io: StateIO
     table: str
     columns: Schema
-    gone: Unneeded | None = None
+    gone: Expired | None = None
 
     def __post_init__(self) -> None:
         if self.gone is not None and self._type(self.gone.column) not in _EXACT:
@@ -97,7 +97,7 @@ class ArrangedRows:
         column, bound = self.gone.column, self.gone.bound
         return tuple(f for f in handle.files if column in f.high and f.high[column] < bound)
 
-    def _bound(self, gone: Unneeded) -> str:
+    def _bound(self, gone: Expired) -> str:
         return _printed(self._type(gone.column), gone.bound)
 
     def _type(self, column: str) -> SqlType:

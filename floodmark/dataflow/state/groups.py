@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import Keeps
+from floodmark.dataflow.operators.context import FileFilter
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -44,7 +44,7 @@ class AggregateFiles:
         held = sum(file.size for file in files)
         return None if rows is None else keyed.prune_stored(rows, held, keys, key)
 
-    def groups(self, keeps: Keeps | None, *, after: bool) -> DataFrame | None:
+    def groups(self, keeps: FileFilter | None, *, after: bool) -> DataFrame | None:
         """Return the groups before or after the epoch, at least those of the files that matter."""
         handle = self.io.handle_before(self.table)
         if after and self.table in self.io.versions:

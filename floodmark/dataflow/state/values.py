@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import Gone, Unneeded
+from floodmark.dataflow.operators.context import Expired, Replaced
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
@@ -51,7 +51,7 @@ class ValuesFiles:
         return self.io.tables.of_epoch(done, self.schema, self.epoch)
 
     def keep(
-        self, fresh: Callable[[], DataFrame], gone: Gone, over: Unneeded | None
+        self, fresh: Callable[[], DataFrame], gone: Replaced, over: Expired | None
     ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
@@ -78,7 +78,7 @@ class ValuesFiles:
             done = self.io.commit(self.table, self.schema, files, removes, handle)
         return self.io.tables.of_epoch(done, self.schema, self.epoch)
 
-    def _lasts(self, over: Unneeded | None) -> str:
+    def _lasts(self, over: Expired | None) -> str:
         if over is None:
             return "TRUE"
         column, bound = over.column, over.bound
@@ -86,7 +86,7 @@ class ValuesFiles:
         return f"coalesce({ident(column)} >= {literal(bound, type_)}, TRUE)"
 
 
-def _ended(handle: Handle, over: Unneeded | None) -> tuple[DataFile, ...]:
+def _ended(handle: Handle, over: Expired | None) -> tuple[DataFile, ...]:
     """Return the files all of whose rows are over."""
     if over is None:
         return ()
