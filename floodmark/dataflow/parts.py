@@ -7,24 +7,20 @@ for. What is written is of one attempt, lies below its folder and goes with it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators.context import Stages
-from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.plan_size import PlanSizes
 from floodmark.spark.rows import Rows, set_weight
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-
-_OF_EACH = 4
-"""So many parts does an operator read of an input at most: its changes twice, for the keys and the
-places that they touch, and its rows of before and of after."""
+Operator = StreamOperator[Any]
 _OWN = 1
 """The operator's own expressions have as much room as one part."""
 
@@ -32,51 +28,41 @@ _OWN = 1
 class Parts:
     """What is too large of one plan in one epoch, and is written."""
 
-    def __init__(self, nodes: Iterable[n.Node], stages: Stages) -> None:
+    def __init__(self, stages: Stages) -> None:
         self._sizes = PlanSizes()
         self._stages = stages
-        self._most = stages.plan_nodes
-        self._room: Counter[n.Node] = Counter()
         self._written = 0
-        for node in nodes:
-            for child in node.inputs:
-                self._room[child] = max(self._room[child], reads(node) + _OWN)
 
-    def are_large(self, node: n.Node, rows: Rows) -> bool:
-        """Tell whether the changes of a node are to be written before an operator reads them.
+    def are_large(self, rows: Rows, readers: Iterable[Operator]) -> bool:
+        """Tell whether changes are to be written before the operators above read them.
 
         Those of the root are written anyhow; what travels along to the object's table stays.
         """
-        if not self._room[node] or rows.carried or rows.replacing:
+        room = _room(readers)
+        if not room or rows.carried or rows.replacing:
             return False
-        return self._sizes.size_of(rows.frame) > self._most_of(node)
+        return self._sizes.size_of(rows.frame) > self._most_of(room)
 
-    def at_rest(self, node: n.Node, name: str, rows: DataFrame | None) -> DataFrame | None:
+    def at_rest(
+        self, op: Operator, rows: DataFrame | None, readers: Iterable[Operator]
+    ) -> DataFrame | None:
         """Return rows at rest that were put together again, written where they are large.
 
-        `name` is the node's; None is an empty relation.
+        None is an empty relation.
         """
-        if rows is None or self._sizes.size_of(rows) <= self._most_of(node):
+        if rows is None or self._sizes.size_of(rows) <= self._most_of(_room(readers)):
             return rows
         self._written += 1
-        columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
-        name = f"{name}_rows{self._written}"
+        columns = (*op.node.schema, Field(WEIGHT, INT, nullable=False))
+        name = f"{op.identifier}_rows{self._written}"
         written = self._stages.settle(name, Rows(set_weight(rows)), columns)
         return None if written is None else written.drop(WEIGHT)
 
-    def _most_of(self, node: n.Node) -> int:
-        """Return how many nodes the rows of a node may have in the query of who reads them."""
-        return self._most // max(self._room[node], 1)
+    def _most_of(self, room: int) -> int:
+        """Return how many nodes rows may have in the query of who reads them."""
+        return self._stages.plan_nodes // max(room, 1)
 
 
-def reads(node: n.Node) -> int:
-    """Return how many parts an operator reads at most in one epoch."""
-    match node:
-        case n.UnionAll():
-            return len(node.branches)
-        case n.Project() | n.Filter() | n.Tumble() | n.Hop() | n.ProjectSet():
-            return 1
-        case n.Aggregate() | n.CloseAggregate():
-            return 2
-        case _:
-            return _OF_EACH * len(node.inputs)
+def _room(readers: Iterable[Operator]) -> int:
+    """Return in how many parts the operator that reads the most has to fit."""
+    return max((op.uses * len(op.inputs) + _OWN for op in readers), default=0)

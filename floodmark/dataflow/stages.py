@@ -77,10 +77,9 @@ class ObjectStages(StateIO):
         own = layout.own_operator(self.home, Beside.GROUPS)
         if self.owner is not self.home or own is None or own.node != node:
             return None
-        assert isinstance(node, n.Aggregate)
         return OwnGroups(self, node)
 
-    def own_rows(self, node: n.TopN | n.OverWindow) -> OwnRows | None:
+    def own_rows(self, node: n.Node) -> OwnRows | None:
         """Return the rows of a node, where they are those of the object's own table."""
         own = layout.own_operator(self.home, Beside.ROWS)
         if self.owner is not self.home or own is None or own.node != node:

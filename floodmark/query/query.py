@@ -14,7 +14,7 @@ from sqlglot import exp
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
-from floodmark.dataflow.operators import dispatch, lookup_join, values
+from floodmark.dataflow.operators import dispatch, values
 from floodmark.dataflow.state.fetched import as_columns
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
@@ -141,21 +141,28 @@ class Reader:
         return self._frame(lift_volatile(node))
 
     def _frame(self, node: n.Node) -> DataFrame:
-        register(self.tables.spark, node.expressions)
+        spark = self.tables.spark
+        register(spark, (e for part in n.walk(node) for e in part.expressions))
+        rows = dispatch.rows_of(node, self._leaf, spark, self.now, strict=True)
+        assert rows is not None
+        return rows
+
+    def _leaf(self, node: n.Node, *_: object) -> dispatch.Leaf | None:
+        """Return the rows of a relation, of what is kept elsewhere, and long lists of constants."""
         if isinstance(node, n.Scan):
             columns = (ident(name) for name in node.names)
-            return self._readable[node.object].frame().selectExpr(*columns)
+            return dispatch.Leaf(self._readable[node.object].frame().selectExpr(*columns))
+        spark = self.tables.spark
         if n.is_lookup(node) and node.external is not None:
             left = self._frame(node.left)
-            right = lookup_join.right_of(
-                node, self._asked(node, node.external, left), self.tables.spark, self.now
-            )
-            return dispatch.batch(node, [left, right], self.tables.spark, self.now, strict=True)
+            fetched = self._asked(node, node.external, left)
+            right = dispatch.rows_over(node.right, fetched, spark, self.now)
+            rows = dispatch.batch(node, [left, right], spark, self.now, strict=True)
+            return dispatch.Leaf(rows)
         if isinstance(node, n.Values) and self._beside is not None and values.are_constants(node):
-            folder = self._beside / f"{id(node)}"
-            return staged(values.constant_pieces(node), node.schema, self.tables.spark, folder)
-        frames = [self._frame(child) for child in node.inputs]
-        return dispatch.batch(node, frames, self.tables.spark, self.now, strict=True)
+            pieces, folder = values.constant_pieces(node), self._beside / f"{id(node)}"
+            return dispatch.Leaf(staged(pieces, node.schema, spark, folder))
+        return None
 
     def _asked(self, node: n.LookupJoin, scan: n.Scan, left: DataFrame) -> DataFrame:
         """Return what an object that is kept elsewhere has now for the keys of left rows."""

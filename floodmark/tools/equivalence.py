@@ -115,10 +115,14 @@ def _comparable(field: Field) -> str:
     return name
 
 
-def _rows(reader: Reader, node: n.Node, now: int) -> DataFrame:
+def _rows(reader: Reader, root: n.Node, now: int) -> DataFrame:
     """Return a plan's rows; those that an expression refuses are left out, as in an epoch."""
-    if isinstance(node, n.Scan):
-        return reader.frame(node)
-    register(reader.tables.spark, node.expressions)
-    frames = [_rows(reader, child, now) for child in node.inputs]
-    return dispatch.batch(node, frames, reader.tables.spark, now)
+
+    def leaf(node: n.Node, *_: object) -> dispatch.Leaf | None:
+        return dispatch.Leaf(reader.frame(node)) if isinstance(node, n.Scan) else None
+
+    spark = reader.tables.spark
+    register(spark, (e for node in n.walk(root) for e in node.expressions))
+    rows = dispatch.rows_of(root, leaf, spark, now)
+    assert rows is not None
+    return rows

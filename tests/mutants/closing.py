@@ -23,8 +23,8 @@ CLOSING = (
     Planted(
         "a condition on now() is not asked at the release",
         "dataflow/operators/sort_buffer.py",
-        "if released is None or node.condition is None:",
-        "if released is not None or node.condition is None:",
+        "if released is None or condition is None:",
+        "if released is not None or condition is None:",
         on_spark("close_conditions_on_now"),
     ),
     Planted(
@@ -78,7 +78,7 @@ CLOSING = (
     ),
     Planted(
         "one row too few of a partition stays",
-        "dataflow/operators/state_cleaning.py",
+        "dataflow/operators/frames.py",
         'f"__last - __place < {last}"',
         'f"__last - __place < {last - 1}"',
         ("tests/dataflow/test_bounded_state.py::test_state_is_what_is_open[daily]",),

@@ -57,8 +57,8 @@ CHANGES = (
     Planted(
         "the second input of UNION has the ordinal of the first",
         f"{_OPERATORS}/union_all.py",
-        'columns += [f"CAST({ordinal} AS BIGINT)',
-        'columns += [f"CAST(0 AS BIGINT)',
+        'f"CAST({ordinal} AS BIGINT)',
+        'f"CAST(0 AS BIGINT)',
         on_spark("union_all_same_table_twice"),
     ),
     Planted(
@@ -363,8 +363,8 @@ PROTOCOL = (
     Planted(
         "a drawn value is drawn anew when its row goes",
         f"{_OPERATORS}/materialize_project.py",
-        "parts.append(_joined(node, old, before, key, ctx))",
-        "parts.append(_joined(node, old, stored, key, ctx))",
+        "parts.append(_joined(node, old, before, table.key, ctx))",
+        "parts.append(_joined(node, old, stored, table.key, ctx))",
         ("tests/dataflow/test_volatile_values.py::test_what_was_drawn_is_taken_back",),
     ),
     Planted(

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import distinct_values
-from floodmark.dataflow.operators.context import AggregateState, EpochContext, FileFilter
+from floodmark.dataflow.operators.context import (
+    AggregateState,
+    Changes,
+    EpochContext,
+    FileFilter,
+    Input,
+)
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.dataflow.operators.transitions import (
@@ -28,6 +34,7 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind
 from floodmark.spark.rows import Rows, error_column, error_of
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.accumulator_columns import (
     NEW,
     OLD,
@@ -43,37 +50,48 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(node: n.Aggregate, rows: Rows | None, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.Aggregate], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the groups that the input's changes touch."""
-    parts = parts_of(node, ctx.plan[node.input].mode, ctx.now)
-    settled = settled_input(node, rows, ctx)
+    node = op.node
+    parts = parts_of(node, below.operator.mode, ctx.now)
+    settled = accepted_changes(op, below, ctx)
     if settled is None:
         if node.group or not ctx.inputs.fills:
             return None
         settled = _nothing(node, ctx)
-    widened = distinct_values.widened(node, settled, ctx)
+    widened = distinct_values.widened(op, below, settled, ctx)
     own = ctx.stages.own_state(node)
     if own is not None:
-        merged = transitions(node, settled, parts, own, ctx, widened)
+        merged = transitions(node, below, settled, parts, own, ctx, widened)
         carried = tuple(f.name for f in acc.state_schema((), parts))
         return changes(node, merged, parts, fills=ctx.inputs.fills, carried=carried)
-    state = state_of(node, ctx, parts)
-    merged = transitions(node, settled, parts, state, ctx, widened)
+    state = state_of(op, ctx, parts)
+    merged = transitions(node, below, settled, parts, state, ctx, widened)
     read_back = state.keep(merged, transition_schema(node, parts), node.group)
     return changes(node, read_back, parts, fills=ctx.inputs.fills)
 
 
 def at_rest(
-    node: n.Aggregate, ctx: EpochContext, keeps: FileFilter | None, *, after: bool
+    op: StreamOperator[n.Aggregate],
+    own: Changes,
+    ctx: EpochContext,
+    keeps: FileFilter | None,
+    *,
+    after: bool,
 ) -> DataFrame | None:
     """Return the rows of the groups in the state table, before or after the epoch.
 
-    There is always one without group columns. `keeps` chooses among the files.
+    There is always one without group columns. `keeps` chooses among the files. The state is of
+    after the epoch once the operator's `own` changes are known.
     """
     from pyspark.sql import functions as F
 
-    parts = parts_of(node, ctx.plan[node.input].mode, ctx.now)
-    groups = state_of(node, ctx, parts).groups(keeps, after=after)
+    changed = own.rows if after else None
+    if after and ctx.inputs.fills:
+        return None if changed is None else _initial_rows(op, own, changed)
+    node = op.node
+    parts = parts_of(node, op.input.mode, ctx.now)
+    groups = state_of(op, ctx, parts).groups(keeps, after=after)
     if not node.group:
         one = ctx.inputs.spark.range(1).selectExpr()
         nulls = (
@@ -88,22 +106,40 @@ def at_rest(
     return (named.where(there) if there else named).selectExpr(*_values(node, parts, ""))
 
 
-def state_of(node: Grouping, ctx: EpochContext, parts: list[acc.Kept]) -> AggregateState:
-    """Return the node's state table."""
-    schema = acc.state_schema(group_fields(node), parts)
-    return ctx.stages.aggregate_state(f"{ctx.name(node)}_aggregate", schema)
+def _initial_rows(op: StreamOperator[n.Aggregate], own: Changes, rows: Rows) -> DataFrame:
+    """Return the rows of an aggregate in its first epoch: all its changes are rows that come.
+
+    What is refused among them is put aside where its changes are read.
+    """
+    names = [ident(c) for c in op.names]
+    if rows.failing:
+        return rows.frame.where(f"{ERROR} IS NULL").selectExpr(*names)
+    frame = own.materialized()
+    assert frame is not None
+    return frame.selectExpr(*names)
 
 
-def settled_input(node: Grouping, rows: Rows | None, ctx: EpochContext) -> DataFrame | None:
+def state_of(
+    op: StreamOperator[Grouping], ctx: EpochContext, parts: list[acc.Kept]
+) -> AggregateState:
+    """Return the operator's state table."""
+    schema = acc.state_schema(group_fields(op.node), parts)
+    return ctx.stages.aggregate_state(op.state[0].name, schema)
+
+
+def accepted_changes(
+    op: StreamOperator[Grouping], below: Input, ctx: EpochContext
+) -> DataFrame | None:
     """Return the input's changes without the rows that an argument or FILTER refuses."""
+    node, rows = op.node, below.rows
     if rows is None:
         return None
     marked = checked(node, rows, ctx.now)
     if not marked.failing:
         again = bool(distinct_arguments(node))
-        return ctx.materialized_delta(node.input) if again else marked.frame
+        return below.materialized() if again else marked.frame
     columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
-    return ctx.stages.settle(f"{ctx.name(node)}_accepted", marked, columns)
+    return ctx.stages.settle(f"{op.identifier}_accepted", marked, columns)
 
 
 def _nothing(node: Grouping, ctx: EpochContext) -> DataFrame:

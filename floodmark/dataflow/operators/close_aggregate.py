@@ -12,31 +12,36 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import ERROR
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import aggregate, transitions
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.shared_state import bound_columns
 from floodmark.plan import nodes as n
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants, set_weight
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.properties.state import closes_from_input
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(node: n.CloseAggregate, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.CloseAggregate], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the groups that this epoch's watermark closes."""
+    node = op.node
     before = ctx.inputs.watermark(node.input, node.window, before=True)
     after = ctx.inputs.watermark(node.input, node.window, before=False)
     if ctx.inputs.fills:
         before = None
-    if closes_from_input(node, ctx.plan[node.input].mode):
-        return None if after is None or after == before else _from_input(node, ctx, before, after)
-    return _from_state(node, ctx, after)
+    if op.state:
+        return _from_state(op, below, ctx, after)
+    if after is None or after == before:
+        return None
+    return _from_input(node, below, ctx, before, after)
 
 
-def _from_input(node: n.CloseAggregate, ctx: EpochContext, before: Any, after: Any) -> Rows | None:
-    rows = ctx.after(node.input, {node.window: (before, after)} if before is not None else {})
+def _from_input(
+    node: n.CloseAggregate, below: Input, ctx: EpochContext, before: Any, after: Any
+) -> Rows | None:
+    rows = below.after({node.window: (before, after)} if before is not None else {})
     if rows is None:
         return None
     found = _closed(node, rows, ctx, before, after)
@@ -58,15 +63,18 @@ def _closed(
     return aggregate.computed(node, closed, ctx.now)
 
 
-def _from_state(node: n.CloseAggregate, ctx: EpochContext, after: Any) -> Rows | None:
-    parts = transitions.parts_of(node, ctx.plan[node.input].mode, ctx.now)
-    settled = aggregate.settled_input(node, ctx.delta(node.input), ctx)
+def _from_state(
+    op: StreamOperator[n.CloseAggregate], below: Input, ctx: EpochContext, after: Any
+) -> Rows | None:
+    node = op.node
+    parts = transitions.parts_of(node, below.operator.mode, ctx.now)
+    settled = aggregate.accepted_changes(op, below, ctx)
     if settled is None and after is None:
         return None
-    state = aggregate.state_of(node, ctx, parts)
+    state = aggregate.state_of(op, ctx, parts)
     merged = None
     if settled is not None:
-        merged = transitions.transitions(node, settled, parts, state, ctx)
+        merged = transitions.transitions(node, below, settled, parts, state, ctx)
     type_ = node.input.field(node.window).type
     bound = literal(after, type_)
     closed = "FALSE" if after is None else f"coalesce({ident(node.window)} < {bound}, FALSE)"

@@ -8,27 +8,28 @@ from __future__ import annotations
 
 from functools import reduce
 
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import session
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants
 from floodmark.spark.types import ident
-from floodmark.stream.properties.state import held_name
+from floodmark.stream.operators.base import StreamOperator
 
 _AFTER = "floodmark__after"
 
 
-def delta(node: n.CloseSession, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.CloseSession], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the rows of the sessions that this epoch's watermark closes."""
+    node = op.node
     after = ctx.inputs.watermark(node.input, node.time, before=False)
     child, few = node.input, ctx.inputs.few
     schema = (*child.schema, Field(WEIGHT, INT, nullable=False))
-    state = ctx.stages.held_rows(held_name(ctx.name(node)), schema, node.time)
-    fresh, held = ctx.materialized_delta(child), state.reached(after)
+    state = ctx.stages.held_rows(op.state[0].name, schema, node.time)
+    fresh, held = below.materialized(), state.reached(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:
         state.keep(None, after, few=few)
@@ -41,10 +42,10 @@ def delta(node: n.CloseSession, ctx: EpochContext) -> Rows | None:
         return None
     type_ = child.field(node.time).type
     timed = changes.selectExpr("*", constants({_AFTER: literal(after, type_)}))
-    below = timed.where(f"{time} < {_AFTER}").selectExpr(*names)
-    if ctx.plan[child].mode is not ChangelogMode.APPEND_ONLY:
-        below = cancelled(below, child.schema, ctx.plan[child].stream_key)
-    sessions = session.batch(node, below).selectExpr(
+    passed = timed.where(f"{time} < {_AFTER}").selectExpr(*names)
+    if not below.operator.append_only:
+        passed = cancelled(passed, child.schema, below.operator.stream_key)
+    sessions = session.batch(node, passed).selectExpr(
         "*", constants({_AFTER: literal(after, type_)})
     )
     open_ = sessions.where(f"{end} >= {_AFTER}").selectExpr(*names[:-1], f"1 AS {WEIGHT}")

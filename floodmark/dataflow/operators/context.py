@@ -12,7 +12,7 @@ from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows
 from floodmark.storage.table import DataFile
-from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
@@ -55,58 +55,78 @@ class Expired:
     stays: str | None = None
 
 
-class EpochContext(Protocol):
-    """One plan in one epoch, as its operators see it.
+class Changes(Protocol):
+    """What an operator changes in one epoch."""
 
-    `node` is the operator itself where its name is asked, and one of its inputs elsewhere. None is
-    an empty relation.
+    @property
+    def rows(self) -> Rows | None:
+        """Return its changes, None when there are none."""
+
+    def materialized(self) -> DataFrame | None:
+        """Return the changes without failing rows, cheap to read more than once."""
+
+
+class Input(Changes, Protocol):
+    """One input of an operator in one epoch. None is an empty relation.
+
+    An input that cannot be read again has an arrangement, which the operator keeps: `before` and
+    `after` read whichever there is.
     """
+
+    @property
+    def operator(self) -> StreamOperator[Any]:
+        """Return the operator below."""
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        """Return what that operator reads itself."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return where the values of its changes lie."""
+
+    def single_use(self) -> DataFrame | None:
+        """Return the changes without failing rows, for an operator that reads them once."""
+
+    def initial_rows(self) -> DataFrame | None:
+        """Return all rows in an epoch that fills, to be read once."""
+
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds."""
+
+    def after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows after the epoch, at least those within bounds.
+
+        An arrangement has the epoch's changes from here on.
+        """
+
+    def keep(self, within: Bounds = EVERYWHERE) -> None:
+        """Record the changes in an arrangement that was not asked for the rows after the epoch."""
+
+    def over(self, scanned: DataFrame) -> DataFrame:
+        """Return the rows that it has where these are all that it scans."""
+
+
+@dataclass(frozen=True)
+class EpochContext:
+    """What is the same for all operators of a plan in one epoch."""
+
+    inputs: Inputs
+    stages: Stages
 
     @property
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
+        return self.inputs.now
 
-    @property
-    def plan(self) -> StreamPlan:
-        """Return the analysed plan."""
-
-    @property
-    def inputs(self) -> Inputs:
-        """Return what is known of the epoch."""
-
-    @property
-    def stages(self) -> Stages:
-        """Return where operators keep things."""
-
-    def name(self, node: n.Node) -> str:
-        """Return the node's name in the plan."""
-
-    def seed(self, node: n.Node, epoch: str | None = None) -> RowSeed:
-        """Return what identifies a row of a node, for values that are the same on each replay.
+    def seed(self, operator: StreamOperator[Any], epoch: str | None = None) -> RowSeed:
+        """Return what identifies a row of an operator, for values that each replay gives again.
 
         `epoch` is the column with the epoch in which the row has changed, where rows do.
         """
-
-    def delta(self, node: n.Node) -> Rows | None:
-        """Return the changes of a node."""
-
-    def materialized_delta(self, node: n.Node) -> DataFrame | None:
-        """Return the changes of a node without failing rows, cheap to read more than once."""
-
-    def single_use_delta(self, node: n.Node) -> DataFrame | None:
-        """Return the changes of a node without failing rows, for a reader who reads them once."""
-
-    def initial_rows(self, node: n.Node) -> DataFrame | None:
-        """Return all rows of a re-readable node in an epoch that fills, to be read once."""
-
-    def bounds(self, node: n.Node) -> Bounds:
-        """Return where the values of a node's changes lie."""
-
-    def before(self, node: n.Node, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows of a re-readable node before the epoch, at least those within bounds."""
-
-    def after(self, node: n.Node, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows of a re-readable node after the epoch, at least those within bounds."""
+        key = tuple((c, operator.node.field(c).type) for c in operator.stream_key)
+        origin = self.inputs.origin
+        return RowSeed(origin.seed, origin.object, key, epoch)
 
 
 class Inputs(Protocol):
@@ -114,6 +134,8 @@ class Inputs(Protocol):
 
     spark: SparkSession
     epoch: int
+    now: int
+    origin: Origin
     fills: bool
     """The plan's object is new: its input changes are all rows, and there was nothing before."""
 
@@ -130,6 +152,15 @@ class Inputs(Protocol):
 
     def fall_due(self, rows: int) -> None:
         """Count rows, at most so many, that change because of the time."""
+
+    def changes(self, scan: n.Scan) -> Rows | None:
+        """Return what the epoch changed in an object."""
+
+    def before(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
+        """Return the object's rows before the epoch, at least those of the files that matter."""
+
+    def after(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
+        """Return the object's rows after the epoch, at least those of the files that matter."""
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""
@@ -155,7 +186,7 @@ class Stages(Protocol):
     def own_state(self, node: n.Node) -> StoredGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
 
-    def own_rows(self, node: n.TopN | n.OverWindow) -> RowsAtRest | None:
+    def own_rows(self, node: n.Node) -> RowsAtRest | None:
         """Return the rows of a node, where they are those of the object's own table."""
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateState:

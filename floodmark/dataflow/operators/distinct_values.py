@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.context import EpochContext
-from floodmark.dataflow.operators.transitions import parts_of, transition_schema, transitions
+from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.operators.transitions import (
+    against_stored,
+    partial_of,
+    parts_of,
+    transition_schema,
+)
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
 from floodmark.scalar.types import BIGINT, BOOLEAN
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.accumulator_columns import NEW, OLD, group_fields, value_columns
-from floodmark.stream.properties.state import COUNTED, values_name
+from floodmark.stream.properties.bounds import bounds_of_expression
+from floodmark.stream.properties.state import COUNTED, StateTable
 from floodmark.stream.properties.strategy import Distinct, distinct_arguments
 
 if TYPE_CHECKING:
@@ -29,12 +36,15 @@ _PASSES = "__passes"
 """BOOLEAN, with a number: a condition is TRUE."""
 
 
-def widened(node: n.Aggregate, changes: DataFrame, ctx: EpochContext) -> DataFrame | None:
+def widened(
+    op: StreamOperator[n.Aggregate], below: Input, changes: DataFrame, ctx: EpochContext
+) -> DataFrame | None:
     """Return the changes, and a row without weight for each value of DISTINCT that comes or goes.
 
     Beside the input's columns there are those of the values and their crossings.
     The counts are brought up to date. None where there is no such aggregate.
     """
+    node = op.node
     found = distinct_arguments(node)
     if not found:
         return None
@@ -43,7 +53,9 @@ def widened(node: n.Aggregate, changes: DataFrame, ctx: EpochContext) -> DataFra
     names = [ident(c) for c in (*node.input.names, WEIGHT)]
     nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
     rows = [changes.selectExpr(*names, *nulls)]
-    rows += [_crossings(node, i, one, changes, ctx, columns) for i, one in enumerate(found)]
+    tables = [table for table in op.state if table.role == "distinct values"]
+    for one, table in zip(found, tables, strict=True):
+        rows.append(_crossings(node, below, one, table, changes, ctx, columns))
     return reduce(lambda a, b: a.unionAll(b), rows)
 
 
@@ -58,8 +70,9 @@ def _typed(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, s
 
 def _crossings(
     node: n.Aggregate,
-    i: int,
+    below: Input,
     one: Distinct,
+    table: StateTable,
     changes: DataFrame,
     ctx: EpochContext,
     columns: dict[str, str],
@@ -68,9 +81,13 @@ def _crossings(
     counts = _counts(node, one)
     parts = parts_of(counts, ChangelogMode.RETRACT, ctx.now)
     schema = acc.state_schema(group_fields(counts), parts)
-    state = ctx.stages.aggregate_state(values_name(ctx.name(node), i), schema)
+    state = ctx.stages.aggregate_state(table.name, schema)
     rows = _values(node, one, changes, ctx.now)
-    merged = transitions(counts, rows, parts, state, ctx)
+    within = {name: below.bounds[name] for name in node.group if name in below.bounds}
+    counted = bounds_of_expression(one.argument, below.bounds)
+    within |= {} if counted is None else {COUNTED: counted}
+    partial = partial_of(counts.group, rows, parts)
+    merged = against_stored(counts, partial, rows, parts, state, within, ctx)
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)

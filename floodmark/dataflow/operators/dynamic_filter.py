@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import join
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.join_sides import JoinSides
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Expr, transform
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,26 +25,26 @@ if TYPE_CHECKING:
 _OLD, _NEW = "__old_", "__new_"
 
 
-def delta(node: n.Join, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the filter."""
-    sides = JoinSides(node, ctx)
-    changes = _delta(node, sides, ctx)
+    sides = JoinSides(op, left, right, ctx)
+    changes = _delta(sides, ctx.now)
     sides.keep()
     return changes
 
 
-def _delta(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
-    now = ctx.now
-    changed = ctx.delta(node.left), ctx.delta(node.right)
+def _delta(sides: JoinSides, now: int) -> Rows | None:
+    node, filtered, other = sides.node, sides.kept, sides.other
+    changed = filtered.rows, other.rows
     once = None in changed
-    mine, theirs = (sides.delta(side, once=once) for side in (node.left, node.right))
+    mine, theirs = (sides.delta(side, once=once) for side in (filtered, other))
     parts: list[DataFrame] = []
-    old = sides.old(node.right)
+    old = sides.old(other)
     if mine is not None:
         passed = join.reduced(node, mine, old, now)
         parts += [] if passed is None else [passed]
     if theirs is not None:
-        left, new = sides.new(node.left), sides.new(node.right)
+        left, new = sides.new(filtered), sides.new(other)
         parts += [] if left is None else [_between(node, left, old, new, now)]
     if not parts:
         return None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from floodmark.dataflow.operators import frames
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.sorting import sort_key, sort_text
 from floodmark.spark.types import ident
-from floodmark.stream.properties.reach import has_distance, parts_of
+from floodmark.stream.properties.reach import has_distance, parts_of, reach_of
 
 PEERS = "__peers"
 """The number of a row's peer group in its partition: a BIGINT from 1 in the window's order."""
@@ -117,6 +116,23 @@ def total_order(node: n.OverWindow, key: Key) -> str:
     """Return the ORDER BY in which no two rows of a partition are equal."""
     asked = {k.column for k in node.order}
     rest = [c for c in key if c not in asked and c not in node.partition]
-    keys = [frames.plain_order(node)] if node.order else []
+    keys = [plain_order(node)] if node.order else []
     keys += [sort_key(ident(c), descending=False, nulls_first=False) for c in rest]
     return ", ".join(keys) or "CAST(NULL AS INT)"
+
+
+def last_rows(node: n.OverWindow, last: int, key: Key) -> tuple[tuple[str, ...], str]:
+    """Return the columns with a row's place in its partition, and which are the last, as time goes.
+
+    They are so many rows, or groups of peers, where the frames are of those.
+    """
+    reach = reach_of(node)
+    groups = reach is not None and reach.unit == "GROUPS"
+    order = plain_order(node) if groups else total_order(node, key)
+    by = f"PARTITION BY {', '.join(map(ident, node.partition))}" if node.partition else ""
+    place = f"{'dense_rank' if groups else 'row_number'}() OVER ({by} ORDER BY {order})"
+    whole = f"{by} ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    counted = f"last_value(__place) OVER ({whole})"
+    descends = node.order[0].descending
+    stays = f"__place <= {last}" if descends else f"__last - __place < {last}"
+    return (f"{place} AS __place", f"{counted} AS __last"), stays

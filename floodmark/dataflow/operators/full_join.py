@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import join, scope
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.join import LEFT, RIGHT
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,14 +23,15 @@ if TYPE_CHECKING:
 _OTHER = "__after_of_right"
 
 
-def delta(node: n.Join, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the touched keys."""
+    node = op.node
     failing = join.failing_residual(node, ctx.now) is not None
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return _joined(node, inputs[0], inputs[1], ctx.now)
 
-    return scope.delta(node, _scopes(node), compute, ctx, failing=failing)
+    return scope.delta(op, [left, right], _scopes(node), compute, ctx, failing=failing)
 
 
 def _scopes(node: n.Join) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.rules.growing_series import following, from_on, reached_at
@@ -20,7 +20,8 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
-from floodmark.stream.properties.state import DUE_AT, due_name
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.state import DUE_AT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,15 +31,16 @@ _NEXT, _COUNT = "floodmark__next", "floodmark__count"
 _VALUES, _PLACE, _VALUE = "floodmark__values", "floodmark__place", "floodmark__value"
 
 
-def delta(node: n.GrowingSeries, rows: Rows | None, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.GrowingSeries], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the values that the epoch reaches, and those of rows that come and go."""
+    node, rows = op.node, below.rows
     waiting = (Field(_NEXT, node.start.type), Field(_COUNT, BIGINT, False))
     schema = (Field(DUE_AT, BIGINT, False), *node.input.schema, *waiting)
-    state = ctx.stages.due_changes(due_name(ctx.name(node)), (*schema, Field(WEIGHT, INT, False)))
-    settled = ctx.materialized_delta(node.input)
+    state = ctx.stages.due_changes(op.state[0].name, (*schema, Field(WEIGHT, INT, False)))
+    settled = below.materialized()
     ctx.inputs.fall_due(state.due_rows(ctx.now))
     columns = [*map(ident, node.input.names), _NEXT, _COUNT, WEIGHT]
-    grows = ctx.plan[node.input].append_only
+    grows = below.operator.append_only
     parts: list[DataFrame] = []
     if settled is not None:
         start = compile_expr(node.start, ctx.now).value

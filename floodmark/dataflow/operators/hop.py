@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
+from floodmark.dataflow.operators.context import Input
 from floodmark.dataflow.operators.tumble import end_of, first_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import FIRST, LAST
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,13 +25,17 @@ the first.
 """
 
 
-def delta(node: n.Hop, rows: Rows) -> Rows:
+def delta(op: StreamOperator[n.Hop], below: Input) -> Rows | None:
     """Return the changes, once per window; one that a row left and one that it entered are no pair.
 
     A row on its way to the dead letters goes on once.
     """
-    rows = replace(rows, kinded=False, carried=())
-    return rows.with_frame(_exploded(node, rows.frame, rows.system_columns, failing=rows.failing))
+    if below.rows is None:
+        return None
+    rows = replace(below.rows, kinded=False, carried=())
+    return rows.with_frame(
+        _exploded(op.node, rows.frame, rows.system_columns, failing=rows.failing)
+    )
 
 
 def batch(node: n.Hop, frame: DataFrame) -> DataFrame:

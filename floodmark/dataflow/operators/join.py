@@ -15,18 +15,19 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext
-from floodmark.dataflow.operators.join_sides import JoinSides, roles
+from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.operators.join_sides import JoinSides
 from floodmark.dataflow.operators.project import raised
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.keyed import hint_broadcast
-from floodmark.spark.rows import ERROR_TYPE, Rows, error_struct, negate, set_weight
+from floodmark.spark.rows import ERROR_TYPE, Rows, empty, error_struct, negate, set_weight
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 LEFT, RIGHT = "__has_left", "__has_right"
@@ -43,17 +44,17 @@ _ONLY_MATCHES_OF_LEFT = ("inner", "right", "left_semi")
 _ONLY_MATCHES_OF_RIGHT = ("inner", "left", "left_semi", "left_anti")
 
 
-def delta(node: n.Join, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of a join that is not full."""
-    sides = JoinSides(node, ctx)
-    changes = _initial(node, sides, ctx) if ctx.inputs.fills else _delta(node, sides, ctx)
+    sides = JoinSides(op, left, right, ctx)
+    changes = _initial(sides, ctx.now) if ctx.inputs.fills else _delta(sides, ctx)
     sides.keep()
     return changes
 
 
-def _delta(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
-    (kept, other), now = roles(node), ctx.now
-    changed = ctx.delta(kept), ctx.delta(other)
+def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
+    node, kept, other, now = sides.node, sides.kept, sides.other, ctx.now
+    changed = kept.rows, other.rows
     once = None in changed
     mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
     parts: list[DataFrame | None] = []
@@ -76,11 +77,10 @@ def _delta(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
     return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
 
 
-def _initial(node: n.Join, sides: JoinSides, ctx: EpochContext) -> Rows | None:
+def _initial(sides: JoinSides, now: int) -> Rows | None:
     """Return the rows of a join that had none."""
-    (kept, other), now = roles(node), ctx.now
-    come, mine = ctx.delta(kept), sides.delta(kept, once=True)
-    theirs = sides.new(other)
+    node, come, mine = sides.node, sides.kept.rows, sides.delta(sides.kept, once=True)
+    theirs = sides.new(sides.other)
     frame = None if mine is None else _of_kept(node, mine, theirs, now)
     if come is None or frame is None:
         return None
@@ -123,6 +123,18 @@ def batch(
     refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
     accepted = f"CASE WHEN {refused} THEN {stop} ELSE TRUE END" if strict else f"NOT {refused}"
     return joined.where(accepted).selectExpr(*names)
+
+
+def with_padding_side(
+    node: n.Join, frames: Sequence[DataFrame | None], spark: SparkSession
+) -> list[DataFrame | None]:
+    """Return the sides, no rows in the place of one that is not there yet but may be empty."""
+    left, right = frames
+    if left is None and right is not None and node.kind.pads_left:
+        left = empty(spark, node.left)
+    if right is None and left is not None and node.keeps_unmatched:
+        right = empty(spark, node.right)
+    return [left, right]
 
 
 def matchable(
@@ -304,8 +316,8 @@ def _touching(
         some = changes.limit(1).selectExpr("TRUE AS __some")
         return kept.join(F.broadcast(some), _always(), "left_semi")
     right = node.kind is n.JoinKind.RIGHT
-    kept = _with_key(kept, roles(node)[0], [b if right else a for a, b in node.equi])
     pairs = [(b, a) if right else (a, b) for a, b in node.equi]
+    kept = _with_key(kept, node.right if right else node.left, [a for a, _ in pairs])
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
     keys = changes.selectExpr(*(f"{ident(b)} AS {k}" for _, k, b in names))
     condition = " AND ".join(f"{ident(a)} = {k}" for a, k, _ in names)

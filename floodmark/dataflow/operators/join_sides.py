@@ -1,87 +1,72 @@
-"""The inputs of one join: read again where they are persisted, else from an arrangement."""
+"""The inputs of one join, and which of their rows it reads again."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.operators.context import Arrangement, EpochContext
-from floodmark.dataflow.operators.state_cleaning import arrangement_of
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import all_distances
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import Bounds, hull
-from floodmark.stream.properties.state import rereadable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def roles(node: n.Join) -> tuple[n.Node, n.Node]:
-    """Return the side whose rows are kept, padded or not, and the other one."""
-    right = node.kind is n.JoinKind.RIGHT
-    return (node.right, node.left) if right else (node.left, node.right)
-
-
 class JoinSides:
-    """What a join asks of its inputs in one epoch; None is an empty relation."""
+    """What a join asks of its inputs in one epoch; None is an empty relation.
 
-    def __init__(self, node: n.Join, ctx: EpochContext) -> None:
-        self.node = node
+    `kept` is the side whose rows are kept, padded or not, `other` the other one.
+    """
+
+    def __init__(
+        self, op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext
+    ) -> None:
+        self.node = op.node
         self.ctx = ctx
-        self._new: dict[int, DataFrame | None] = {}
+        keeps_right = op.node.kind is n.JoinKind.RIGHT
+        self.kept, self.other = (right, left) if keeps_right else (left, right)
+        pairs = op.node.equi
+        self._pairs = tuple((b, a) for a, b in pairs) if keeps_right else pairs
 
-    def delta(self, node: n.Node, *, once: bool) -> DataFrame | None:
+    def delta(self, side: Input, *, once: bool) -> DataFrame | None:
         """Return the changes of an input without failing rows, to be read once or twice."""
-        if once and rereadable(node):
-            return self.ctx.single_use_delta(node)
-        return self.ctx.materialized_delta(node)
+        return side.single_use() if once else side.materialized()
 
-    def old(self, node: n.Node) -> DataFrame | None:
+    def old(self, side: Input) -> DataFrame | None:
         """Return the input's rows before the epoch."""
-        if rereadable(node):
-            return self.ctx.before(node, self._matching(node))
-        return self._arrangement(node).before(self._matching(node))
+        return side.before(self._matching(side))
 
-    def new(self, node: n.Node) -> DataFrame | None:
+    def new(self, side: Input) -> DataFrame | None:
         """Return the input's rows after the epoch."""
-        if rereadable(node) and self.ctx.inputs.fills:
-            return self.ctx.initial_rows(node)
-        if rereadable(node):
-            return self.ctx.after(node, self._matching(node))
-        i = self._place(node)
-        if i not in self._new:
-            changes, within = self.ctx.materialized_delta(node), self._matching(node)
-            self._new[i] = self._arrangement(node).after(changes, within)
-        return self._new[i]
+        return side.initial_rows() if self.ctx.inputs.fills else side.after(self._matching(side))
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""
-        for side in (self.node.left, self.node.right):
-            if not rereadable(side):
-                self.new(side)
+        for side in (self.kept, self.other):
+            side.keep(self._matching(side))
 
-    def _matching(self, node: n.Node) -> Bounds:
+    def _matching(self, side: Input) -> Bounds:
         """Return where the keys lie for which an input is read again: those that change.
 
         An inner join reads a side for the other one's changes; padded rows depend on both.
         """
-        kept, other = roles(self.node)
-        pairs = [(b, a) if other is self.node.left else (a, b) for a, b in self.node.equi]
-        mine, theirs = self.ctx.bounds(kept), self.ctx.bounds(other)
-        of_kept = {b: mine[a] for a, b in pairs if a in mine}
-        of_other = {b: theirs[b] for _, b in pairs if b in theirs}
+        mine, theirs = self.kept.bounds, self.other.bounds
+        of_kept = {b: mine[a] for a, b in self._pairs if a in mine}
+        of_other = {b: theirs[b] for _, b in self._pairs if b in theirs}
+        equal = {a: of_other[b] for a, b in self._pairs if b in of_other}
         if self.node.kind is n.JoinKind.INNER:
-            equal = {a: of_other[b] for a, b in pairs if b in of_other}
-            return {**self._near(node), **(equal if node is kept else of_kept)}
-        if node is kept:
-            return {a: of_other[b] for a, b in pairs if b in of_other}
-        sides = ((kept, of_kept), (other, of_other))
-        return hull([b for side, b in sides if self.ctx.delta(side) is not None])
+            return {**self._near(side), **(equal if side is self.kept else of_kept)}
+        if side is self.kept:
+            return equal
+        sides = ((self.kept, of_kept), (self.other, of_other))
+        return hull([b for changed, b in sides if changed.rows is not None])
 
-    def _near(self, node: n.Node) -> Bounds:
+    def _near(self, side: Input) -> Bounds:
         """Return where times lie that are at a distance from those that change beside them."""
-        other = self.node.right if node is self.node.left else self.node.left
-        lie = self.ctx.bounds(other)
+        lie = (self.other if side is self.kept else self.kept).bounds
         lows: dict[str, Any] = {}
         highs: dict[str, Any] = {}
         with suppress(OverflowError):
@@ -90,11 +75,5 @@ class JoinSides:
                     lows[far.column] = far.least(lie[far.other][0])
                 if far.is_in_time and far.column in lie:
                     highs[far.other] = far.greatest(lie[far.column][1])
-        own = (c for c in lows if c in highs and c in node.names)
+        own = (c for c in lows if c in highs and c in side.operator.names)
         return {c: (lows[c], highs[c]) for c in own}
-
-    def _place(self, node: n.Node) -> int:
-        return 0 if node is self.node.left else 1
-
-    def _arrangement(self, node: n.Node) -> Arrangement:
-        return arrangement_of(self.node, self._place(node), self.ctx)

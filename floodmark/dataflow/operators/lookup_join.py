@@ -8,91 +8,148 @@ never to change, is looked up again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.connectors.lookup_rows import keys_of
-from floodmark.dataflow.operators import dispatch
-from floodmark.dataflow.operators.context import EpochContext
-from floodmark.dataflow.operators.join import failing_residual, padded_or_joined
-from floodmark.dataflow.operators.stored_values import consolidated, gone, over
+from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.operators.join import failing_residual, nulls, padded_or_joined
+from floodmark.dataflow.operators.stored_values import consolidated, expired, replaced
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr
-from floodmark.spark.types import ident, spark_type
+from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 _NO_ERROR = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
 
 
-def delta(node: n.LookupJoin, rows: Rows | None, ctx: EpochContext) -> Rows | None:
+def delta(
+    op: StreamOperator[n.LookupJoin], left: Input, right: Input, ctx: EpochContext
+) -> Rows | None:
     """Return the changes of the join."""
-    frame = consolidated(node.left, rows, ctx)
+    rows, frame = left.rows, consolidated(left)
     if rows is None or frame is None:
         return None
-    known = ctx.plan[node]
-    if node.stored and known.state:
-        return _from_state(node, frame, ctx, inserts=rows.inserts)
-    if rows.inserts or ctx.plan[node.left].append_only:
-        found = _looked_up(node, frame, ctx, before=False)
-        return None if found is None else _rows(node, found, ctx, inserts=rows.inserts)
-    if known.own_table:
-        return _keys_and_new_rows(node, rows, frame, ctx)
-    assert node.static and not rows.replacing, node
-    return _looked_up_again(node, frame, ctx)
+    lookup = _Lookup(op, left, right, ctx)
+    if op.node.stored and op.state:
+        return lookup.from_state(frame, inserts=rows.inserts)
+    if rows.inserts or left.operator.append_only:
+        return lookup.rows(lookup.pairs(frame, before=False), inserts=rows.inserts)
+    if op.own_table:
+        return lookup.keys_and_new_rows(rows, frame)
+    assert op.node.static and not rows.replacing, op.node
+    return lookup.again(frame)
 
 
-def _rows(
-    node: n.LookupJoin, frame: DataFrame, ctx: EpochContext, *, inserts: bool = False
-) -> Rows:
-    return Rows(frame, failing=_may_fail(node, ctx), inserts=inserts)
+@dataclass(frozen=True)
+class _Lookup:
+    """A lookup join in one epoch."""
 
+    op: StreamOperator[n.LookupJoin]
+    left: Input
+    right: Input
+    ctx: EpochContext
 
-def _may_fail(node: n.LookupJoin, ctx: EpochContext) -> bool:
-    return failing_residual(node, ctx.now) is not None
+    @property
+    def node(self) -> n.LookupJoin:
+        """Return the logical join."""
+        return self.op.node
 
+    @property
+    def may_fail(self) -> bool:
+        """Tell whether ON can refuse a pair."""
+        return failing_residual(self.node, self.ctx.now) is not None
 
-def _looked_up(
-    node: n.LookupJoin, left: DataFrame, ctx: EpochContext, *, before: bool
-) -> DataFrame | None:
-    """Return the pairs of left rows, and their padding; None where there are none."""
-    if node.external is not None:
-        return padded_or_joined(node, left, _fetched(node, node.external, left, ctx), ctx.now)
-    lie = ctx.bounds(node.left)
-    within = {b: lie[a] for a, b in node.equi if a in lie}
-    read = ctx.before if before else ctx.after
-    right = read(node.right, within)
-    if right is not None and node.kind is n.JoinKind.LEFT and ctx.inputs.few:
-        right = _asked_for(node, left, right)
-    return padded_or_joined(node, left, right, ctx.now)
+    def rows(self, *parts: DataFrame | None, inserts: bool = False) -> Rows | None:
+        """Return pairs as changes; None where there are none."""
+        present = [part for part in parts if part is not None]
+        if not present:
+            return None
+        both = reduce(lambda a, b: a.unionAll(b), present)
+        return Rows(both, failing=self.may_fail, inserts=inserts)
 
+    def pairs(self, left: DataFrame, *, before: bool) -> DataFrame | None:
+        """Return the pairs of left rows, and their padding; None where there are none."""
+        node, now = self.node, self.ctx.now
+        if node.external is not None:
+            return padded_or_joined(node, left, self._fetch(node.external, left), now)
+        lie = self.left.bounds
+        within = {b: lie[a] for a, b in node.equi if a in lie}
+        right = self.right.before(within) if before else self.right.after(within)
+        if right is not None and node.kind is n.JoinKind.LEFT and self.ctx.inputs.few:
+            right = _asked_for(node, left, right)
+        return padded_or_joined(node, left, right, now)
 
-def _fetched(
-    node: n.LookupJoin, scan: n.Scan, left: DataFrame, ctx: EpochContext
-) -> DataFrame | None:
-    """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
-    assert node.asked is not None
-    kept = not node.stored or not ctx.plan[node].state
-    name = f"{ctx.name(node)}_fetched"
-    rows = ctx.stages.fetched(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
-    asked = [a for a, _ in node.equi]
-    found = rows.of(lambda: keys_of(left, asked), node.asked)
-    return None if found is None else right_of(node, found, ctx.inputs.spark, ctx.now)
+    def _fetch(self, scan: n.Scan, left: DataFrame) -> DataFrame | None:
+        """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
+        node, ctx = self.node, self.ctx
+        assert node.asked is not None
+        kept = not node.stored or not self.op.state
+        name = f"{self.op.identifier}_fetched"
+        rows = ctx.stages.fetched(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
+        asked = [a for a, _ in node.equi]
+        fetched = rows.of(lambda: keys_of(left, asked), node.asked)
+        return None if fetched is None else self.right.over(fetched)
 
+    def keys_and_new_rows(self, rows: Rows, frame: DataFrame) -> Rows:
+        """Return old rows as their keys: the object's own table has their pairs."""
+        new = self.pairs(frame.where(f"{WEIGHT} > 0"), before=False)
+        old = self._padded(frame.where(f"{WEIGHT} < 0"))
+        both = old if new is None else old.unionAll(new)
+        assert not self.may_fail
+        unknown = rows.unknown | frozenset(self.node.right.names)
+        return Rows(both, replacing=True, unknown=unknown)
 
-def right_of(node: n.LookupJoin, fetched: DataFrame, spark: SparkSession, now: int) -> DataFrame:
-    """Return the right side's rows from fetched ones."""
+    def _padded(self, left: DataFrame) -> DataFrame:
+        """Return left rows with NULL in the right columns."""
+        error = [_NO_ERROR] if self.may_fail else []
+        columns = [*map(ident, self.node.left.names), *nulls(self.node.right)]
+        return left.selectExpr(*columns, WEIGHT, *error)
 
-    def rows(below: n.Node) -> DataFrame:
-        if isinstance(below, n.Scan):
-            return fetched.selectExpr(*map(ident, below.names))
-        return dispatch.batch(below, [rows(child) for child in below.inputs], spark, now)
+    def again(self, frame: DataFrame) -> Rows | None:
+        """Look old rows up as they were, before the epoch: a table may be filled meanwhile."""
+        if all(self.ctx.inputs.bounds(scan) is None for scan in n.scans(self.node.right)):
+            return self.rows(self.pairs(frame, before=False))
+        new = self.pairs(frame.where(f"{WEIGHT} > 0"), before=False)
+        return self.rows(new, self.pairs(frame.where(f"{WEIGHT} < 0"), before=True))
 
-    return rows(node.right)
+    def from_state(self, frame: DataFrame, *, inserts: bool) -> Rows | None:
+        """Store the pairs of new rows by the left side's key; old rows take theirs back."""
+        ctx, table = self.ctx, self.op.state[0]
+        schema = _schema(self.node, table.key, table.cleaned_by)
+        state = ctx.stages.stored_values(table.name, schema)
+        new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
+
+        def fresh() -> DataFrame:
+            pairs = self.pairs(new, before=False)
+            if pairs is None:
+                pairs = self._padded(new.where("FALSE"))
+            names = [ident(f.name) for f in schema if f.name not in (ERROR, EPOCH)]
+            error = ERROR if self.may_fail else _NO_ERROR
+            return pairs.selectExpr(*names, error, epoch_expr(state.epoch))
+
+        leaving = replaced(self.left, frame, ctx)
+        before = None if ctx.inputs.fills else state.before(leaving.within)
+        stored = state.keep(fresh, leaving, expired(self.left, table.cleaned_by, ctx))
+        sides = ((new, stored), (old, before))
+        parts = [self._stored_pairs(rows, kept) for rows, kept in sides if kept is not None]
+        return self.rows(*parts, inserts=inserts)
+
+    def _stored_pairs(self, left: DataFrame, stored: DataFrame) -> DataFrame:
+        """Return the pairs that are stored for left rows."""
+        rights = [ident(c) for c in self.node.right.names]
+        error = [ERROR] if self.may_fail else []
+        key = self.left.operator.stream_key
+        paired = keyed.inner_join(left, stored, key, [*rights, *error])
+        return paired.selectExpr(*map(ident, self.op.names), WEIGHT, *error)
 
 
 def _asked_for(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFrame:
@@ -106,71 +163,6 @@ def _asked_for(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFra
     keys = left.selectExpr(*(f"{ident(a)} AS {k}" for a, _, k in names)).distinct()
     condition = " AND ".join(f"{ident(b)} = {k}" for _, b, k in names)
     return right.join(F.broadcast(keys), F.expr(condition), "left_semi")
-
-
-def _keys_and_new_rows(node: n.LookupJoin, rows: Rows, frame: DataFrame, ctx: EpochContext) -> Rows:
-    found = _looked_up(node, frame.where(f"{WEIGHT} > 0"), ctx, before=False)
-    old = _empty_handed(node, frame.where(f"{WEIGHT} < 0"), ctx)
-    both = old if found is None else old.unionAll(found)
-    assert not _may_fail(node, ctx)
-    return Rows(both, replacing=True, unknown=rows.unknown | frozenset(node.right.names))
-
-
-def _empty_handed(node: n.LookupJoin, left: DataFrame, ctx: EpochContext) -> DataFrame:
-    """Return left rows with NULL in the right columns."""
-    padding = [f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}" for f in node.right.schema]
-    error = [_NO_ERROR] if _may_fail(node, ctx) else []
-    return left.selectExpr(*map(ident, node.left.names), *padding, WEIGHT, *error)
-
-
-def _looked_up_again(node: n.LookupJoin, frame: DataFrame, ctx: EpochContext) -> Rows | None:
-    """Look old rows up as they were, before the epoch: a table may be filled while it is read."""
-    if all(ctx.inputs.bounds(scan) is None for scan in n.scans(node.right)):
-        found = _looked_up(node, frame, ctx, before=False)
-        return None if found is None else _rows(node, found, ctx)
-    new = _looked_up(node, frame.where(f"{WEIGHT} > 0"), ctx, before=False)
-    old = _looked_up(node, frame.where(f"{WEIGHT} < 0"), ctx, before=True)
-    parts = [part for part in (new, old) if part is not None]
-    if not parts:
-        return None
-    return _rows(node, parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1]), ctx)
-
-
-def _from_state(
-    node: n.LookupJoin, frame: DataFrame, ctx: EpochContext, *, inserts: bool
-) -> Rows | None:
-    """Store the pairs of new rows by the left side's key; old rows take theirs back."""
-    table = ctx.plan[node].state[0]
-    schema = _schema(node, table.key, table.cleaned_by)
-    state = ctx.stages.stored_values(table.name, schema)
-    new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
-
-    def fresh() -> DataFrame:
-        found = _looked_up(node, new, ctx, before=False)
-        if found is None:
-            found = _empty_handed(node, new.where("FALSE"), ctx)
-        names = [ident(f.name) for f in schema if f.name not in (ERROR, EPOCH)]
-        error = ERROR if _may_fail(node, ctx) else _NO_ERROR
-        return found.selectExpr(*names, error, epoch_expr(state.epoch))
-
-    leaving = gone(node.left, frame, ctx)
-    before = None if ctx.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, over(node.left, table.cleaned_by, ctx))
-    sides = ((new, stored), (old, before))
-    parts = [_taken(node, rows, kept, ctx) for rows, kept in sides if kept is not None]
-    if not parts:
-        return None
-    both = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
-    return _rows(node, both, ctx, inserts=inserts)
-
-
-def _taken(node: n.LookupJoin, left: DataFrame, stored: DataFrame, ctx: EpochContext) -> DataFrame:
-    """Return the pairs that are stored for left rows."""
-    rights = [ident(c) for c in node.right.names]
-    error = [ERROR] if _may_fail(node, ctx) else []
-    key = ctx.plan[node.left].stream_key
-    paired = keyed.inner_join(left, stored, key, [*rights, *error])
-    return paired.selectExpr(*map(ident, node.names), WEIGHT, *error)
 
 
 def _schema(node: n.LookupJoin, key: tuple[str, ...], cleaned_by: str | None) -> Schema:

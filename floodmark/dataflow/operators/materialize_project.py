@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.project import label, unknown
-from floodmark.dataflow.operators.stored_values import consolidated, gone, over
+from floodmark.dataflow.operators.stored_values import consolidated, expired, replaced
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, Field, Schema
@@ -24,6 +24,7 @@ from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr, error_column
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,25 +34,28 @@ _STORED = "__stored_"
 _CHANGED = "__changed_in"
 
 
-def delta(node: n.MaterializeProject, rows: Rows | None, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.MaterializeProject], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the projection."""
-    frame = consolidated(node.input, rows, ctx)
+    rows, frame = below.rows, consolidated(below)
     if rows is None or frame is None:
         return None
-    if ctx.plan[node.input].append_only:
-        return _evaluated(node, frame, ctx)
-    if ctx.plan[node].own_table:
-        return _keys_and_new_rows(node, rows, frame, ctx)
-    return _from_state(node, frame, ctx.plan[node.input].stream_key, ctx)
+    if below.operator.append_only:
+        return _evaluated(op, below, frame, ctx)
+    if op.own_table:
+        return _keys_and_new_rows(op, below, rows, frame, ctx)
+    return _from_state(op, below, frame, ctx)
 
 
-def _evaluated(node: n.MaterializeProject, frame: DataFrame, ctx: EpochContext) -> Rows | None:
+def _evaluated(
+    op: StreamOperator[n.MaterializeProject], below: Input, frame: DataFrame, ctx: EpochContext
+) -> Rows | None:
     """Return rows that are only added as they were evaluated first, whenever the epoch goes on."""
+    node = op.node
     schema = (*node.schema, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
-    state = ctx.stages.stored_values(f"{ctx.name(node)}_evaluated", schema)
+    state = ctx.stages.stored_values(op.state[0].name, schema)
 
     def fresh() -> DataFrame:
-        seeded, seed = _seeded(node, frame, ctx)
+        seeded, seed = _seeded(below, frame, ctx)
         compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
         error = error_column(_labelled(node, compiled), list(node.input.names))
         values = [f"{c.value} AS {ident(name)}" for name, c in compiled.items()]
@@ -67,9 +71,14 @@ def _evaluated(node: n.MaterializeProject, frame: DataFrame, ctx: EpochContext) 
 
 
 def _keys_and_new_rows(
-    node: n.MaterializeProject, rows: Rows, frame: DataFrame, ctx: EpochContext
+    op: StreamOperator[n.MaterializeProject],
+    below: Input,
+    rows: Rows,
+    frame: DataFrame,
+    ctx: EpochContext,
 ) -> Rows:
-    seeded, seed = _seeded(node, frame, ctx)
+    node = op.node
+    seeded, seed = _seeded(below, frame, ctx)
     compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
     columns = [
         f"CASE WHEN {WEIGHT} > 0 THEN {c.value} END AS {ident(name)}"
@@ -85,15 +94,15 @@ def _keys_and_new_rows(
 
 
 def _from_state(
-    node: n.MaterializeProject, frame: DataFrame, key: tuple[str, ...], ctx: EpochContext
+    op: StreamOperator[n.MaterializeProject], below: Input, frame: DataFrame, ctx: EpochContext
 ) -> Rows:
-    cleaned_by = ctx.plan[node].state[0].cleaned_by
-    schema = _schema(node, key, cleaned_by)
-    state = ctx.stages.stored_values(f"{ctx.name(node)}_stored", schema)
+    node, (table,) = op.node, op.state
+    schema = _schema(node, table.key, table.cleaned_by)
+    state = ctx.stages.stored_values(table.name, schema)
     new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
 
     def fresh() -> DataFrame:
-        seeded, seed = _seeded(node, new, ctx)
+        seeded, seed = _seeded(below, new, ctx)
         compiled = {
             name: compile_expr(e, ctx.now, seed) for name, e in node.columns if name in node.stored
         }
@@ -105,12 +114,12 @@ def _from_state(
         return rows.selectExpr(*carried, *(ident(_STORED + c) for c in node.stored), ERROR,
                                epoch_expr(state.epoch))  # fmt: skip
 
-    leaving = gone(node.input, frame, ctx)
+    leaving = replaced(below, frame, ctx)
     before = None if ctx.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, over(node.input, cleaned_by, ctx))
-    parts = [_joined(node, new, stored, key, ctx)]
+    stored = state.keep(fresh, leaving, expired(below, table.cleaned_by, ctx))
+    parts = [_joined(node, new, stored, table.key, ctx)]
     if before is not None:
-        parts.append(_joined(node, old, before, key, ctx))
+        parts.append(_joined(node, old, before, table.key, ctx))
     frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
     return Rows(frame, failing=True)
 
@@ -155,11 +164,9 @@ def _schema(node: n.MaterializeProject, key: tuple[str, ...], cleaned_by: str | 
     return (*carried, *values, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
 
 
-def _seeded(
-    node: n.MaterializeProject, frame: DataFrame, ctx: EpochContext
-) -> tuple[DataFrame, RowSeed]:
+def _seeded(below: Input, frame: DataFrame, ctx: EpochContext) -> tuple[DataFrame, RowSeed]:
     """Return the rows with the epoch in which they change, and what identifies them with it."""
-    seed = ctx.seed(node.input, epoch=_CHANGED)
+    seed = ctx.seed(below.operator, epoch=_CHANGED)
     return frame.selectExpr("*", epoch_expr(ctx.inputs.epoch, _CHANGED)), seed
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import frames, scope, touched
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.frame_lists import POSITION, entries, over_entries
 from floodmark.dataflow.operators.frames import PEERS, Key, total_order
 from floodmark.dataflow.operators.scope import AFTER
@@ -21,6 +21,7 @@ from floodmark.scalar.functions import WINDOWS
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.accumulator_columns import aggregate_of
 from floodmark.stream.properties.reach import Reach, parts_of, reach_of
 
@@ -28,26 +29,29 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(node: n.OverWindow, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.OverWindow], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the ranges, or partitions, that the input's changes touch."""
-    key = ctx.plan[node.input].stream_key
+    node, key = op.node, below.operator.stream_key
     reach = reach_of(node)
     if reach is not None and not ctx.inputs.fills:
-        return _of_ranges(node, reach, ctx, key)
+        return _of_ranges(op, below, reach, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
         return scope.delta_from_own(
-            node, node.partition, lambda f: batch(node, f, ctx.now, key), own, ctx
+            op, below, node.partition, lambda f: batch(node, f, ctx.now, key), own, ctx
         )
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], ctx.now, key, (AFTER,))
 
-    return scope.delta(node, [node.partition], compute, ctx)
+    return scope.delta(op, [below], [node.partition], compute, ctx)
 
 
-def _of_ranges(node: n.OverWindow, reach: Reach, ctx: EpochContext, key: Key) -> Rows | None:
+def _of_ranges(
+    op: StreamOperator[n.OverWindow], below: Input, reach: Reach, ctx: EpochContext
+) -> Rows | None:
     """Return the changes of the rows that see a change."""
+    node, key = op.node, below.operator.stream_key
 
     def narrow(rows: DataFrame) -> DataFrame:
         return touched.rows_of(node, rows, reach, total_order(node, key))
@@ -56,8 +60,8 @@ def _of_ranges(node: n.OverWindow, reach: Reach, ctx: EpochContext, key: Key) ->
         done = batch(node, inputs[0], ctx.now, key, (AFTER,), (touched.TOUCHED,))
         return done.where(touched.TOUCHED)
 
-    near = touched.near(node, reach, ctx.bounds(node.input))
-    return scope.delta(node, [node.partition], compute, ctx, narrow=narrow, near=near)
+    near = touched.near(node, reach, below.bounds)
+    return scope.delta(op, [below], [node.partition], compute, ctx, narrow=narrow, near=near)
 
 
 def batch(

@@ -18,7 +18,6 @@ from floodmark.scalar.types import Kind
 from floodmark.spark import keyed
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.properties.accumulator_columns import NEW, ROWS, Upkeep, aggregate_of
-from floodmark.stream.properties.expressions_of import expressions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,7 +37,7 @@ def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept], rows: int |
     if not isinstance(windows, n.Hop) or (rows is not None and rows <= keyed.ALIKE):
         return False
     in_each, rest = divmod(micros(windows.size), micros(windows.slide))
-    read = {c for e in expressions_of(node) for c in columns_of(e)}
+    read = {c for e in node.expressions for c in columns_of(e)}
     return (
         not rest
         and in_each >= _WORTH

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.scalar.functions.volatile import RowSeed
@@ -13,6 +14,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.failures import RAISED, SAID
 from floodmark.spark.rows import Rows, error_column, message_text
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,9 +30,12 @@ def label(node: n.Project | n.MaterializeProject, name: str) -> str:
     return span.text if span is not None and span.text else name
 
 
-def delta(node: n.Project, rows: Rows, now: int, seed: RowSeed | None = None) -> Rows:
+def delta(op: StreamOperator[n.Project], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the projected changes."""
-    compiled = _compiled(node, now, seed)
+    node, rows = op.node, below.rows
+    if rows is None:
+        return None
+    compiled = _compiled(node, ctx.now, ctx.seed(below.operator))
     labelled = [(label(node, name), c) for name, c in compiled]
     error = error_column(labelled, rows.letter_columns(node.input.names), failing=rows.failing)
     columns = [f"{c.value} AS {ident(name)}" for name, c in compiled]

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.project import raising
 from floodmark.plan import nodes as n
-from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 _PLACE, _ELEMENT = "__place", "__element"
 
 
-def delta(node: n.ProjectSet, rows: Rows, now: int, seed: RowSeed | None = None) -> Rows:
+def delta(op: StreamOperator[n.ProjectSet], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes, repeated; a row that the call refuses becomes one dead letter."""
-    compiled = compile_expr(node.call, now, seed)
+    node, rows = op.node, below.rows
+    if rows is None:
+        return None
+    compiled = compile_expr(node.call, ctx.now, ctx.seed(below.operator))
     label = node.call.span.text if node.call.span is not None else "a table function"
     names = list(node.input.names)
     error = error_column([(label, compiled)], names, failing=rows.failing)

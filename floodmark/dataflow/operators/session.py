@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import scope
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +31,9 @@ _FIRST, _LAST = "__first", "__last"
 _TOUCHED = "__touched"
 
 
-def delta(node: n.Session, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.Session], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the sessions that changed."""
+    node = op.node
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], (AFTER,))
@@ -39,7 +41,7 @@ def delta(node: n.Session, ctx: EpochContext) -> Rows | None:
     def narrow(rows: DataFrame) -> DataFrame:
         return _touched(node, rows)
 
-    return scope.delta(node, [node.partition], compute, ctx, narrow=narrow)
+    return scope.delta(op, [below], [node.partition], compute, ctx, narrow=narrow)
 
 
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:

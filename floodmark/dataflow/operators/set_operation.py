@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import is_hidden
 from floodmark.dataflow.operators import scope
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.scope import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,13 +24,16 @@ _LEFT, _RIGHT = "__left", "__right"
 """BIGINT: how many rows of the side are equal."""
 
 
-def delta(node: n.SetOperation, ctx: EpochContext) -> Rows | None:
+def delta(
+    op: StreamOperator[n.SetOperation], left: Input, right: Input, ctx: EpochContext
+) -> Rows | None:
     """Return the changes of the rows that changed on either side."""
+    node = op.node
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], inputs[1], (AFTER,))
 
-    return scope.delta(node, [_compared(node.left), _compared(node.right)], compute, ctx)
+    return scope.delta(op, [left, right], [*map(_compared, node.inputs)], compute, ctx)
 
 
 def _compared(side: n.Node) -> tuple[str, ...]:

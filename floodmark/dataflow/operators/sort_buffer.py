@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import filter
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants, set_weight
 from floodmark.spark.types import ident
-from floodmark.stream.properties.state import closes_from_input, held_name
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,35 +28,38 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = "floodmark__before", "floodmark__after"
 
 
-def delta(node: n.SortBuffer, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the rows that this epoch's watermark releases."""
-    released = _released(node, ctx)
-    if released is None or node.condition is None:
+    released, condition = _released(op, below, ctx), op.node.condition
+    if released is None or condition is None:
         return released
-    asked = n.Filter(node.input, node.condition, span=node.condition.span)
-    return filter.delta(asked, released, ctx.now)
+    return filter.passing(condition, released, op.names, ctx.now)
 
 
-def _released(node: n.SortBuffer, ctx: EpochContext) -> Rows | None:
+def _released(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
+    node = op.node
     before = ctx.inputs.watermark(node.input, node.column, before=True)
     after = ctx.inputs.watermark(node.input, node.column, before=False)
     if ctx.inputs.fills:
         before = None
-    if not closes_from_input(node, ctx.plan[node.input].mode):
-        return _from_state(node, ctx, after)
+    if op.state:
+        return _from_state(op, below, ctx, after)
     if after is None or after == before:
         return None
-    rows = ctx.after(node.input, {} if before is None else {node.column: (before, after)})
+    rows = below.after({} if before is None else {node.column: (before, after)})
     if rows is None:
         return None
     released = set_weight(_between(node, rows, before, after))
     return Rows(released, consolidated=True, inserts=True)
 
 
-def _from_state(node: n.SortBuffer, ctx: EpochContext, after: Any) -> Rows | None:
+def _from_state(
+    op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext, after: Any
+) -> Rows | None:
+    node = op.node
     schema = (*node.schema, Field(WEIGHT, INT, nullable=False))
-    state = ctx.stages.held_rows(held_name(ctx.name(node)), schema, node.column)
-    fresh, held = ctx.materialized_delta(node.input), state.reached(after)
+    state = ctx.stages.held_rows(op.state[0].name, schema, node.column)
+    fresh, held = below.materialized(), state.reached(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:
         state.keep(None, after, few=ctx.inputs.few)
@@ -71,7 +74,7 @@ def _from_state(node: n.SortBuffer, ctx: EpochContext, after: Any) -> Rows | Non
     timed = changes.selectExpr("*", bound)
     state.keep(timed.where(f"{column} >= {_AFTER}").selectExpr(*names), after, few=ctx.inputs.few)
     closed = timed.where(f"{column} < {_AFTER}").selectExpr(*names)
-    released = cancelled(closed, node.schema, ctx.plan[node].stream_key)
+    released = cancelled(closed, node.schema, op.stream_key)
     return Rows(released.selectExpr(*names), consolidated=True, inserts=True)
 
 

@@ -7,40 +7,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import EpochContext, Expired, Replaced
+from floodmark.dataflow.operators.context import EpochContext, Expired, Input, Replaced
 from floodmark.dataflow.operators.materialize import cancelled
 from floodmark.plan import nodes as n
-from floodmark.spark.rows import Rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def gone(node: n.Node, changes: DataFrame, ctx: EpochContext) -> Replaced:
+def replaced(below: Input, changes: DataFrame, ctx: EpochContext) -> Replaced:
     """Return what leaves the state with the changes of an input."""
-    key = ctx.plan[node].stream_key
-    lie = ctx.bounds(node)
+    key, lie = below.operator.stream_key, below.bounds
     return Replaced(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
 
 
-def consolidated(node: n.Node, rows: Rows | None, ctx: EpochContext) -> DataFrame | None:
-    """Return the changes `rows` of an input, with no old row that its new one equals.
+def consolidated(below: Input) -> DataFrame | None:
+    """Return the changes of an input, with no old row that its new one equals.
 
     A change of columns that a projection drops is none: nothing is evaluated again for it.
     """
-    settled = ctx.materialized_delta(node)
+    rows, settled = below.rows, below.materialized()
     if rows is None or settled is None:
         return None
-    if rows.inserts or (rows.consolidated and _is_whole(node)):
+    if rows.inserts or (rows.consolidated and _is_whole(below.operator.node)):
         return settled
-    return cancelled(settled, node.schema, ctx.plan[node].stream_key)
+    return cancelled(settled, below.operator.node.schema, below.operator.stream_key)
 
 
-def over(node: n.Node, cleaned_by: str | None, ctx: EpochContext) -> Expired | None:
+def expired(below: Input, cleaned_by: str | None, ctx: EpochContext) -> Expired | None:
     """Return below what nothing that is stored for an input's row changes any more."""
     if cleaned_by is None:
         return None
-    reached = ctx.inputs.watermark(node, cleaned_by, before=False)
+    reached = ctx.inputs.watermark(below.operator.node, cleaned_by, before=False)
     return None if reached is None else Expired(cleaned_by, reached)
 
 

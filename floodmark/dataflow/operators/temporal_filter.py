@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
@@ -21,7 +21,8 @@ from floodmark.spark.expressions import Compiled, compile_bound
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_TYPE, Rows, constants, error_column
 from floodmark.spark.types import ident
-from floodmark.stream.properties.state import DUE_AT, due_name
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.state import DUE_AT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,11 +34,12 @@ _EVER = 2**63 - 1
 """Microseconds since 1970 of a time that no epoch has."""
 
 
-def delta(node: n.TemporalFilter, rows: Rows | None, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.TemporalFilter], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the filter: of its input, and those that are due."""
+    node, rows = op.node, below.rows
     schema = (Field(DUE_AT, BIGINT, False), *node.schema, Field(WEIGHT, INT, False))
-    state = ctx.stages.due_changes(due_name(ctx.name(node)), schema)
-    settled = ctx.materialized_delta(node.input)
+    state = ctx.stages.due_changes(op.state[0].name, schema)
+    settled = below.materialized()
     ctx.inputs.fall_due(state.due_rows(ctx.now))
     bounds = [compile_bound(bound, ctx.now) for bound in node.bounds]
     fails = any(bound.error is not None for bound in bounds)
@@ -56,7 +58,7 @@ def delta(node: n.TemporalFilter, rows: Rows | None, ctx: EpochContext) -> Rows 
     if not parts:
         return None
     frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
-    grows = ctx.plan[node].append_only and (rows is None or rows.inserts)
+    grows = op.append_only and (rows is None or rows.inserts)
     return Rows(frame, failing=fails and settled is not None, inserts=grows)
 
 

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, is_hidden
 from floodmark.dataflow.operators import scope
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.scope import AFTER
-from floodmark.dataflow.operators.state_cleaning import unneeded
+from floodmark.dataflow.operators.state_cleaning import expired
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows
 from floodmark.spark.sorting import sort_key, sort_text
 from floodmark.spark.types import ident
-from floodmark.stream.properties.state import first_name
-from floodmark.stream.properties.strategy import keeps_first
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.strategy import Computed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,20 +45,19 @@ def order_of(node: n.TopN, key: Key) -> list[n.SortKey]:
     return [*node.order, *map(n.SortKey, dict.fromkeys(rest))]
 
 
-def delta(node: n.TopN, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the first rows."""
-    below = ctx.plan[node.input]
-    if keeps_first(node, below.mode):
-        return _kept(node, ctx, below.stream_key)
+    node, key = op.node, below.operator.stream_key
+    if op.strategy.computed is Computed.DELTA:
+        return _from_first(op, below, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
-        key = below.stream_key
-        return scope.delta_from_own(node, node.group, lambda f: batch(node, f, key), own, ctx)
+        return scope.delta_from_own(op, below, node.group, lambda f: batch(node, f, key), own, ctx)
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
-        return batch(node, inputs[0], below.stream_key, (AFTER,))
+        return batch(node, inputs[0], key, (AFTER,))
 
-    return scope.delta(node, [node.group], compute, ctx)
+    return scope.delta(op, [below], [node.group], compute, ctx)
 
 
 def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFrame:
@@ -127,13 +126,12 @@ def _number(node: n.TopN) -> str:
     return f"CAST({_RANK if node.with_ties else _PLACE} AS BIGINT)"
 
 
-def _kept(node: n.TopN, ctx: EpochContext, key: Key) -> Rows | None:
+def _from_first(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
-    fresh = (
-        ctx.single_use_delta(node.input) if ctx.inputs.fills else ctx.materialized_delta(node.input)
-    )
+    node, key, (table,) = op.node, below.operator.stream_key, op.state
+    fresh = below.single_use() if ctx.inputs.fills else below.materialized()
     own = ctx.stages.own_rows(node)
-    lies = ctx.bounds(node.input)
+    lies = below.bounds
     within = {c: lies[c] for c in node.group if c in lies}
     if own is not None:
         if fresh is None:
@@ -141,13 +139,12 @@ def _kept(node: n.TopN, ctx: EpochContext, key: Key) -> Rows | None:
         stored = own.before(within)
         found = _replaced(node, stored, fresh, key, ctx.inputs.few)
         return Rows(found, consolidated=True, inserts=stored is None)
-    name = ctx.name(node)
-    held = ctx.stages.arrangement(first_name(name), node.schema, unneeded(node, 0, ctx))
+    held = ctx.stages.arrangement(table.name, node.schema, expired(op, 0, ctx))
     settled, stored = None, held.before(within)
     if fresh is not None:
         changes = Rows(_replaced(node, stored, fresh, key, ctx.inputs.few))
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
-        settled = ctx.stages.settle(f"{name}_changes", changes, columns)
+        settled = ctx.stages.settle(f"{op.identifier}_changes", changes, columns)
     held.after(settled)
     return None if settled is None else Rows(settled, consolidated=True, inserts=stored is None)
 

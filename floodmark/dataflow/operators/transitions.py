@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import panes
-from floodmark.dataflow.operators.context import EpochContext, StoredGroups
+from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import shared
-from floodmark.dataflow.operators.state_cleaning import arrangement_of
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -29,7 +28,6 @@ from floodmark.stream.properties.accumulator_columns import (
     value_columns,
 )
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.state import rereadable
 from floodmark.stream.properties.strategy import distinct_arguments
 
 if TYPE_CHECKING:
@@ -56,6 +54,7 @@ def transition_schema(node: Grouping, parts: list[acc.Kept]) -> Schema:
 
 def transitions(
     node: Grouping,
+    below: Input,
     changes: DataFrame,
     parts: list[acc.Kept],
     state: StoredGroups,
@@ -67,62 +66,66 @@ def transitions(
     `widened` are the changes with what comes and goes of the values of DISTINCT.
     """
     scoped = [p for p in parts if p.upkeep is Upkeep.SCOPE]
-    if scoped and widened is None and _all_come(node, ctx):
+    if scoped and widened is None and _all_come(below, ctx):
         added, scoped = parts, []
     else:
         added = [p for p in parts if p.upkeep is not Upkeep.SCOPE]
-    below = _rows_of_panes(node, added, ctx) if widened is None else None
-    if below is not None:
-        partial = panes.added_up(node, below, added, lambda by, rows: _partial(by, rows, added))
+    paned = _rows_of_panes(node, below, added, ctx) if widened is None else None
+    if paned is not None:
+        partial = panes.added_up(node, paned, added, lambda by, rows: partial_of(by, rows, added))
     else:
-        partial = _partial(node.group, changes if widened is None else widened, added)
+        partial = partial_of(node.group, changes if widened is None else widened, added)
+    within = {name: below.bounds[name] for name in node.group if name in below.bounds}
     if scoped:
-        rows = _scope(node, changes, ctx)
-        partial = _with_scope(node, partial, scoped, rows, ctx.inputs.few)
+        rows = below.after(within)
+        accept = None if rows is None else accepted(node, rows, ctx.now)
+        partial = _with_scope(node, partial, scoped, accept, ctx.inputs.few)
+    return against_stored(node, partial, changes, parts, state, within, ctx)
+
+
+def against_stored(
+    node: Grouping,
+    partial: DataFrame,
+    changes: DataFrame,
+    parts: list[acc.Kept],
+    state: StoredGroups,
+    within: Bounds,
+    ctx: EpochContext,
+) -> DataFrame:
+    """Return what changes add to each group beside what is stored of it, merged.
+
+    The keys of the touched groups lie within the bounds.
+    """
     changed = ctx.inputs.rows
     keys = changes if changed is not None and changed <= keyed.ALIKE else partial
     keys = keys.selectExpr(*map(ident, node.group))
-    stored = state.stored(keys, node.group, _touched_bounds(node, ctx))
+    stored = state.stored(keys, node.group, within)
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _joined(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)
     return merged.selectExpr(*map(ident, node.group), *sides)
 
 
-def _touched_bounds(node: Grouping, ctx: EpochContext) -> Bounds:
-    """Return where the keys of the touched groups lie."""
-    found = ctx.bounds(node.input)
-    return {name: found[name] for name in node.group if name in found}
-
-
-def _scope(node: Grouping, changes: DataFrame, ctx: EpochContext) -> DataFrame | None:
-    """Return the input's rows after the epoch that no argument refuses."""
-    within = _touched_bounds(node, ctx)
-    if rereadable(node.input):
-        rows = ctx.after(node.input, within)
-    else:
-        rows = arrangement_of(node, 0, ctx).after(changes, within)
-    return None if rows is None else accepted(node, rows, ctx.now)
-
-
-def _all_come(node: Grouping, ctx: EpochContext) -> bool:
+def _all_come(below: Input, ctx: EpochContext) -> bool:
     """Tell whether the changes of the input are all of its rows, which nobody has to arrange."""
-    if not ctx.inputs.fills or not rereadable(node.input):
+    if not ctx.inputs.fills or not below.operator.has_arrangement:
         return False
-    rows = ctx.delta(node.input)
-    return rows is not None and rows.inserts
+    return below.rows is not None and below.rows.inserts
 
 
-def _rows_of_panes(node: Grouping, parts: list[acc.Kept], ctx: EpochContext) -> DataFrame | None:
+def _rows_of_panes(
+    node: Grouping, below: Input, parts: list[acc.Kept], ctx: EpochContext
+) -> DataFrame | None:
     """Return the changes below hopping windows, where the groups are added up by their panes."""
-    if not isinstance(node.input, n.Hop) or not panes.pay(node, parts, ctx.inputs.rows):
+    if not panes.pay(node, parts, ctx.inputs.rows):
         return None
-    rows = ctx.delta(node.input.input)
+    (timed,) = below.inputs
     fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, ctx.now))
+    rows = timed.rows
     return None if rows is None or rows.failing or fails else rows.frame
 
 
-def _partial(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
+def partial_of(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
     """Return what changes add to each group."""
     from pyspark.sql import functions as F
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from floodmark.dataflow.operators.context import Input
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import FIRST, LAST
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,8 +59,11 @@ def from_micros(text: str, type_: SqlType) -> str:
     return f"CAST(timestamp_micros({text}) AS {spark_type(type_)})"
 
 
-def delta(node: n.Tumble, rows: Rows) -> Rows:
+def delta(op: StreamOperator[n.Tumble], below: Input) -> Rows | None:
     """Return the changes with their windows."""
+    node, rows = op.node, below.rows
+    if rows is None:
+        return None
     columns = [ident(name) for name in node.input.names]
     return rows.with_frame(rows.frame.selectExpr(*columns, *_columns(node), *rows.system_columns))
 

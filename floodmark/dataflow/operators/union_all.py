@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.context import Input
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import ERROR_TYPE, Rows
 from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(node: n.UnionAll, inputs: list[Rows | None]) -> Rows | None:
+def delta(op: StreamOperator[n.UnionAll], branches: Sequence[Input]) -> Rows | None:
     """Return the changes of all inputs."""
-    present = [(i, rows) for i, rows in enumerate(inputs) if rows is not None]
+    changed = [(i, branch.rows) for i, branch in enumerate(branches)]
+    present = [(i, rows) for i, rows in changed if rows is not None]
     if not present:
         return None
     failing = any(rows.failing for _, rows in present)
-    frames = [_branch(node, i, rows, failing) for i, rows in present]
+    frames = [_branch(op.node, i, rows, failing) for i, rows in present]
     consolidated = all(rows.consolidated for _, rows in present)
     inserts = all(rows.inserts for _, rows in present)
     frame = reduce(lambda a, b: a.unionAll(b), frames)
@@ -28,20 +32,18 @@ def delta(node: n.UnionAll, inputs: list[Rows | None]) -> Rows | None:
 
 
 def _branch(node: n.UnionAll, ordinal: int, rows: Rows, failing: bool) -> DataFrame:
-    columns = [ident(name) for name in node.branches[0].names]
-    columns += [f"CAST({ordinal} AS BIGINT) AS {ident(node.ordinal)}", WEIGHT]
+    columns = [*_tagged(node, ordinal), WEIGHT]
     if failing:
         columns.append(ERROR if rows.failing else f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
     return rows.frame.selectExpr(*columns)
 
 
-def batch(node: n.UnionAll, frames: list[DataFrame]) -> DataFrame:
-    """Return the rows of all inputs."""
-    tagged = (
-        frame.selectExpr(
-            *(ident(name) for name in node.branches[0].names),
-            f"CAST({i} AS BIGINT) AS {ident(node.ordinal)}",
-        )
-        for i, frame in enumerate(frames)
-    )
-    return reduce(lambda a, b: a.unionAll(b), tagged)
+def batch(node: n.UnionAll, frames: Sequence[DataFrame | None]) -> DataFrame | None:
+    """Return the rows of all inputs; None for those of an empty one, or of none."""
+    tagged = [f.selectExpr(*_tagged(node, i)) for i, f in enumerate(frames) if f is not None]
+    return reduce(lambda a, b: a.unionAll(b), tagged) if tagged else None
+
+
+def _tagged(node: n.UnionAll, ordinal: int) -> list[str]:
+    columns = [ident(name) for name in node.branches[0].names]
+    return [*columns, f"CAST({ordinal} AS BIGINT) AS {ident(node.ordinal)}"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
+from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.project import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
@@ -15,6 +16,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_of, set_weight
 from floodmark.spark.types import ident, nullable_ddl
 from floodmark.spark.user_functions import arrow_type, to_arrow
+from floodmark.stream.operators.base import StreamOperator
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,10 +30,13 @@ _PIECE = 2**14
 Row = list[tuple[Expr, Compiled]]
 
 
-def delta(node: n.Values, spark: SparkSession, now: int) -> Rows:
+def delta(op: StreamOperator[n.Values], ctx: EpochContext) -> Rows | None:
     """Return the rows as new ones; one that an expression refuses is a dead letter."""
-    rows = _compiled(node, now)
-    frame = set_weight(_frame(node, spark, rows))
+    if not ctx.inputs.fills:
+        return None
+    node = op.node
+    rows = _compiled(node, ctx.now)
+    frame = set_weight(_frame(node, ctx.inputs.spark, rows))
     names = [ident(name) for name in node.names]
     if not _can_fail(rows):
         return Rows(frame.drop(_REFUSED), consolidated=True)

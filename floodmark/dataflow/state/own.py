@@ -25,7 +25,7 @@ class OwnGroups:
     """The groups of an aggregate as rows of the object itself."""
 
     io: StateIO
-    node: n.Aggregate
+    node: n.Node
     values: bool = True
 
     def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
@@ -45,7 +45,7 @@ class OwnRows:
     """The rows of a node, which are those of the object itself."""
 
     io: StateIO
-    node: n.TopN | n.OverWindow
+    node: n.Node
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""

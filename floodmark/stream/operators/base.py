@@ -90,6 +90,7 @@ class StreamOperator(Generic[N]):
         self.cleaning: tuple[Cleaning | None, ...] = self.derive_cleaning()
         self.strategy: Strategy = self.derive_strategy()
         self.rereads: bool = self.derive_rereads()
+        self.uses: int = self.derive_uses()
         self.beside: Beside | None = self.derive_beside()
         self.state: tuple[StateTable, ...] = self.derive_state()
         self._check()
@@ -141,6 +142,14 @@ class StreamOperator(Generic[N]):
     @abstractmethod
     def derive_rereads(self) -> bool:
         """Tell whether it asks for rows of its inputs that have not changed."""
+
+    @abstractmethod
+    def derive_uses(self) -> int:
+        """Return how often the query of its changes reads each input at most.
+
+        Once where they are computed row by row. Four times where touched keys and places, and the
+        rows of before and of after, are read apart.
+        """
 
     @abstractmethod
     def derive_beside(self) -> Beside | None:

@@ -29,6 +29,9 @@ class StreamCloseSession(Sessions[n.CloseSession]):
         """It asks for changes alone, but is refused where one that changes sessions is."""
         return True
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_state(self) -> tuple[StateTable, ...]:
         name = held_name(self.identifier)
         return (StateTable(name, "open sessions", (self.node.time,), self.node.end),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.expressions_of import expressions_of
 
 
 def closes_from_input(node: n.Node, below: StreamOperator[n.Node]) -> bool:
@@ -15,7 +14,7 @@ def closes_from_input(node: n.Node, below: StreamOperator[n.Node]) -> bool:
     unheard.
     """
     parts = (node, *n.walk(below.node))
-    if any(can_fail(expr) for part in parts for expr in expressions_of(part)):
+    if any(can_fail(expr) for part in parts for expr in part.expressions):
         return False
     read = n.scans(below.node)
     stays = not any(scan.forgets for scan in read)

@@ -17,7 +17,6 @@ from floodmark.stream.operators.texts import (
     role_cells,
 )
 from floodmark.stream.printing.description import Description, Place
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -86,6 +85,9 @@ class StreamGrouping(StreamOperator[G], family=True):
     def derive_rereads(self) -> bool:
         return self.recomputes
 
+    def derive_uses(self) -> int:
+        return 2
+
     @property
     def kept_input(self) -> tuple[StateTable, ...]:
         """Return the table with the rows of touched groups, where nothing else has them."""
@@ -128,7 +130,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         return "the aggregate" if first is None else f"the aggregate {first}"
 
     def unstable(self) -> Expr | None:
-        return first_unstable(expressions_of(self.node))
+        return first_unstable(self.node.expressions)
 
     def unsupported(self) -> str | None:
         return None

@@ -25,6 +25,9 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
         """What was stored is not what the expressions would give again."""
         return False
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_strategy(self) -> Strategy:
         return Strategy(Computed.STORED, "evaluated once and stored by stream key")
 

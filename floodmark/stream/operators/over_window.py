@@ -24,7 +24,6 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import among as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
-from floodmark.stream.properties.expressions_of import expressions_of
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
@@ -123,6 +122,9 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def derive_rereads(self) -> bool:
         return True
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_beside(self) -> Beside | None:
         """Where ranges are recomputed no rows of before are needed but those of the input."""
         return Beside.ROWS if self.reach is None else None
@@ -165,7 +167,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         return one_group(self, self.node.partition, "OVER without PARTITION BY")
 
     def unstable(self) -> Expr | None:
-        return first_unstable(expressions_of(self.node))
+        return first_unstable(self.node.expressions)
 
     def unsupported(self) -> str | None:
         return unlisted(self.node)

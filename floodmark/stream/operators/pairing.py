@@ -87,6 +87,9 @@ class StreamPairing(StreamOperator[P], family=True):
             keys += right
         return _substituted(node, keys)
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_monotone(self) -> Origins:
         left = {} if self.node.kind.pads_left else self.left.monotone
         right = {} if self.node.kind.pads_right else self.right.monotone

@@ -16,6 +16,9 @@ class RowLocal(StreamOperator[N], family=True):
     def derive_rereads(self) -> bool:
         return False
 
+    def derive_uses(self) -> int:
+        return 1
+
     def derive_beside(self) -> Beside | None:
         return None
 

@@ -65,6 +65,9 @@ class StreamScan(StreamOperator[n.Scan]):
     def derive_rereads(self) -> bool:
         return False
 
+    def derive_uses(self) -> int:
+        return 1
+
     def derive_beside(self) -> Beside | None:
         return None
 

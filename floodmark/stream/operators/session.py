@@ -29,6 +29,9 @@ class StreamSession(Sessions[n.Session]):
     def derive_rereads(self) -> bool:
         return True
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_state(self) -> tuple[StateTable, ...]:
         return self.arrangements(self.node.partition)
 

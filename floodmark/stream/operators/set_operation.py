@@ -83,6 +83,9 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def derive_rereads(self) -> bool:
         return True
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_beside(self) -> Beside | None:
         return None
 

@@ -60,6 +60,9 @@ class StreamSortBuffer(RowLocal[n.SortBuffer]):
         """Which rows are there depends on the watermark."""
         return False
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_strategy(self) -> Strategy:
         return Strategy(Computed.RELEASED, "held until the watermark has passed")
 

@@ -75,6 +75,9 @@ class StreamTemporalFilter(RowLocal[n.TemporalFilter]):
         """Which rows are there depends on the time."""
         return False
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_strategy(self) -> Strategy:
         return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
 

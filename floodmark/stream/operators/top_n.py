@@ -90,6 +90,9 @@ class StreamTopN(StreamOperator[n.TopN]):
     def derive_rereads(self) -> bool:
         return not self.keeps_first
 
+    def derive_uses(self) -> int:
+        return 4
+
     def derive_beside(self) -> Beside | None:
         return Beside.ROWS
 

@@ -75,6 +75,9 @@ class StreamUnionAll(StreamOperator[n.UnionAll]):
     def derive_rereads(self) -> bool:
         return False
 
+    def derive_uses(self) -> int:
+        return 1
+
     def derive_beside(self) -> Beside | None:
         return None
 

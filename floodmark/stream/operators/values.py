@@ -67,6 +67,9 @@ class StreamValues(StreamOperator[n.Values]):
     def derive_rereads(self) -> bool:
         return False
 
+    def derive_uses(self) -> int:
+        return 1
+
     def derive_beside(self) -> Beside | None:
         return None
 

@@ -6,23 +6,21 @@ what a table holds is taken as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import Kind
 from floodmark.dataflow.operators import dispatch
+from floodmark.dataflow.operators.context import FileFilter
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
-from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
-from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.tables import bounds, layout
+from floodmark.tables import layout
 from floodmark.tables.current import current_at
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from floodmark.query.query import Reader
 
-Keeps = Callable[[DataFile], bool]
 _AGAIN = tuple(form for form in (*dispatch.BATCH, n.SortBuffer) if form is not n.TemporalFilter)
 
 
@@ -49,7 +46,7 @@ class Recomputation:
         assert found.plan is not None
         return self._rows(found.plan.root, within)
 
-    def rows_to_scan(self, scan: n.Scan, keeps: Keeps | None) -> DataFrame:
+    def rows_to_scan(self, scan: n.Scan, keeps: FileFilter | None) -> DataFrame:
         """Return the rows at rest of what a scan reads, at least those of the files that matter."""
         found = self.reader.pipeline[scan.object]
         rows = current_at(self.reader.tables.store, found, self.reader.cut)
@@ -99,20 +96,24 @@ class Recomputation:
                 out.add(found.key)
         return frozenset(out)
 
-    def _rows(self, node: n.Node, within: Bounds, keeps: Keeps | None = None) -> DataFrame:
-        """Return a node's rows within bounds; `keeps` tells which files of its scan matter."""
-        if keeps is None and within and _is_over_scan(node):
-            keeps = bounds.keeper(node, within)
-        if isinstance(node, n.Scan):
-            return self._scan_rows(node, within, keeps)
-        register(self.reader.tables.spark, node.expressions)
-        parts = zip(node.inputs, _input_bounds(node, within), strict=True)
-        frames = [self._rows(child, below, keeps) for child, below in parts]
-        if isinstance(node, n.SortBuffer):
-            return frames[0]
-        return dispatch.batch(node, frames, self.reader.tables.spark, self.now)
+    def _rows(self, root: n.Node, within: Bounds) -> DataFrame:
+        """Return a plan's rows within bounds."""
+        spark = self.reader.tables.spark
+        register(spark, (e for node in n.walk(root) for e in node.expressions))
+        rows = dispatch.rows_of(root, self._leaf, spark, self.now, within=within)
+        assert rows is not None
+        return rows
 
-    def _scan_rows(self, scan: n.Scan, within: Bounds, keeps: Keeps | None) -> DataFrame:
+    def _leaf(self, node: n.Node, within: Bounds, keeps: FileFilter | None) -> dispatch.Leaf | None:
+        match node:
+            case n.Scan():
+                return dispatch.Leaf(self._scan_rows(node, within, keeps))
+            case n.SortBuffer():
+                return dispatch.Leaf(self._rows(node.input, within))
+            case _:
+                return None
+
+    def _scan_rows(self, scan: n.Scan, within: Bounds, keeps: FileFilter | None) -> DataFrame:
         found = self.reader.pipeline[scan.object]
         names = [ident(name) for name in scan.names]
         if found.key in self._fed:
@@ -125,33 +126,6 @@ class Recomputation:
             tables = self.reader.tables
             late = tables.read(tables.at(table, version), layout.late_schema(found))
         return on_time if late is None else on_time.unionAll(late.selectExpr(*names))
-
-
-def _is_over_scan(node: n.Node) -> bool:
-    """Tell whether nothing but row-local nodes is above a scan."""
-    while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop):
-        node = node.input
-    return isinstance(node, n.Scan)
-
-
-def _input_bounds(node: n.Node, within: Bounds) -> list[Bounds]:
-    """Return, for each input of a node, bounds of the rows that those within bounds come from."""
-    match node:
-        case n.UnionAll():
-            return [bounds.of_branch(node, branch, within) for branch in node.branches]
-        case n.Join():
-            return list(bounds.of_sides(node, within))
-        case n.Aggregate() | n.CloseAggregate() | n.TopN():
-            return [{c: ends for c, ends in within.items() if c in node.group}]
-        case n.OverWindow():
-            return [{c: ends for c, ends in within.items() if c in node.partition}]
-        case n.Filter() | n.SortBuffer():
-            return [within]
-        case n.Project():
-            plain = {name: e.name for name, e in node.columns if isinstance(e, ColumnRef)}
-            return [{plain[c]: ends for c, ends in within.items() if c in plain}]
-        case _:
-            return [{} for _ in node.inputs]
 
 
 def _check_node(node: n.Node, found: AnalysedObject) -> None:

@@ -1,0 +1,107 @@
+"""One input of an operator in one epoch: what is below, and what the operator keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from floodmark.dataflow.operators import dispatch
+from floodmark.dataflow.operators.context import Arrangement, EpochContext, Input
+from floodmark.dataflow.operators.state_cleaning import expired
+from floodmark.dataflow.output import OperatorOutput
+from floodmark.spark.rows import Rows
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.state import StateTable, arrangement_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class OperatorInput:
+    """The input at a `place` of the operator `above`."""
+
+    def __init__(
+        self, above: StreamOperator[Any], place: int, output: OperatorOutput, ctx: EpochContext
+    ) -> None:
+        self._above = above
+        self._place = place
+        self._output = output
+        self._ctx = ctx
+        self._is_kept = False
+        output.readers.append(above)
+
+    @property
+    def operator(self) -> StreamOperator[Any]:
+        """Return the operator below."""
+        return self._output.operator
+
+    @property
+    def inputs(self) -> Sequence[Input]:
+        """Return what that operator reads itself."""
+        return self._output.inputs
+
+    @property
+    def rows(self) -> Rows | None:
+        """Return its changes, None when there are none."""
+        return self._output.rows
+
+    @property
+    def bounds(self) -> Bounds:
+        """Return where the values of its changes lie."""
+        return self._output.bounds
+
+    def materialized(self) -> DataFrame | None:
+        """Return the changes without failing rows, cheap to read more than once."""
+        return self._output.materialized()
+
+    def single_use(self) -> DataFrame | None:
+        """Return the changes without failing rows, for an operator that reads them once.
+
+        An arrangement reads them, too.
+        """
+        return self._output.single_use() if self._table is None else self._output.materialized()
+
+    def initial_rows(self) -> DataFrame | None:
+        """Return all rows in an epoch that fills, to be read once."""
+        return self._output.initial_rows() if self._rereads else self.after()
+
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds."""
+        return self._output.before(within) if self._rereads else self._arrangement.before(within)
+
+    def after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows after the epoch, at least those within bounds."""
+        if self._rereads:
+            return self._output.after(within)
+        self._is_kept = True
+        return self._arrangement.after(self.materialized(), within)
+
+    def keep(self, within: Bounds = EVERYWHERE) -> None:
+        """Record the changes in an arrangement that was not asked for the rows after the epoch."""
+        if not self._rereads and not self._is_kept:
+            self.after(within)
+
+    def over(self, scanned: DataFrame) -> DataFrame:
+        """Return the rows that it has where these are all that it scans."""
+        spark = self._ctx.inputs.spark
+        return dispatch.rows_over(self.operator.node, scanned, spark, self._ctx.now)
+
+    @property
+    def _rereads(self) -> bool:
+        """Tell whether the rows are read again, not from an arrangement."""
+        return self.operator.has_arrangement
+
+    @cached_property
+    def _table(self) -> StateTable | None:
+        """The table of the arrangement."""
+        name = arrangement_name(self._above.node, self._place, self._above.identifier)
+        return next((table for table in self._above.state if table.name == name), None)
+
+    @property
+    def _arrangement(self) -> Arrangement:
+        """Return the arrangement that the operator above keeps."""
+        assert self._table is not None, (self._above.node, self._place)
+        gone = expired(self._above, self._place, self._ctx)
+        return self._ctx.stages.arrangement(self._table.name, self.operator.node.schema, gone)

@@ -1,0 +1,138 @@
+"""What one operator gives in one epoch: its changes, and its rows before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.operators import dispatch
+from floodmark.dataflow.operators.context import EpochContext, FileFilter, Input
+from floodmark.dataflow.parts import Parts
+from floodmark.plan import nodes as n
+from floodmark.scalar.types import INT, Field
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import ident
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.tables import bounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class OperatorOutput:
+    """Computed when it is first asked for, and once; `readers` are the operators above, each as
+    often as it reads this one."""
+
+    def __init__(
+        self,
+        operator: StreamOperator[Any],
+        inputs: Sequence[Input],
+        ctx: EpochContext,
+        parts: Parts,
+        outputs: Mapping[n.Node, OperatorOutput],
+    ) -> None:
+        self.operator = operator
+        self.inputs = inputs
+        self.readers: list[StreamOperator[Any]] = []
+        self._ctx = ctx
+        self._parts = parts
+        self._outputs = outputs
+        self._is_materialized = False
+
+    @cached_property
+    def rows(self) -> Rows | None:
+        """Return the changes, None when there are none."""
+        rows = self._computed
+        if rows is None or not self._is_written_first(rows):
+            return rows
+        frame = self.materialized()
+        return None if frame is None else replace(rows, frame=frame, failing=False, kinded=False)
+
+    @cached_property
+    def _computed(self) -> Rows | None:
+        return dispatch.delta(self.operator, self.inputs, self._ctx)
+
+    def _is_written_first(self, rows: Rows) -> bool:
+        """Tell whether changes are written first: large ones, and where several would refuse."""
+        several = rows.failing and len(self.readers) > 1
+        return several or self._parts.are_large(rows, self.readers)
+
+    def materialized(self) -> DataFrame | None:
+        """Return the changes without failing rows, cheap to read more than once."""
+        self._is_materialized = True
+        return self._materialized
+
+    @cached_property
+    def _materialized(self) -> DataFrame | None:
+        rows = self._computed
+        if rows is None:
+            return None
+        if not rows.failing and self.is_cheap and not self._parts.are_large(rows, self.readers):
+            return rows.frame.selectExpr(*self._columns, WEIGHT)
+        columns = (*self.operator.node.schema, Field(WEIGHT, INT, nullable=False))
+        name = f"{self.operator.identifier}_changes"
+        return self._ctx.stages.settle(name, rows, columns)
+
+    def single_use(self) -> DataFrame | None:
+        """Return the changes without failing rows, for an operator that reads them once."""
+        rows = self.rows
+        if rows is None:
+            return None
+        if rows.failing or self._is_materialized or len(self.readers) > 1:
+            return self.materialized()
+        return rows.frame.selectExpr(*self._columns, WEIGHT)
+
+    def initial_rows(self) -> DataFrame | None:
+        """Return all rows in an epoch that fills, to be read once."""
+        rows, frame = self.rows, self.single_use()
+        if rows is None or frame is None or not rows.inserts:
+            return self.after()
+        return frame.selectExpr(*self._columns)
+
+    @property
+    def _columns(self) -> list[str]:
+        return [ident(name) for name in self.operator.names]
+
+    @cached_property
+    def is_cheap(self) -> bool:
+        """Tell whether the changes can as well be computed twice as written and read back.
+
+        Those that are computed row by row can, if their inputs' can. Of groups is written already
+        which ones the epoch touches.
+        """
+        op, stages = self.operator, self._ctx.stages
+        if op.uses == 1:
+            return all(self._outputs[below].is_cheap for below in op.node.inputs)
+        groups = op.has_arrangement and any(t.role == "accumulators" for t in op.state)
+        return groups and stages.lasting and stages.own_state(op.node) is None
+
+    @cached_property
+    def bounds(self) -> Bounds:
+        """Return where the values of the changes lie."""
+        return bounds.of_changes(self.operator.node, self._ctx.inputs.bounds) or {}
+
+    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds, read again."""
+        return None if self._ctx.inputs.fills else self._reread(within, after=False)
+
+    def after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+        """Return the rows after the epoch, at least those within bounds, read again."""
+        return self._reread(within, after=True)
+
+    def _reread(self, within: Bounds, *, after: bool) -> DataFrame | None:
+        ctx = self._ctx
+
+        def leaf(node: n.Node, within: Bounds, keeps: FileFilter | None) -> dispatch.Leaf | None:
+            output = self._outputs[node]
+            return dispatch.at_rest(output.operator, output, ctx, keeps, after=after)
+
+        def finish(node: n.Node, rows: DataFrame | None) -> DataFrame | None:
+            output = self._outputs[node]
+            return self._parts.at_rest(output.operator, rows, output.readers)
+
+        root = self.operator.node
+        return dispatch.rows_of(root, leaf, ctx.inputs.spark, ctx.now, within=within, finish=finish)
