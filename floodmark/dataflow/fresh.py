@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.dataflow.operators.context import Expired
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.dataflow.state.arranged import ArrangedRows
+from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.dataflow.state.groups import AggregateFiles
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import Handle

@@ -9,11 +9,11 @@ from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.dataflow.operators.context import Expired
 from floodmark.dataflow.operators.source import DEAD, GOOD, WITHDRAWN
-from floodmark.dataflow.state.arranged import ArrangedRows
-from floodmark.dataflow.state.due import DueFiles
-from floodmark.dataflow.state.fetched import FetchedRows
+from floodmark.dataflow.state.arrangement import ArrangedRows
+from floodmark.dataflow.state.due_changes import DueFiles
+from floodmark.dataflow.state.fetched_rows import FetchedRows
 from floodmark.dataflow.state.groups import AggregateFiles
-from floodmark.dataflow.state.held import HeldFiles
+from floodmark.dataflow.state.held_rows import HeldFiles
 from floodmark.dataflow.state.io import StateIO
 from floodmark.dataflow.state.own import OwnGroups, OwnRows
 from floodmark.dataflow.state.values import ValuesFiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
-from floodmark.dataflow.state.due import first_of
+from floodmark.dataflow.state.due_changes import first_of
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.storage.table import DataFile

@@ -15,7 +15,7 @@ from floodmark.catalog.objects import Kind, Relation
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
 from floodmark.dataflow.operators import dispatch, values
-from floodmark.dataflow.state.fetched import as_columns
+from floodmark.dataflow.state.fetched_rows import as_columns
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import Builder

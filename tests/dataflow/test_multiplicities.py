@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from floodmark.dataflow.operators import filter
-from floodmark.dataflow.state.arranged import ArrangedRows
+from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.spark.rows import Rows, negate
 from floodmark.stream.properties.bounds import Bounds
 from tests.warehouses import NOW, Site

@@ -16,7 +16,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
-from floodmark.dataflow.operators import on_time
+from floodmark.dataflow.operators import late_row_pruning
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.plan.declared import WatermarkInfo
 from floodmark.sql.parse import parse_script
@@ -69,7 +69,7 @@ def test_pieces_in_order_have_no_late_row() -> None:
         size = drawn.choice((1, 4, 60))
         times = [[at for *_, at in rows[i : i + size] if at] for i in range(0, 60, size)]
         pieces = [(min(piece), max(piece)) for piece in times if piece]
-        on = on_time.in_order(pieces, mark, before, START)
+        on = late_row_pruning.in_order(pieces, mark, before, START)
         assert not (on and is_late(rows, before))
         told[on] += 1
     assert min(told.values()) >= 20, told
@@ -119,7 +119,7 @@ def test_nothing_is_told_of_times_beyond_the_years_of_python(tmp_path: Path) -> 
 def test_a_watermark_is_left_out_only_where_no_row_is_late(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_time, "_PIECE", 8)
+    monkeypatch.setattr(late_row_pruning, "_PIECE", 8)
     mark, drawn = watermark(), random.Random(7)
     told = {True: 0, False: 0}
     for spread in (0, 1, 3, 4, 6, 8) * 4:
@@ -128,7 +128,7 @@ def test_a_watermark_is_left_out_only_where_no_row_is_late(
         drawn.shuffle(rows)
         frame = spark.createDataFrame(rows, "__partition INT, __offset BIGINT, ts TIMESTAMP_NTZ")
         marks = {} if before is None else {"ts": before}
-        kept = bool(on_time.possibly_late(frame, (mark,), marks, 0))
+        kept = bool(late_row_pruning.possibly_late(frame, (mark,), marks, 0))
         assert kept or not is_late(rows, before)
         told[kept] += 1
     assert min(told.values()) >= 4, told

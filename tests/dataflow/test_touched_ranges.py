@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from floodmark.dataflow.operators import frames, over, touched
-from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators import affected_frames, frames, over
+from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.stream.properties.reach import reach_of
 from tests.program_reference import compile_sql
@@ -111,8 +111,8 @@ def test_touched_rows_are_all_that_change(name: str, rows: DataFrame) -> None:
     sides = rows.where(f"{AFTER} IS NOT NULL")
     whole = over.batch(node, sides, 0, ("k",), (AFTER,))
     tagged = rows.select(*node.input.names, AFTER)
-    narrow = touched.rows_of(node, tagged, reach, frames.total_order(node, ("k",)))
-    found = over.batch(node, narrow, 0, ("k",), (AFTER,), (touched.TOUCHED,))
-    kept = found.where(touched.TOUCHED).drop(touched.TOUCHED)
+    narrow = affected_frames.rows_of(node, tagged, reach, frames.total_order(node, ("k",)))
+    found = over.batch(node, narrow, 0, ("k",), (AFTER,), (affected_frames.TOUCHED,))
+    kept = found.where(affected_frames.TOUCHED).drop(affected_frames.TOUCHED)
     assert changes(kept) == changes(whole)
     assert narrow.count() < sides.count()

@@ -64,7 +64,7 @@ CLOSING = (
     ),
     Planted(
         "a row goes at the bound",
-        "dataflow/state/arranged.py",
+        "dataflow/state/arrangement.py",
         "f.high[column] < bound",
         "f.high[column] <= bound",
         on_spark("close_state_goes"),

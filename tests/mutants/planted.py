@@ -225,14 +225,14 @@ ORDERED = (
     ),
     Planted(
         "a row does not see the change that is as far back as it looks",
-        f"{_OPERATORS}/touched.py",
+        f"{_OPERATORS}/affected_frames.py",
         "_START, _ROW, _END = 0, 1, 2",
         "_START, _ROW, _END = 0, 2, 1",
         (f"{_RANGES}[rows]", f"{_RANGES}[groups]"),
     ),
     Planted(
         "what touched rows see is cut off",
-        f"{_OPERATORS}/touched.py",
+        f"{_OPERATORS}/affected_frames.py",
         "_away(node, reach, _START, far)",
         "_away(node, reach, _START, reach.ahead)",
         (f"{_RANGES}[rows]", f"{_RANGES}[times]"),

@@ -43,7 +43,7 @@ TABLES = (
     ),
     Planted(
         "a sink brings rows without a key",
-        f"{_OPERATORS}/needed.py",
+        f"{_OPERATORS}/not_null_filter.py",
         "    if not needed:",
         "    if needed or not needed:",
         on_spark("sink_null_in_a_key"),
@@ -71,7 +71,7 @@ TABLES = (
     ),
     Planted(
         "the second row of a promised key is stored",
-        f"{_OPERATORS}/promised_key.py",
+        f"{_OPERATORS}/primary_key_dedup.py",
         'twice = f"({_NTH} > 1 OR',
         'twice = f"({_NTH} > 2 OR',
         on_spark("source_promises_a_key"),

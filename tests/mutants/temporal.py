@@ -51,7 +51,7 @@ TEMPORAL = (
     ),
     Planted(
         "what is due at the time itself waits for the next epoch",
-        "dataflow/state/due.py",
+        "dataflow/state/due_changes.py",
         'rows.where(f"{DUE_AT} <= {now}L")',
         'rows.where(f"{DUE_AT} < {now}L")',
         on_spark("temporal_recent_rows"),

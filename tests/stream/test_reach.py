@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from floodmark.dataflow.operators import touched
+from floodmark.dataflow.operators import affected_frames
 from floodmark.plan import nodes as n
 from floodmark.stream.properties.reach import Reach, reach_of
 from tests.program_reference import compile_sql
@@ -54,8 +54,8 @@ def test_files_far_from_a_change_are_not_read() -> None:
     assert reach is not None
     noon = datetime(2024, 1, 1, 12)
     around = {"ts": (datetime(2024, 1, 1, 11, 59), datetime(2024, 1, 1, 12, 1))}
-    assert touched.near(ahead, reach, {"ts": (noon, noon), "k": (1, 1)}) == around
-    assert touched.near(ahead, reach, {"k": (1, 1)}) == {}
+    assert affected_frames.near(ahead, reach, {"ts": (noon, noon), "k": (1, 1)}) == around
+    assert affected_frames.near(ahead, reach, {"k": (1, 1)}) == {}
 
 
 def test_a_part_of_a_day_is_a_day() -> None:
@@ -63,6 +63,6 @@ def test_a_part_of_a_day_is_a_day() -> None:
     reach = reach_of(node)
     assert reach is not None
     day = date(2024, 2, 29)
-    assert touched.near(node, reach, {"d": (day, day)}) == {
+    assert affected_frames.near(node, reach, {"d": (day, day)}) == {
         "d": (date(2024, 2, 28), date(2024, 3, 1))
     }

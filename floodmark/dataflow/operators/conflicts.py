@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import HIDDEN_PREFIX, OWNERS, WEIGHT
-from floodmark.dataflow.operators import owned
+from floodmark.dataflow.operators import column_owners
+from floodmark.dataflow.operators.dead_letter_texts import unmerged
 from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.merge import CAME, ORDER, SINKS, row_type
-from floodmark.dataflow.operators.said import unmerged
 from floodmark.errors import IntakeCode
 from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.plan.declared import Conflict, Declared
@@ -49,7 +49,7 @@ def listed(
         *(F.expr(text).alias(name) for name, text in CAME.items()),
     )
     kept = f"filter({OPERATIONS}, x -> NOT (__again AND x.w < 0 AND x.o.stage = {SINKS}))"
-    kept = owned.without_rewritten(OPERATIONS) if owners else kept
+    kept = column_owners.without_rewritten(OPERATIONS) if owners else kept
     return grouped.selectExpr(*map(ident, key), f"{kept} AS {OPERATIONS}", *CAME)
 
 
@@ -122,12 +122,12 @@ def _owned(
 
     keeps = declared.conflict.action is ConflictAction.UPDATE_IF_NOT_NULL
     whens = [
-        f"WHEN __o.w < 0 AND {owned.GOES} THEN {_stays('NULL', type_)}",
-        f"WHEN __o.w < 0 THEN {left(owned.cleared(names, owners))}",
-        f"WHEN __a.r IS NULL THEN {left(owned.first(names, owners))}",
+        f"WHEN __o.w < 0 AND {column_owners.GOES} THEN {_stays('NULL', type_)}",
+        f"WHEN __o.w < 0 THEN {left(column_owners.cleared(names, owners))}",
+        f"WHEN __a.r IS NULL THEN {left(column_owners.first(names, owners))}",
     ]
-    otherwise = left(owned.met(names, owners, keeps=keeps))
-    return owned.BY_OWNER, f"CASE {' '.join(whens)} ELSE {otherwise} END"
+    otherwise = left(column_owners.met(names, owners, keeps=keeps))
+    return column_owners.BY_OWNER, f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
 def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:

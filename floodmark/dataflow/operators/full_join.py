@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators import join, scope
+from floodmark.dataflow.operators import join, recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.join import LEFT, RIGHT
-from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
@@ -31,7 +31,9 @@ def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochConte
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return _joined(node, inputs[0], inputs[1], ctx.now)
 
-    return scope.delta(op, [left, right], _scopes(node), compute, ctx, failing=failing)
+    return recompute_partitions.delta(
+        op, [left, right], _scopes(node), compute, ctx, failing=failing
+    )
 
 
 def _scopes(node: n.Join) -> list[tuple[str, ...]]:

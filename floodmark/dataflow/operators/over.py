@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators import frames, scope, touched
+from floodmark.dataflow.operators import affected_frames, frames, recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.frame_lists import POSITION, entries, over_entries
 from floodmark.dataflow.operators.frames import PEERS, Key, total_order
-from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Literal
 from floodmark.scalar.functions import WINDOWS
@@ -37,14 +37,14 @@ def delta(op: StreamOperator[n.OverWindow], below: Input, ctx: EpochContext) -> 
         return _of_ranges(op, below, reach, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
-        return scope.delta_from_own(
+        return recompute_partitions.delta_from_own(
             op, below, node.partition, lambda f: batch(node, f, ctx.now, key), own, ctx
         )
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], ctx.now, key, (AFTER,))
 
-    return scope.delta(op, [below], [node.partition], compute, ctx)
+    return recompute_partitions.delta(op, [below], [node.partition], compute, ctx)
 
 
 def _of_ranges(
@@ -54,14 +54,16 @@ def _of_ranges(
     node, key = op.node, below.operator.stream_key
 
     def narrow(rows: DataFrame) -> DataFrame:
-        return touched.rows_of(node, rows, reach, total_order(node, key))
+        return affected_frames.rows_of(node, rows, reach, total_order(node, key))
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
-        done = batch(node, inputs[0], ctx.now, key, (AFTER,), (touched.TOUCHED,))
-        return done.where(touched.TOUCHED)
+        done = batch(node, inputs[0], ctx.now, key, (AFTER,), (affected_frames.TOUCHED,))
+        return done.where(affected_frames.TOUCHED)
 
-    near = touched.near(node, reach, below.bounds)
-    return scope.delta(op, [below], [node.partition], compute, ctx, narrow=narrow, near=near)
+    near = affected_frames.near(node, reach, below.bounds)
+    return recompute_partitions.delta(
+        op, [below], [node.partition], compute, ctx, narrow=narrow, near=near
+    )
 
 
 def batch(

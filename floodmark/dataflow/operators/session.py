@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators import recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
@@ -41,7 +41,7 @@ def delta(op: StreamOperator[n.Session], below: Input, ctx: EpochContext) -> Row
     def narrow(rows: DataFrame) -> DataFrame:
         return _touched(node, rows)
 
-    return scope.delta(op, [below], [node.partition], compute, ctx, narrow=narrow)
+    return recompute_partitions.delta(op, [below], [node.partition], compute, ctx, narrow=narrow)
 
 
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import is_hidden
-from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators import recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
@@ -33,7 +33,9 @@ def delta(
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], inputs[1], (AFTER,))
 
-    return scope.delta(op, [left, right], [*map(_compared, node.inputs)], compute, ctx)
+    return recompute_partitions.delta(
+        op, [left, right], [*map(_compared, node.inputs)], compute, ctx
+    )
 
 
 def _compared(side: n.Node) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, REASON, UPSERTS
 from floodmark.connectors.metadata import metadata_column
-from floodmark.dataflow.operators import said
+from floodmark.dataflow.operators import dead_letter_texts
 from floodmark.dataflow.operators.defaults import with_defaults
 from floodmark.errors import IntakeCode
 from floodmark.plan.declared import MAX_AHEAD, ColumnInfo, Declared, WatermarkInfo
@@ -162,16 +162,18 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
         whens.append(f"WHEN {puts}__generated_{i} IS NOT NULL THEN {error}")
     for column in declared.columns:
         if column.not_null:
-            told = said.lacking(column.name)
+            told = dead_letter_texts.lacking(column.name)
             error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row, told)
             when = "" if column.name in declared.primary_key else puts
             whens.append(f"WHEN {when}{ident(column.name)} IS NULL THEN {error}")
     for mark in declared.watermarks:
-        told = said.untimed(mark.column)
+        told = dead_letter_texts.untimed(mark.column)
         error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row, told)
         whens.append(f"WHEN {ident(mark.column)} IS NULL THEN {error}")
     for name in limits:
-        error = _error(IntakeCode.FUTURE_TIME, MAX_AHEAD, row, said.ahead(name, _limit(name)))
+        error = _error(
+            IntakeCode.FUTURE_TIME, MAX_AHEAD, row, dead_letter_texts.ahead(name, _limit(name))
+        )
         whens.append(f"WHEN {ident(name)} > {ident(_limit(name))} THEN {error}")
     return f"CASE {' '.join(whens)} END"
 

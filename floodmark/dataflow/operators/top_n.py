@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, is_hidden
-from floodmark.dataflow.operators import scope
+from floodmark.dataflow.operators import recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.scope import AFTER
+from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.dataflow.operators.state_cleaning import expired
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -52,12 +52,14 @@ def delta(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows |
         return _from_first(op, below, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
-        return scope.delta_from_own(op, below, node.group, lambda f: batch(node, f, key), own, ctx)
+        return recompute_partitions.delta_from_own(
+            op, below, node.group, lambda f: batch(node, f, key), own, ctx
+        )
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
         return batch(node, inputs[0], key, (AFTER,))
 
-    return scope.delta(op, [below], [node.group], compute, ctx)
+    return recompute_partitions.delta(op, [below], [node.group], compute, ctx)
 
 
 def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFrame:

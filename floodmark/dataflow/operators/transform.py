@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
 from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
-from floodmark.dataflow.operators.counted import Counted
+from floodmark.dataflow.operators.ingest_metrics import Counted
 from floodmark.dataflow.operators.source import DEAD, PLACE
 from floodmark.plan.declared import LOWER, UPPER, Transform
 from floodmark.plan.expr.expressions import Expr

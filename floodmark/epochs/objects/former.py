@@ -11,7 +11,7 @@ from floodmark.changelog import ERROR, WEIGHT, is_hidden
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.fresh import FreshStages
 from floodmark.dataflow.inputs import EpochInputs
-from floodmark.dataflow.operators import needed
+from floodmark.dataflow.operators import not_null_filter
 from floodmark.dataflow.operators.context import Origin
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects import letters
@@ -87,7 +87,7 @@ def _computed(task: Task, sink: AnalysedObject) -> tuple[DataFrame | None, DataF
     failed = letters.standing(task) is not None
     frame, columns = None, sink.plan.root.schema
     if rows is not None:
-        rows = needed.checked(rows, columns, task.found.declared, owned=owns(sink.object))
+        rows = not_null_filter.checked(rows, columns, task.found.declared, owned=owns(sink.object))
         frame = rows.frame
         if rows.failing and failed:
             frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))

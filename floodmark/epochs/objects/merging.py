@@ -10,7 +10,7 @@ from floodmark.changelog import OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE
 from floodmark.dataflow.operators import conflicts, materialize, merge, messages
 from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
-from floodmark.dataflow.operators.outcome import Outcome
+from floodmark.dataflow.operators.merge_output import Outcome
 from floodmark.epochs.objects.task import OfTable
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed

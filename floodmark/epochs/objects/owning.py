@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.owned import _FORMERLY
+from floodmark.dataflow.operators.column_owners import _FORMERLY
 from floodmark.epochs.objects.former import Formers
 from floodmark.epochs.objects.task import Task
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
 from floodmark.connectors.fields import Fields, fields_of
-from floodmark.dataflow.operators import on_time, source
-from floodmark.dataflow.operators.counted import Counted
-from floodmark.dataflow.operators.promised_key import once_per_key
+from floodmark.dataflow.operators import late_row_pruning, source
+from floodmark.dataflow.operators.ingest_metrics import Counted
+from floodmark.dataflow.operators.primary_key_dedup import once_per_key
 from floodmark.dataflow.operators.source import PLACE, LateFilter
 from floodmark.dataflow.operators.transform import of_rows
 from floodmark.epochs.objects.task import Task
@@ -233,18 +233,18 @@ class _Intake:
             earlier = before.get(mark.column)
             if mark.column in delivered:
                 whole = self.connector.bounds(splits, mark.column)
-                if whole is not None and on_time.in_order([whole], mark, earlier, now):
+                if whole is not None and late_row_pruning.in_order([whole], mark, earlier, now):
                     continue
                 pieces = self.connector.pieces(splits, mark.column)
                 if pieces is None:
                     unknown.append(mark)
-                elif on_time.in_order(pieces, mark, earlier, now):
+                elif late_row_pruning.in_order(pieces, mark, earlier, now):
                     continue
             kept.append(mark)
-        many = sum(split.estimate for split in splits) >= on_time.WORTH
+        many = sum(split.estimate for split in splits) >= late_row_pruning.WORTH
         if many and unknown and not self.connector.reads_text:
             rows = self._rows(sessions, splits)
-            late = on_time.possibly_late(rows, unknown, before, self.task.now)
+            late = late_row_pruning.possibly_late(rows, unknown, before, self.task.now)
             kept = [mark for mark in kept if mark not in unknown or mark in late]
         return LateFilter(tuple(kept), before)
 

@@ -14,8 +14,8 @@ from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
 from floodmark.connectors.fields import Fields
 from floodmark.dataflow.evaluation import Evaluation
-from floodmark.dataflow.operators import materialize, merge, messages, needed, source
-from floodmark.dataflow.operators.owned import held
+from floodmark.dataflow.operators import materialize, merge, messages, not_null_filter, source
+from floodmark.dataflow.operators.column_owners import held
 from floodmark.dataflow.operators.source import PLACE, LateFilter
 from floodmark.dataflow.operators.transform import of_messages
 from floodmark.dataflow.stages import ObjectStages
@@ -318,7 +318,9 @@ class _Gathering(OfTable):
             return None
         frame, settled = None, False
         if rows is not None:
-            rows = needed.checked(rows, root.schema, self.declared, owned=owns(sink.object))
+            rows = not_null_filter.checked(
+                rows, root.schema, self.declared, owned=owns(sink.object)
+            )
             columns = (*root.schema, WEIGHT_FIELD)
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
             settled = rows.inserts or rows.consolidated

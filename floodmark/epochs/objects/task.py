@@ -18,7 +18,7 @@ from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.operators import materialize, merge, source
 from floodmark.dataflow.operators.context import Origin
 from floodmark.dataflow.operators.defaults import delivered_seed
-from floodmark.dataflow.operators.outcome import SILENT
+from floodmark.dataflow.operators.merge_output import SILENT
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.io import Pin
 from floodmark.epochs.objects.at_rest import AtRest

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import merge, source
-from floodmark.dataflow.operators.judged import WRITERS, judged, taken, without_over
 from floodmark.dataflow.operators.source import LateFilter
+from floodmark.dataflow.operators.watermark_filter import WRITERS, judged, taken, without_over
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.merging import Operations
 from floodmark.epochs.objects.task import OfTable

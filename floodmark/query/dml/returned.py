@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
+from floodmark.dataflow.operators.column_owners import held
 from floodmark.dataflow.operators.materialize import NEW_ROW, differ
 from floodmark.dataflow.operators.merge import DML_ORDINAL
-from floodmark.dataflow.operators.owned import held
 from floodmark.plan.build.row_changes import WRITTEN
 from floodmark.query.dml.overlay import merged
 from floodmark.query.dml.planned import Effect, PlannedDml, replaces

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
-from floodmark.dataflow.operators import said
+from floodmark.dataflow.operators import dead_letter_texts
 from floodmark.dataflow.operators.source import DEAD, GOOD, LATE, NOTHING, latest
 from floodmark.errors import IntakeCode
 from floodmark.plan.declared import MAX_AHEAD, Declared
@@ -98,12 +98,14 @@ Test = tuple[str, IntakeCode, str, str]
 def _tests(declared: Declared, limits: Collection[str]) -> list[Test]:
     tests: list[Test] = []
     for column in (mark.column for mark in declared.watermarks):
-        label, told = f"WATERMARK FOR {column}", said.untimed(column)
+        label, told = f"WATERMARK FOR {column}", dead_letter_texts.untimed(column)
         tests.append((f"{ident(column)} IS NULL", IntakeCode.NULL_TIME, label, told))
     for column in limits:
         latest = f"__latest_{column}"
         test = f"{ident(column)} > {ident(latest)}"
-        tests.append((test, IntakeCode.FUTURE_TIME, MAX_AHEAD, said.ahead(column, latest)))
+        tests.append(
+            (test, IntakeCode.FUTURE_TIME, MAX_AHEAD, dead_letter_texts.ahead(column, latest))
+        )
     return tests
 
 

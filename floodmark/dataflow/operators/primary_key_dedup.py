@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
-from floodmark.dataflow.operators.said import twice as twice_said
+from floodmark.dataflow.operators.dead_letter_texts import twice as twice_said
 from floodmark.dataflow.operators.source import DEAD, GOOD, PLACE
 from floodmark.errors import IntakeCode
 from floodmark.scalar.types import VARCHAR
