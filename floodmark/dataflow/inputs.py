@@ -23,8 +23,9 @@ from floodmark.spark.types import ident
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.walks import propagate
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.watermark_values import propagate
 from floodmark.tables import bounds, layout
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
@@ -220,18 +221,19 @@ class EpochInputs:
         """Return the object's rows after the epoch; `keeps` tells which files matter."""
         return self._rows(self._after, scan, keeps)
 
-    def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
-        """Return the watermark of a node's column, before or after the epoch."""
-        return self.watermarks(node, before=before).get(column)
+    def watermark(self, operator: StreamOperator[Any], column: str, *, before: bool) -> Any:
+        """Return the watermark of an operator's column, before or after the epoch."""
+        return self.watermarks(operator, before=before).get(column)
 
-    def watermarks(self, node: n.Node, *, before: bool = False) -> dict[str, Any]:
-        """Return all watermarks of a node's output."""
+    def watermarks(self, operator: StreamOperator[Any], *, before: bool = False) -> dict[str, Any]:
+        """Return all watermarks of an operator's output."""
+        node = operator.node
         cut = self._before if before else self._after
         scanned = {scan.object: cut.watermarks(scan.object) for scan in n.scans(node)}
         now = self._now
         if before and cut.epoch and self._time_of is not None and _goes_by_time(node):
             now = self._time_of(cut.epoch)
-        return dict(propagate(node, scanned, now))
+        return dict(propagate(operator, scanned, now))
 
     def lookup(self, scan: n.Scan) -> Lookup:
         """Return how an object that is kept elsewhere is asked."""

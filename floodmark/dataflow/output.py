@@ -16,8 +16,8 @@ from floodmark.scalar.types import INT, Field
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
 from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.walks import bounds_of_changes
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables import bounds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,7 +113,7 @@ class OperatorOutput:
     @cached_property
     def bounds(self) -> Bounds:
         """Return where the values of the changes lie."""
-        return bounds.of_changes(self.operator.node, self._ctx.inputs.bounds) or {}
+        return bounds_of_changes(self.operator, self._ctx.inputs.bounds) or {}
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds, read again."""

@@ -266,7 +266,7 @@ class Run:
             inputs = EpochInputs(
                 _NO_TABLES, self.pipeline.objects, work.before, work.after, work.now, fills=False
             )
-            fresh = inputs.watermarks(found.plan.root)
+            fresh = inputs.watermarks(found.plan.top)
             marks = {c: fresh[c] for c, _ in found.relation.watermarks if c in fresh}
         timed |= _cutoff(found, work, before)
         return replace(before.at_rest(), watermarks=marks, **timed)

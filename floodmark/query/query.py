@@ -40,7 +40,7 @@ from floodmark.stream.objects.supported import PAIRED
 from floodmark.stream.operators.over_window import unlisted
 from floodmark.stream.operators.pairing import unpaired
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.accumulator_columns import aggregate_of
+from floodmark.stream.properties.aggregate_calls import aggregate_of
 from floodmark.tables import layout
 from floodmark.tables.closed import closes_in_time
 from floodmark.tables.current import current_at, unwritten

@@ -15,9 +15,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import (
     Bounds,
     among,
-    enclosing,
     hop_bounds,
-    hull,
     projection_bounds,
     tumble_bounds,
 )
@@ -35,38 +33,6 @@ def of_files(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
         if known and not any(file.nulls.get(name, 1) for file in files):
             out[name] = (min(lows), max(highs))
     return out
-
-
-def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Bounds | None:
-    """Return the bounds of a node's changes in an epoch, None when it has none.
-
-    `scanned` gives those of the changes of an object. They hold for old and new rows alike.
-    """
-    match node:
-        case n.Scan():
-            return scanned(node)
-        case n.Project() | n.Filter() | n.Tumble() | n.Hop() | n.MaterializeProject():
-            found = of_changes(node.input, scanned)
-            return None if found is None else _row_local(node, found)
-        case n.GrowingSeries():
-            return {}
-        case n.ProjectSet():
-            return of_changes(node.input, scanned)
-        case n.LookupJoin():
-            return of_changes(node.left, scanned)
-        case n.UnionAll():
-            return _union(node, [of_changes(branch, scanned) for branch in node.branches])
-        case n.Join():
-            sides = [of_changes(side, scanned) for side in (node.left, node.right)]
-            return join_bounds(node, sides[0], sides[1])
-        case n.Aggregate() | n.TopN():
-            found = of_changes(node.input, scanned)
-            return None if found is None else among(found, node.group)
-        case n.OverWindow():
-            found = of_changes(node.input, scanned)
-            return None if found is None else among(found, node.partition)
-        case _:
-            return {}
 
 
 def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
@@ -98,13 +64,6 @@ def _of_file(node: n.Node, file: DataFile) -> Bounds:
             return of_files((file,), node.group) or {}
         case _:
             return of_files((file,), node.names) or {}
-
-
-def is_row_local(node: n.Node) -> bool:
-    """Tell whether a node reads files, with nothing but row-local nodes above it."""
-    while isinstance(node, n.Project | n.Filter | n.Tumble | n.Hop | n.ProjectSet):
-        node = node.input
-    return isinstance(node, n.Scan | n.Aggregate)
 
 
 def of_branch(node: n.UnionAll, branch: n.Node, wanted: Bounds) -> Bounds:
@@ -140,38 +99,3 @@ def _row_local(
             return hop_bounds(node, found)
         case n.Project() | n.MaterializeProject():
             return projection_bounds(node.columns, found)
-
-
-def _union(node: n.UnionAll, branches: Sequence[Bounds | None]) -> Bounds | None:
-    present = [
-        {name: found[c] for name, c in zip(node.branches[0].names, branch.names, strict=True)
-         if c in found}
-        for branch, found in zip(node.branches, branches, strict=True)
-        if found is not None
-    ]  # fmt: skip
-    return hull(present) if present else None
-
-
-def join_bounds(node: n.Join, left: Bounds | None, right: Bounds | None) -> Bounds | None:
-    """Return the bounds of a join's changes: of keys those of both sides.
-
-    Where one side alone changes, that side's values are known unless they are padding in a row that
-    comes or goes with them; its partners' are unknown.
-    """
-    if left is None and right is None:
-        return None
-    out: dict[str, tuple[Any, Any]] = {}
-    if right is None and left is not None and not node.kind.pads_left:
-        out.update(left)
-    if left is None and right is not None and not node.kind.pads_right:
-        out.update(right)
-    for a, b in node.equi:
-        sides = [s.get(c) for s, c in ((left, a), (right, b)) if s is not None]
-        both = enclosing(sides)
-        if both is None:
-            continue
-        if not node.kind.pads_left:
-            out[a] = both
-        if not node.kind.pads_right:
-            out[b] = both
-    return among(out, node.names)

@@ -14,8 +14,8 @@ from floodmark.spark.rows import ERROR_FIELD
 from floodmark.storage import warehouse
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.operators.accumulator_columns import accumulators, state_schema
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.accumulator_columns import accumulators, state_schema
 from floodmark.stream.properties.state import Beside
 
 DEAD_LETTER: Schema = (

@@ -29,9 +29,9 @@ CLOSING = (
     ),
     Planted(
         "a frame that looks ahead in time is final too early",
-        "stream/properties/watermark_values.py",
-        "bound = moved(values[time], -ahead.distance)",
-        "bound = moved(values[time], ahead.distance)",
+        "stream/operators/over_window.py",
+        "final = moved(values[time], -ahead.distance)",
+        "final = moved(values[time], ahead.distance)",
         on_spark("close_over"),
     ),
     Planted(
@@ -57,7 +57,7 @@ CLOSING = (
     ),
     Planted(
         "rows go that a frame still looks back to",
-        "stream/properties/cleaning.py",
+        "stream/operators/over_window.py",
         "-(reach.back + reach.ahead)",
         "-reach.ahead",
         on_spark("close_state_goes"),
@@ -85,7 +85,7 @@ CLOSING = (
     ),
     Planted(
         "rows come before the time of all of them has",
-        "stream/properties/watermark_values.py",
+        "stream/operators/temporal_filter.py",
         "return own - low * unit if low else own",
         "return own",
         on_spark("close_conditions_on_now"),

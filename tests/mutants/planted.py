@@ -311,9 +311,9 @@ TIMES = (
     ),
     Planted(
         "the watermark of a union is that of its fastest input",
-        "stream/properties/watermark_values.py",
-        "out[name] = lowest(bounds, node.field(name).type)",
-        "out[name] = max(bounds)",
+        "stream/operators/union_all.py",
+        "out[field.name] = lowest(values, field.type)",
+        "out[field.name] = max(values)",
         on_spark("watermark_of_union_is_the_minimum"),
     ),
     Planted(

@@ -7,7 +7,7 @@ from tests.mutants.planted import Planted, on_spark
 _MARKS = "epochs/objects/watermarks.py"
 _JUDGED = "dataflow/operators/watermark_filter.py"
 _TABLES = "tests/epochs/test_watermarked_tables.py"
-_VALUES = "stream/properties/watermark_values.py"
+_JOIN = "stream/operators/join.py"
 _HAS = "test_the_engine_has_the_watermarks_of_the_reference"
 _RULES = f"tests/property/test_watermark_rules.py::{_HAS}"
 _CLOCK = "tests/epochs/test_watermarks_by_clock.py"
@@ -77,51 +77,51 @@ WATERMARKS = (
     ),
     Planted(
         "the watermark of a join is that of its faster side",
-        _VALUES,
+        _JOIN,
         "bound = min(values, key=rank)",
         "bound = max(values, key=rank)",
         (_RULES,),
     ),
     Planted(
         "the left column of a join has the watermark of the right side",
-        _VALUES,
-        "bounded(a, left[a], right[b])",
-        "bounded(a, right[b])",
+        _JOIN,
+        "hold(a, left[a], right[b])",
+        "hold(a, right[b])",
         (_RULES,),
     ),
     Planted(
         "a distance does not bound a join's times",
-        _VALUES,
-        "bounded(far.column, both[far.column], least)",
-        "bounded(far.column, both[far.column])",
+        _JOIN,
+        "hold(far.column, both[far.column], least)",
+        "hold(far.column, both[far.column])",
         (_RULES,),
     ),
     Planted(
         "of several conditions of a join the lowest bound counts",
-        _VALUES,
+        _JOIN,
         "out[column] = max((out.get(column, bound), bound), key=rank)",
         "out[column] = min((out.get(column, bound), bound), key=rank)",
         (_RULES,),
     ),
     Planted(
         "a union has the watermark of its first input",
-        _VALUES,
-        "out[name] = lowest(bounds, node.field(name).type)",
-        "out[name] = bounds[0]",
+        "stream/operators/union_all.py",
+        "out[field.name] = lowest(values, field.type)",
+        "out[field.name] = values[0]",
         (_RULES,),
     ),
     Planted(
         "a set operation has the watermark of its left side",
-        _VALUES,
-        "return {a: lowest((left[a], right[b]), node.field(a).type) for a, b in met}",
+        "stream/operators/set_operation.py",
+        "return {a: lowest((left[a], right[b]), self.node.field(a).type) for a, b in met}",
         "return {a: left[a] for a, b in met}",
         (_RULES,),
     ),
     Planted(
         "a window without rows between two is the one that is over",
-        _VALUES,
+        "stream/operators/hop.py",
         "(following, shift_clamped(following, node.size))",
-        "(align(values[node.time], node.slide, node.offset), following)",
+        "(align(below[node.time], node.slide, node.offset), following)",
         (_RULES,),
     ),
 )

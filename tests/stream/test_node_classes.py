@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef
 from floodmark.scalar.types import BIGINT, INT
 from floodmark.stream.explain.explain import explain_plan
-from floodmark.stream.properties.accumulator_columns import Upkeep, upkeep_of
+from floodmark.stream.operators.accumulator_columns import Upkeep, upkeep_of
 from floodmark.stream.properties.strategy import aggregate_strategy
 from tests.stream.every_node import every_node
 

@@ -20,11 +20,7 @@ from floodmark.plan.expr.expressions import AggCall
 from floodmark.scalar.functions import AGGREGATES
 from floodmark.scalar.types import Field, Schema
 from floodmark.sql.parse import parse_expression
-from floodmark.stream.properties.accumulator_columns import (
-    accumulators,
-    ties_of,
-    value_columns,
-)
+from floodmark.stream.operators.accumulator_columns import accumulators, ties_of, value_columns
 from floodmark.stream.properties.strategy import distinct_arguments
 from tests.spark.expression_rows import SCHEMA
 

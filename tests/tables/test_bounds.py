@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 import pytest
@@ -11,10 +12,18 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
 from floodmark.scalar.types import BIGINT, INT, TIMESTAMP, Field
 from floodmark.storage.table import DataFile
+from floodmark.stream.operators.lower import lower
+from floodmark.stream.operators.walks import bounds_of_changes
+from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds
 
 HOUR = (0, 0, 3_600_000_000)
 NONE = (0, 0, 0)
+
+
+def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Bounds | None:
+    return bounds_of_changes(lower(keep_keys(node)).top, scanned)
 
 
 def _scan(name: str, prefix: str = "") -> n.Scan:
@@ -45,7 +54,7 @@ def test_bounds_need_statistics_of_every_file() -> None:
 def test_windows_follow_their_time() -> None:
     node = n.Tumble(_scan("s"), "ts", HOUR, NONE, start="ws", end="we")
     at = (datetime(2026, 1, 1, 10, 7), datetime(2026, 1, 1, 12, 59))
-    found = bounds.of_changes(node, lambda _: {"ts": at})
+    found = of_changes(node, lambda _: {"ts": at})
     assert found is not None
     assert found["ws"] == (datetime(2026, 1, 1, 10), datetime(2026, 1, 1, 12))
     assert found["we"] == (datetime(2026, 1, 1, 11), datetime(2026, 1, 1, 13))
@@ -53,24 +62,24 @@ def test_windows_follow_their_time() -> None:
 
 def test_a_constant_column_is_its_own_bound() -> None:
     node = n.Project(_scan("s"), (("one", Literal(INT, 1)), ("none", Literal(INT, None))))
-    assert bounds.of_changes(node, lambda _: {}) == {"one": (1, 1)}
+    assert of_changes(node, lambda _: {}) == {"one": (1, 1)}
 
 
 def test_what_chooses_between_columns_lies_where_they_do() -> None:
     a, b = ColumnRef(INT, "k"), ColumnRef(INT, "id")
     greatest, first = (Call(INT, name, (a, b)) for name in ("greatest", "coalesce"))
     node = n.Project(_scan("s"), (("most", greatest), ("first", first)))
-    found = bounds.of_changes(node, lambda _: {"k": (1, 5), "id": (3, 4)})
-    assert found == {"most": (3, 5), "first": (1, 5)}
-    assert bounds.of_changes(node, lambda _: {"k": (1, 5)}) == {}
+    found = of_changes(node, lambda _: {"k": (1, 5), "id": (3, 4)})
+    assert found == {"most": (3, 5), "first": (1, 5), "__key_id": (3, 4)}
+    assert of_changes(node, lambda _: {"k": (1, 5)}) == {}
 
 
 def test_one_unknown_branch_makes_a_union_unknown() -> None:
     union = n.UnionAll((_scan("s"), _scan("t")), "__branch")
     both = {"s": {"id": (1, 2), "k": (0, 1)}, "t": {"id": (7, 9)}}
-    assert bounds.of_changes(union, lambda s: both[s.object]) == {"id": (1, 9)}
-    assert bounds.of_changes(union, lambda s: {"t": both["t"]}.get(s.object)) == {"id": (7, 9)}
-    assert bounds.of_changes(union, lambda _: None) is None
+    assert of_changes(union, lambda s: both[s.object]) == {"id": (1, 9)}
+    assert of_changes(union, lambda s: {"t": both["t"]}.get(s.object)) == {"id": (7, 9)}
+    assert of_changes(union, lambda _: None) is None
 
 
 @pytest.mark.parametrize(
@@ -88,14 +97,12 @@ def test_keys_of_a_join_lie_where_either_side_changes(
 ) -> None:
     join = n.Join(_scan("s"), _scan("t", "r"), kind, (("id", "rid"),))
     changed = {"s": {"id": (1, 2), "k": (0, 1)}, "t": {"rid": (7, 9), "rk": (0, 1)}}
-    assert bounds.of_changes(join, lambda s: changed[s.object]) == expected
+    assert of_changes(join, lambda s: changed[s.object]) == expected
 
 
 def test_partners_of_one_changed_side_are_unknown() -> None:
     join = n.Join(_scan("s"), _scan("t", "r"), n.JoinKind.INNER, (("id", "rid"),))
-    found = bounds.of_changes(
-        join, lambda s: {"rid": (7, 9), "rk": (0, 1)} if s.object == "t" else None
-    )
+    found = of_changes(join, lambda s: {"rid": (7, 9), "rk": (0, 1)} if s.object == "t" else None)
     assert found == {"id": (7, 9), "rid": (7, 9), "rk": (0, 1)}
 
 
@@ -115,7 +122,7 @@ def test_padding_lies_nowhere(
     join = n.Join(_scan("s"), _scan("t", "r"), kind, (("id", "rid"),))
     changed = {"s": {"id": (7, 9), "k": (0, 1)}, "t": {"rid": (7, 9), "rk": (0, 1)}}
     for name, expected in (("s", of_left), ("t", of_right)):
-        found = bounds.of_changes(join, lambda s, at=name: changed[at] if s.object == at else None)
+        found = of_changes(join, lambda s, at=name: changed[at] if s.object == at else None)
         assert found == expected
 
 

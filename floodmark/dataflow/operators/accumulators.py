@@ -18,13 +18,9 @@ from floodmark.scalar.types import Field, Kind, Schema
 from floodmark.spark.expressions import Compiled, canonical_key
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.properties import accumulator_columns as columns
-from floodmark.stream.properties.accumulator_columns import (
-    Upkeep,
-    aggregate_of,
-    overflows,
-    upkeep_of,
-)
+from floodmark.stream.operators import accumulator_columns as columns
+from floodmark.stream.operators.accumulator_columns import Upkeep, upkeep_of
+from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
 
 
 @dataclass(frozen=True)

@@ -34,16 +34,16 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind
 from floodmark.spark.rows import Rows, error_column, error_of
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.accumulator_columns import (
+from floodmark.stream.operators.accumulator_columns import (
     NEW,
     OLD,
     ROWS,
     Grouping,
     group_fields,
-    overflows,
     ties_of,
 )
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.strategy import distinct_arguments
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def delta(op: StreamOperator[n.CloseAggregate], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the groups that this epoch's watermark closes."""
     node = op.node
-    before = ctx.inputs.watermark(node.input, node.window, before=True)
-    after = ctx.inputs.watermark(node.input, node.window, before=False)
+    before = ctx.inputs.watermark(op.input, node.window, before=True)
+    after = ctx.inputs.watermark(op.input, node.window, before=False)
     if ctx.inputs.fills:
         before = None
     if op.state:

@@ -25,7 +25,7 @@ _AFTER = "floodmark__after"
 def delta(op: StreamOperator[n.CloseSession], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the rows of the sessions that this epoch's watermark closes."""
     node = op.node
-    after = ctx.inputs.watermark(node.input, node.time, before=False)
+    after = ctx.inputs.watermark(op.input, node.time, before=False)
     child, few = node.input, ctx.inputs.few
     schema = (*child.schema, Field(WEIGHT, INT, nullable=False))
     state = ctx.stages.held_rows(op.state[0].name, schema, node.time)

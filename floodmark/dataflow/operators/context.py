@@ -165,8 +165,8 @@ class Inputs(Protocol):
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""
 
-    def watermark(self, node: n.Node, column: str, *, before: bool) -> Any:
-        """Return the watermark of a node's column, before or after the epoch."""
+    def watermark(self, operator: StreamOperator[Any], column: str, *, before: bool) -> Any:
+        """Return the watermark of an operator's column, before or after the epoch."""
 
     def lookup(self, scan: n.Scan) -> Lookup:
         """Return how an object that is kept elsewhere is asked."""

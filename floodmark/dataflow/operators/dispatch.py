@@ -35,7 +35,7 @@ from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties import stream_key
+from floodmark.stream.operators.walks import stream_key
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.bounds import among as bounds_among
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
@@ -278,9 +278,9 @@ def batch(
             return aggregate.batch(node, frames[0], now, strict=strict)
         case n.TopN():
             cut = node.limit is not None or node.offset
-            return top_n.batch(node, frames[0], stream_key.of(node.input) if cut else ())
+            return top_n.batch(node, frames[0], stream_key(node.input) if cut else ())
         case n.OverWindow():
-            return over.batch(node, frames[0], now, stream_key.of(node.input))
+            return over.batch(node, frames[0], now, stream_key(node.input))
         case n.SetOperation():
             return set_operation.batch(node, frames[0], frames[1])
         case _:

@@ -23,8 +23,8 @@ from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
 from floodmark.scalar.types import BIGINT, BOOLEAN
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import ident, spark_type
+from floodmark.stream.operators.accumulator_columns import NEW, OLD, group_fields, value_columns
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.accumulator_columns import NEW, OLD, group_fields, value_columns
 from floodmark.stream.properties.bounds import bounds_of_expression
 from floodmark.stream.properties.state import COUNTED, StateTable
 from floodmark.stream.properties.strategy import Distinct, distinct_arguments

@@ -22,7 +22,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.accumulator_columns import aggregate_of
+from floodmark.stream.properties.aggregate_calls import aggregate_of
 from floodmark.stream.properties.reach import Reach, parts_of, reach_of
 
 if TYPE_CHECKING:

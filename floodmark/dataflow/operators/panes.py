@@ -17,7 +17,8 @@ from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Kind
 from floodmark.spark import keyed
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.properties.accumulator_columns import NEW, ROWS, Upkeep, aggregate_of
+from floodmark.stream.operators.accumulator_columns import NEW, ROWS, Upkeep
+from floodmark.stream.properties.aggregate_calls import aggregate_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -38,8 +38,8 @@ def delta(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> 
 
 def _released(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
     node = op.node
-    before = ctx.inputs.watermark(node.input, node.column, before=True)
-    after = ctx.inputs.watermark(node.input, node.column, before=False)
+    before = ctx.inputs.watermark(op.input, node.column, before=True)
+    after = ctx.inputs.watermark(op.input, node.column, before=False)
     if ctx.inputs.fills:
         before = None
     if op.state:

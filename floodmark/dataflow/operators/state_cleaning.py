@@ -23,7 +23,7 @@ def expired(op: StreamOperator[Any], i: int, ctx: EpochContext) -> Expired | Non
     values: list[Any] = []
     for column, distance in cleaning.terms:
         below = next(side for side in op.inputs if column in side.marked)
-        bound: Any = ctx.inputs.watermark(below.node, column, before=True)
+        bound: Any = ctx.inputs.watermark(below, column, before=True)
         if bound is not None and column != cleaning.column:
             bound = at_distance(bound, distance, kind)
         elif bound is not None and distance:

@@ -38,7 +38,7 @@ def expired(below: Input, cleaned_by: str | None, ctx: EpochContext) -> Expired 
     """Return below what nothing that is stored for an input's row changes any more."""
     if cleaned_by is None:
         return None
-    reached = ctx.inputs.watermark(below.operator.node, cleaned_by, before=False)
+    reached = ctx.inputs.watermark(below.operator, cleaned_by, before=False)
     return None if reached is None else Expired(cleaned_by, reached)
 
 

@@ -16,7 +16,7 @@ from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import never_negative
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.properties.accumulator_columns import (
+from floodmark.stream.operators.accumulator_columns import (
     NEW,
     OLD,
     ROWS,

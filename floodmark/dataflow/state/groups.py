@@ -15,7 +15,7 @@ from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, spark_type
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
-from floodmark.stream.properties.accumulator_columns import NEW, OLD, ROWS
+from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import rewrite
 from floodmark.tables.keys import touched_files

@@ -48,7 +48,7 @@ def advance(task: Task) -> ObjectRecord:
         rows = sender_of(found, task.work.seed).send(
             task.work.epoch, outgoing, begins=begins, records=task.work.record_of
         )
-    marks = inputs.watermarks(found.plan.root)
+    marks = inputs.watermarks(found.plan.top)
     record = ObjectRecord(
         found.key,
         {**task.kept_versions(), **stages.versions, **versions},

@@ -59,7 +59,7 @@ def advance(task: Task) -> ObjectRecord:
         done = task.writer.commit(name, columns, adds, removes, on, reshapes=True)
         versions[name] = done.version
         failpoints.reach("first_table_committed")
-    marks = inputs.watermarks(found.plan.root)
+    marks = inputs.watermarks(found.plan.top)
     return ObjectRecord(
         found.key,
         {**task.kept_versions(), **stages.versions, **versions},

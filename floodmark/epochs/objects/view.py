@@ -30,7 +30,7 @@ def advance(task: Task) -> ObjectRecord:
         key = found.relation.stream_key
         within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
         out, written = task.update(rows, stages, within)
-    marks = inputs.watermarks(root)
+    marks = inputs.watermarks(found.plan.top)
     return ObjectRecord(
         found.key,
         {**task.kept_versions(), **stages.versions, **written},

@@ -14,7 +14,7 @@ from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.operators.texts import one_group
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.accumulator_columns import overflows
+from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import among as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope

@@ -13,7 +13,6 @@ from decimal import Decimal
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import DAY, Distance, all_distances
 from floodmark.scalar.types import Kind
-from floodmark.stream.properties.reach import reach_of
 
 Columns = frozenset[str]
 
@@ -32,44 +31,10 @@ class Cleaning:
     last: int = 0
 
 
-def cleaned_by(node: n.Node, marks: Sequence[Columns]) -> tuple[Cleaning | None, ...]:
-    """Return for each input of a node what of its rows goes; None where nothing does.
-
-    `marks` are the columns of each input that carry a watermark.
-    """
-    match node:
-        case n.Join():
-            return join_cleaning(node, *marks)
-        case n.SetOperation():
-            met = [(a, b) for a, b in node.pairs if a in marks[0] and b in marks[1]]
-            return by_equality(*met[0]) if met else (None, None)
-        case n.TopN() | n.Aggregate():
-            return (by_scope(node.group, marks[0]),)
-        case n.CloseAggregate():
-            return (by_scope((node.window,), marks[0]),)
-        case n.OverWindow():
-            return (by_scope(node.partition, marks[0]) or _over(node, marks[0]),)
-        case n.Session():
-            return (by_scope(node.partition, marks[0]),)
-        case _:
-            return (None,) * len(node.inputs)
-
-
 def by_scope(scope: Sequence[str], marks: Columns) -> Cleaning | None:
     """Return the cleaning of rows that meet only those with the same values."""
     column = next((c for c in scope if c in marks), None)
     return None if column is None else Cleaning(column, ((column, Decimal(0)),))
-
-
-def _over(node: n.OverWindow, marks: Columns) -> Cleaning | None:
-    """Return the cleaning of rows that frames look back, and ahead, to: for a time, or so many."""
-    reach = reach_of(node)
-    if reach is None or not node.order or node.order[0].column not in marks:
-        return None
-    time = node.order[0].column
-    if reach.unit != "RANGE":
-        return Cleaning(time, ((time, Decimal(0)),), int(reach.back + reach.ahead))
-    return Cleaning(time, ((time, -(reach.back + reach.ahead)),))
 
 
 def join_cleaning(

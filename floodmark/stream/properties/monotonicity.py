@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, Cast, ColumnRef, Expr, Literal
 from floodmark.scalar.functions import lookup
 from floodmark.scalar.types import Kind
@@ -30,29 +29,6 @@ _CHOOSING = ("coalesce", "greatest", "least")
 
 Origins = Mapping[str, tuple[str, str]]
 """By column: the object and its column with which the value never falls."""
-
-
-def derive(node: n.Node, inputs: tuple[Origins, ...]) -> Origins:
-    """Return the monotone columns of a node's output from those of its inputs."""
-    match node:
-        case n.Scan():
-            return {f.name: (node.object, f.name) for f in node.schema if f.type.is_orderable}
-        case n.Project() | n.MaterializeProject():
-            kept = ((name, monotone_column(expr)) for name, expr in node.columns)
-            return {name: inputs[0][c] for name, c in kept if c is not None and c in inputs[0]}
-        case n.Aggregate() | n.CloseAggregate():
-            return {c: inputs[0][c] for c in node.group if c in inputs[0]}
-        case n.Tumble() if node.time in inputs[0]:
-            return {**inputs[0], **dict.fromkeys((node.start, node.end), inputs[0][node.time])}
-        case n.Join() | n.LookupJoin():
-            left = {} if node.kind.pads_left else inputs[0]
-            right = {} if node.kind.pads_right else inputs[1]
-            both = {**left, **right}
-            return {c: both[c] for c in node.names if c in both}
-        case n.Values() | n.UnionAll() | n.SetOperation():
-            return {}
-        case _:
-            return inputs[0]
 
 
 def monotone_column(expr: Expr) -> str | None:

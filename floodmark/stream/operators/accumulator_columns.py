@@ -14,11 +14,11 @@ from enum import Enum
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr, Literal
-from floodmark.scalar.functions import Aggregate, aggregate_for
 from floodmark.scalar.functions.comparison import print_order
 from floodmark.scalar.functions.model import Accumulator, Decomposition, Operand
 from floodmark.scalar.types import BIGINT, Field, Kind, Schema
-from floodmark.stream.properties import stream_key
+from floodmark.stream.operators.walks import stream_key
+from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
 from floodmark.stream.properties.strategy import (
     Computed,
     Distinct,
@@ -43,22 +43,11 @@ class Upkeep(Enum):
     VALUES = "added where a value comes or goes"
 
 
-def aggregate_of(call: AggCall) -> Aggregate:
-    """Return the registry's entry of an aggregate call."""
-    return aggregate_for(call.function, (arg.type for arg in call.args))
-
-
 def decomposition_of(call: AggCall) -> Decomposition:
     """Return how an aggregate is kept by addition alone."""
     decompose = aggregate_of(call).decompose
     assert decompose is not None, call
     return decompose(tuple(a.type for a in call.args), call.type)
-
-
-def overflows(call: AggCall) -> bool:
-    """Tell whether a group can have no value: it is out of range."""
-    test = aggregate_of(call).overflows
-    return test is not None and test(tuple(a.type for a in call.args))
 
 
 def upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Upkeep:
@@ -139,7 +128,7 @@ def ties_of(node: Grouping) -> Schema:
     """
     if not any(aggregate_of(call).order_sensitive for _, call in node.aggregates):
         return ()
-    return tuple(node.input.field(c) for c in stream_key.of(node.input) if c not in node.group)
+    return tuple(node.input.field(c) for c in stream_key(node.input) if c not in node.group)
 
 
 @dataclass(frozen=True, slots=True)
