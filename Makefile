@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+# So many processes test at once, all on one Spark server; with 0 it is this one, for a debugger.
+PROCESSES ?= 2
 PACKAGES := floodmark floodmark_dagster assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
@@ -41,10 +43,10 @@ ui: install ## Dagster's web interface on port 3000
 	$(BIN)/dagster dev -w workspace.yaml
 
 test: install ## All tests of the daily set
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -n $(PROCESSES) -m "not long"
 
 test-fast: install ## The tests that need no Spark
-	$(BIN)/python -m pytest -m "not long and not spark"
+	$(BIN)/python -m pytest -n $(PROCESSES) -m "not long and not spark"
 
 test-long: install ## The nightly set
 	$(BIN)/python -m pytest

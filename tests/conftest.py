@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,8 +18,26 @@ from tests.warehouses import Site
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.side_by_side import FilesTogether
+
 # Power cuts are a matter of tests of their own: the others need not wait for the disk.
 os.environ.setdefault(DURABLE, "false")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for a session of Spark, whether its file says so or not."""
+    for item in items:
+        if "sessions" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesTogether:
+    """Return what deals the tests out to the processes of `pytest -n`."""
+    from tests.side_by_side import FilesTogether
+
+    return FilesTogether(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -81,6 +81,7 @@ def test_explain_of_sql_has_the_determinism_that_the_files_set(project: Path) ->
     assert "A106" in call("explain", sql).stdout
 
 
+@pytest.mark.spark
 def test_explain_reads_what_statements_created_and_what_the_files_have_no_more(
     project: Path,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Backups beside running statements and damaged ones, and where a restore goes. No Spark."""
+"""Backups beside running statements and damaged ones, and where a restore goes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from floodmark.errors import FloodmarkError
 from floodmark.storage.backup import MANIFEST, back_up, backups
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.restoring import restore
+
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture

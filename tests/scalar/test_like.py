@@ -28,11 +28,11 @@ def test_random_patterns_fit_what_the_naive_matcher_fits() -> None:
 
 @pytest.mark.parametrize(("text", "pattern"), SLOW)
 def test_many_wildcards_take_no_time(text: str, pattern: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     assert not is_like(text, pattern)
     assert is_like(text + "b", pattern)
     assert not is_like(text, pattern.upper(), fold=True)
-    assert time.monotonic() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_capitals_are_equal_to_ilike_only() -> None:

@@ -15,7 +15,7 @@ from floodmark.stream.passes.keep_keys import keep_keys
 def test_projections_on_projections_are_planned_in_no_time() -> None:
     columns = (Field("k", INT, False), *(Field(f"c{i}", INT) for i in range(8)))
     node: n.Node = n.Scan("t", columns, ("k",), ChangelogMode.RETRACT)
-    started = time.perf_counter()
+    started = time.process_time()
     for level in range(12):
         node = n.Project(node, tuple((f.name, ColumnRef(f.type, f.name)) for f in columns))
         if level % 4 == 3:
@@ -23,5 +23,5 @@ def test_projections_on_projections_are_planned_in_no_time() -> None:
             node = n.Aggregate(node, tuple(f.name for f in columns), count)
     plan = lower(keep_keys(node))
     # It took minutes while each column of each level asked for the whole schema below.
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert plan[plan.root].stream_key

@@ -1,0 +1,20 @@
+"""Tests in several processes at once, `pytest -n 2`: those of a file stay together."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadFileScheduling
+
+_TOGETHER = {
+    "tests/property/test_determinism_properties.py": "properties",
+    "tests/property/test_reference_properties.py": "properties",
+    "tests/property/test_the_number_of_programs.py": "properties",
+}
+"""Files that one process runs: the last of them adds up what the others checked."""
+
+
+class FilesTogether(LoadFileScheduling):
+    """Gives each process whole files, those with most tests first."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return _TOGETHER.get(file, file)
