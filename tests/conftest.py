@@ -26,10 +26,12 @@ os.environ.setdefault(DURABLE, "false")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what asks for a session of Spark, whether its file says so or not."""
+    """Mark what asks for a session of Spark; files with such tests, the long ones, come first."""
     for item in items:
         if "sessions" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    first = {item.path for item in items if item.get_closest_marker("spark")}
+    items.sort(key=lambda item: item.path not in first)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdist.scheduler import LoadFileScheduling
 
 _TOGETHER = {
@@ -13,7 +15,11 @@ _TOGETHER = {
 
 
 class FilesTogether(LoadFileScheduling):
-    """Gives each process whole files, those with most tests first."""
+    """Gives each process whole files, in the order in which they were collected."""
+
+    def __init__(self, config: Any, log: Any = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)

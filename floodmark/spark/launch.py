@@ -18,6 +18,8 @@ from floodmark.spark.record import write_private
 
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 NONCE_CONF = "spark.floodmark.nonce"
+JAVA_VARIABLE = "JDK_JAVA_OPTIONS"
+"""Options that Java itself reads from the environment, below those of the command line."""
 FIRST_HEAP_MB = 1024
 ARCHIVES_KEPT = 4
 MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -27,6 +27,7 @@ from floodmark.spark.clients import Client, Desk, clients
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import find_java
 from floodmark.spark.launch import (
+    JAVA_VARIABLE,
     archive_options,
     forget_old_archives,
     server_class_path,
@@ -83,9 +84,10 @@ class Attachment:
 
 def server_home(config: SparkConfig) -> ServerHome:
     """Return the files of the server for this configuration and the installed versions."""
-    # Its classes and its Python are those of one installation.
+    # Its classes and its Python are those of one installation, and Java reads options of its own.
     versions = (version("pyspark"), version("delta-spark"))
-    digest = config.digest(*versions, str(find_java().executable), sys.prefix)
+    java = (str(find_java().executable), *filter(None, [os.environ.get(JAVA_VARIABLE)]))
+    digest = config.digest(*versions, *java, sys.prefix)
     folder = cache_folder() / "servers" / digest
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return ServerHome(folder)

@@ -23,6 +23,7 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import Java
 from floodmark.spark.launch import (
     ARCHIVES_KEPT,
+    JAVA_VARIABLE,
     TOKEN_VARIABLE,
     archive_options,
     forget_old_archives,
@@ -86,6 +87,15 @@ def test_a_server_that_is_about_to_end_is_not_attached_to(own_config: SparkConfi
     with open_sessions(own_config) as after:
         assert after.main.range(3).count() == 3
         assert server.status(own_config).pid != pid
+
+
+def test_other_options_of_java_are_another_server(
+    own_config: SparkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(JAVA_VARIABLE, raising=False)
+    plain = server.server_home(own_config)
+    monkeypatch.setenv(JAVA_VARIABLE, "-Dfloodmark.test=1")
+    assert server.server_home(own_config) != plain
 
 
 def test_a_wrong_token_is_refused(own_config: SparkConfig) -> None:
