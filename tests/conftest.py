@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.session import Sessions, open_sessions
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # Power cuts are a matter of tests of their own: the others need not wait for the disk.
 os.environ.setdefault(DURABLE, "false")
+# How long an example takes depends on what else the machine does.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")
 
 
 @pytest.hookimpl(tryfirst=True)
