@@ -35,6 +35,7 @@ from floodmark.session.show import explain_name, explain_result, show
 from floodmark.session.transaction import Transaction
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.failures import LOST
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
@@ -363,7 +364,7 @@ class Floodmark:
         node = reader.plan(statement.query, statement.span)
         read = {scan.object for scan in n.scans(node)}
         with self.sessions().guard():
-            result = table_result(node.schema, reader.frame(node).toArrow())
+            result = table_result(node.schema, fetch(reader.frame(node)))
         return replace(result, notices=suspension.notices(read, self.warehouse))
 
     def find(self, name: str) -> AnalysedObject:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.lookup import Key, Lookup, make_lookup
 from floodmark.connectors.options import Options
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 
@@ -34,5 +35,5 @@ def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[Key]:
     """Return the distinct keys of rows, in order; NULL is like nothing and never asked for."""
     names = [f"{ident(c)} AS k{i}" for i, c in enumerate(columns)]
     present = " AND ".join(f"k{i} IS NOT NULL" for i in range(len(names)))
-    found = rows.selectExpr(*names).where(present).distinct().toArrow().to_pydict()
+    found = fetch(rows.selectExpr(*names).where(present).distinct()).to_pydict()
     return sorted(zip(*found.values(), strict=True))

@@ -18,7 +18,6 @@ from floodmark.plan.declared import LOWER, UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, Schema
 from floodmark.spark.rows import constants
-from floodmark.spark.types import ident
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 
@@ -33,9 +32,8 @@ def seen(frame: DataFrame, period: Schema, at: datetime | None) -> DataFrame:
     """Return the rows that are seen at a time; without one, all of them."""
     if not period or at is None:
         return frame
-    names = [ident(c) for c in frame.columns]
     timed = frame.selectExpr("*", constants({_NOW: f"{micros_of(at)}L"}))
-    return timed.where(_holds(period, _NOW)).selectExpr(*names)
+    return timed.where(_holds(period, _NOW)).drop(_NOW)
 
 
 def not_over(frame: DataFrame | None, period: Schema, at: datetime) -> DataFrame | None:
@@ -47,12 +45,11 @@ def not_over(frame: DataFrame | None, period: Schema, at: datetime) -> DataFrame
 
 def moved(frame: DataFrame, period: Schema, then: datetime, now: datetime) -> DataFrame:
     """Return the rows that come and go between two times, with their weight."""
-    names = [ident(c) for c in frame.columns]
     times = {_THEN: f"{micros_of(then)}L", _NOW: f"{micros_of(now)}L"}
     was, is_ = (f"CASE WHEN {_holds(period, t)} THEN 1 ELSE 0 END" for t in times)
     timed = frame.selectExpr("*", constants(times))
-    weighed = timed.selectExpr(*names, f"CAST({is_} - {was} AS INT) AS {WEIGHT}")
-    return weighed.where(f"{WEIGHT} <> 0")
+    weighed = timed.selectExpr("*", f"CAST({is_} - {was} AS INT) AS {WEIGHT}")
+    return weighed.where(f"{WEIGHT} <> 0").drop(*times)
 
 
 def _holds(period: Schema, at: str) -> str:

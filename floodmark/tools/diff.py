@@ -12,6 +12,7 @@ from floodmark.errors import BindError
 from floodmark.scalar.functions.comparison import spark_order
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Field, Kind, Schema, SqlType
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident, spark_type
 from floodmark.tables.results import python_rows
 from floodmark.tools.diff_sides import Side, side_of
@@ -239,7 +240,7 @@ class _Comparison:
         }
         sums |= {f"c{i}": f"CAST({self._differs(i)} AS INT)" for i in self._values}
         parts = [F.expr(f"coalesce(sum({sql}), 0)").alias(name) for name, sql in sums.items()]
-        row: dict[str, Any] = self._group().agg(*parts).toArrow().to_pylist()[0]
+        row: dict[str, Any] = fetch(self._group().agg(*parts)).to_pylist()[0]
         return {**{f"c{i}": 0 for i in range(len(self.columns))}, **row}
 
     def examples(self, limit: int) -> tuple[Example, ...]:
@@ -261,7 +262,7 @@ class _Comparison:
         width = len(self.columns)
         flat = [f"{side}.v{i} AS {side}{i}" for side in ("a", "b") for i in range(width)]
         has = ["in_a > in_b OR in_b = in_a AS has_a", "in_b > in_a OR in_b = in_a AS has_b"]
-        data = found.selectExpr("kind", *has, *flat).toArrow()
+        data = fetch(found.selectExpr("kind", *has, *flat))
         kinds = [data.column(i).to_pylist() for i in range(3)]
         schema = tuple(Field(f"v{i}", type_) for i, type_ in enumerate(self.types * 2))
         rows = python_rows(data.select(list(range(3, 3 + 2 * width))), schema)

@@ -15,6 +15,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field
 from floodmark.scalar.types import Kind as TypeKind
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -85,7 +86,7 @@ def compare(
     now = micros_of(floodmark.warehouse.log.opened(epoch).now)
     with floodmark.sessions().guard():
         counts = [_counts(reader, reader.pipeline[key], now) for key in keys]
-        rows = reduce(lambda a, b: a.unionAll(b), counts).toArrow().to_pylist()
+        rows = fetch(reduce(lambda a, b: a.unionAll(b), counts)).to_pylist()
     return {r["name"]: Difference(epoch, int(r["missing"]), int(r["surplus"])) for r in rows}
 
 

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 
 import floodmark
 from floodmark.errors import DataError, FloodmarkError
@@ -80,6 +81,8 @@ def test_what_runs_outside_of_the_guard_is_known_to_be_of_its_client(
         long = pool.submit(sessions.ingest.range(3 * 10**9).selectExpr("sum(id % 7)").collect)
         while not mine & (running_marks(record.pid) or set()):
             assert not long.done()
+        sessions.interrupt_all()
+        assert isinstance(long.exception(), PySparkException)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is full")

@@ -16,6 +16,7 @@ from floodmark.scalar.functions.intervals import datetime_of
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.columns import ROUTE
+from floodmark.spark.round_trips import new_observation
 from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
@@ -30,14 +31,12 @@ class Counted:
 
     def __init__(self, declared: Declared | None, lacks: Sequence[str] = ()) -> None:
         """Count rows, times and values of what files seem to lack; undeclared, those alone."""
-        from pyspark.sql import Observation
-
         types = {} if declared is None else {c.name: c.type for c in declared.columns}
         marks = () if declared is None else declared.watermarks
         self._marks = {mark.column: types[mark.column] for mark in marks}
         self._all = declared is not None
         self._lacks = lacks
-        self._observed = Observation()
+        self._observed = new_observation()
 
     def over(self, frame: DataFrame, dropped: str = "FALSE") -> DataFrame:
         """Return routed rows, counted when they are computed; dead ones move no watermark.

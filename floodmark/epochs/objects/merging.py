@@ -14,6 +14,7 @@ from floodmark.dataflow.operators.merge_output import Outcome
 from floodmark.epochs.objects.task import OfTable
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed
+from floodmark.spark.round_trips import new_observation
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import Bounds, hull
@@ -222,10 +223,9 @@ class Merging(OfTable):
 
     def _counting(self, pairs: DataFrame) -> DataFrame:
         """Count on the way what becomes of keys, and where messages had another old row in mind."""
-        from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
-        self.counted = Observation()
+        self.counted = new_observation()
         differs = materialize.differ(self.columns, self.hidden)
         # Where rows end below a watermark, nothing but late rows comes to such a key.
         timed = "FALSE" if self.declared.fading else f"NOT {merge.GIVEN}"

@@ -32,6 +32,7 @@ from floodmark.epochs.objects.watermarks import DML, SINK, Marks
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.literals import literal
+from floodmark.spark.round_trips import new_observation
 from floodmark.spark.rows import Rows
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import ident, spark_type
@@ -391,10 +392,9 @@ class _Gathering(OfTable):
         names = [ident(f.name) for f in self.columns]
         frame = merge.gathered([o.frame for o in operations])
         if self.found.feeders:
-            from pyspark.sql import Observation
             from pyspark.sql import functions as F
 
-            self.inserted = Observation()
+            self.inserted = new_observation()
             of_sinks = F.expr(f"count_if({merge.OF_SINK})").alias("brought")
             frame = frame.observe(self.inserted, of_sinks)
         cutoff = self.merging.cutoff

@@ -28,6 +28,7 @@ from floodmark.query.query import Reader
 from floodmark.query.staged import staged, write_pieces
 from floodmark.query.static_rows import check_static
 from floodmark.scalar.types import Field
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.session import Sessions
 from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.sql import statements as s
@@ -177,7 +178,7 @@ def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
     file = copy_file(statement.path, statement.options, statement.span)
     node = reader.plan(_stored_of(statement, reader), statement.span)
     with sessions.guard():
-        rows = reader.frame(node).toArrow()
+        rows = fetch(reader.frame(node))
     write_rows(file, node.schema, rows)
     return Result(rowcount=rows.num_rows, status=f"COPY {rows.num_rows}")
 

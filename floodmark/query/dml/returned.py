@@ -16,6 +16,7 @@ from floodmark.query.dml.planned import Effect, PlannedDml, replaces
 from floodmark.query.query import Reader
 from floodmark.spark import keyed
 from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -42,7 +43,7 @@ def returned(
     over = reader.with_rows(relation, lambda: _written(plan, target, reader, paths))
     frame = over.frame(over.ruled(asked.node)).orderBy(DML_ORDINAL)
     shown = asked.node.schema[:-1]
-    return table_result(shown, frame.select(*(ident(f.name) for f in shown)).toArrow())
+    return table_result(shown, fetch(frame.select(*(ident(f.name) for f in shown))))
 
 
 def _written(

@@ -17,6 +17,7 @@ from floodmark.epochs.summary import fields_said
 from floodmark.errors import DataError
 from floodmark.session.inspect.finality import below_watermark
 from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
@@ -311,7 +312,7 @@ def _count(audits: Sequence[_Audit]) -> dict[str, dict[str, int]]:
         frames = [frame for audit in audits if (frame := audit.frame(rules)) is not None]
         if not frames:
             return {}
-        rows = _totals(reduce(lambda a, b: a.unionAll(b), frames), rules).toArrow().to_pylist()
+        rows = fetch(_totals(reduce(lambda a, b: a.unionAll(b), frames), rules)).to_pylist()
     return {row.pop("object"): row for row in rows}
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field, Kind, Schema
+from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def digests(parts: Sequence[Part]) -> tuple[Digest, Digest]:
         .agg({"*": "count", "one": "sum", "two": "sum"})
         .selectExpr("part", "side", "`count(1)` AS n", "`sum(one)` AS one", "`sum(two)` AS two")
     )
-    found = sums.toArrow().to_pylist()
+    found = fetch(sums).to_pylist()
     return (
         _digest([r for r in found if r["side"] == STORED]),
         _digest([r for r in found if r["side"] == REPLAYED]),
@@ -139,7 +140,7 @@ def _differing(part: Part, most: int) -> Iterator[RowDifference]:
     ]
     both = reduce(lambda a, b: a.unionAll(b), signed)
     sums = both.groupBy(*names).agg({"__side": "sum"}).where("`sum(__side)` <> 0")
-    found = sums.orderBy(*names, "`sum(__side)`").limit(most).toArrow().to_pylist()
+    found = fetch(sums.orderBy(*names, "`sum(__side)`").limit(most)).to_pylist()
     columns = tuple(f.name for f in part.compared)
     types = tuple("json" if f.type.kind in _NESTED else str(f.type) for f in part.compared)
     for row in found:
