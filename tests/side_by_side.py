@@ -10,8 +10,10 @@ _TOGETHER = {
     "tests/property/test_determinism_properties.py": "properties",
     "tests/property/test_reference_properties.py": "properties",
     "tests/property/test_the_number_of_programs.py": "properties",
+    "tests/crash/test_kill.py": "week",
+    "tests/epochs/test_demo_views.py": "week",
 }
-"""Files that one process runs: the last of them adds up what the others checked."""
+"""Files that one process runs: one adds up what others checked, others share a fixture."""
 
 
 class FilesTogether(LoadFileScheduling):
