@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from floodmark.errors import DataError
 from floodmark.storage import statistics
-from floodmark.storage.records import FORMAT
+from floodmark.storage.records import refuse_newer_format
 from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.upgrades import FORMAT
 
 ENGINE = "floodmark/0.1.0"
 _OURS = "floodmark/"
@@ -83,12 +84,7 @@ def actions_of(text: str, place: str) -> list[Action]:
     if str(info.get("engineInfo")).startswith(_OURS):
         told = metadata_of(info)
         if told.get("format", 0) > FORMAT:
-            raise DataError(
-                "E0430",
-                f"the commit {name} of {table} has format {told['format']}; "
-                f"this version of Floodmark knows formats up to {FORMAT}",
-                hint="use the version that wrote the warehouse; nothing has been changed",
-            )
+            refuse_newer_format(f"the commit {name} of {table}", told["format"])
         counted = told.get("actions", len(actions))
         if counted != len(actions):
             _damaged(place, f"has {len(actions)} of its {counted} actions")
@@ -112,6 +108,7 @@ def described(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
         "version": version,
         "operation": info.get("operation", "UNKNOWN"),
         "metadata": {k: v for k, v in metadata.items() if k not in ("format", "actions")},
+        "format": metadata.get("format", 0),
         "data_change": changes_data(actions),
         "engine": info.get("engineInfo"),
         "transactions": {txn["appId"]: int(txn["version"]) for txn in _of(actions, "txn")},

@@ -29,6 +29,7 @@ from floodmark.storage.table import (
     refuse_schema,
 )
 from floodmark.storage.table_files import TableFiles
+from floodmark.storage.upgrades import FORMAT
 
 
 @dataclass(slots=True)
@@ -245,6 +246,7 @@ def _info(
         "version": version,
         "operation": operation,
         "metadata": dict(metadata or {}),
+        "format": FORMAT,
         "data_change": data_change,
         "engine": "memory",
         "transactions": transactions or {},

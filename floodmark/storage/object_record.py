@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from floodmark.errors import DataError
-from floodmark.storage.record_bodies import shaped
-from floodmark.storage.records import from_text
+from floodmark.storage.record_bodies import UnknownField, shaped
+from floodmark.storage.records import from_text, refuse_newer_field
 from floodmark.storage.table import Scalar
 
 COUNTS = (
@@ -129,10 +129,15 @@ def versions_of(records: Iterable[ObjectRecord]) -> dict[str, int]:
     return {table: version for r in records for table, version in r.versions.items()}
 
 
-def told_record(text: str, table: str) -> ObjectRecord:
-    """Read the record that a commit of a table tells; E0435 for one that is not whole."""
+def told_record(text: str, table: str, format: int) -> ObjectRecord:
+    """Read the record that a commit of a table and of a format tells.
+
+    Raises E0435 for one that is not whole, E0430 for one with a field that is not known.
+    """
     try:
-        record: ObjectRecord = shaped(ObjectRecord, from_text(text))
+        record: ObjectRecord = shaped(ObjectRecord, from_text(text), format)
+    except UnknownField as error:
+        refuse_newer_field(f"a commit of {table}", str(error))
     except (ValueError, ArithmeticError) as error:
         raise DataError(
             "E0435",

@@ -1,7 +1,8 @@
 """Bodies of records as what they stand for: each field is there and of its type.
 
-A field with a default may be missing, as in what a former version wrote. One that is not known is
-as wrong as one that is missing: a newer version tells of itself by its format.
+A body of a former format, and each part of it, is brought to the newest one first, by the steps of
+`upgrades`. A field with a default may be missing, as in what a former version wrote. One that is
+not known is of a newer version: `UnknownField`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import (
     is_typeddict,
 )
 
+from floodmark.storage.upgrades import FORMAT, Step, steps_of
+
 _Reader = Callable[[Any], Any]
 
 
@@ -29,7 +32,11 @@ class Misshapen(ValueError):
     """A body, or a part of it, is not of the kind that it has to be; the message says why."""
 
 
-def shaped(kind: Any, plain: Any) -> Any:
+class UnknownField(Misshapen):
+    """A body, or a part of it, has a field that this version does not know."""
+
+
+def shaped(kind: Any, plain: Any, format: int = FORMAT) -> Any:
     """Return what a body of JSON stands for: a dataclass, a dict, a list, a single value.
 
     >>> shaped(dict[int, tuple[str, ...]], {"1": ["a", "b"]})
@@ -38,54 +45,61 @@ def shaped(kind: Any, plain: Any) -> Any:
     Traceback (most recent call last):
     floodmark.storage.record_bodies.Misshapen: a: 'b' is no int
     """
-    return _reader(kind)(plain)
+    return _reader(kind, format)(plain)
 
 
 @cache
-def _reader(kind: Any) -> _Reader:
-    """Return what makes a value of a kind out of plain JSON."""
+def _reader(kind: Any, format: int) -> _Reader:
+    """Return what makes a value of a kind out of plain JSON of a format."""
     origin, args = get_origin(kind), get_args(kind)
+    steps = steps_of(getattr(kind, "__name__", ""), format)
     if kind is Any:
         return lambda plain: plain
     if dataclasses.is_dataclass(kind):
-        return partial(_fields, kind, *_hints(kind))
+        return partial(_fields, kind, steps, *_hints(kind, format))
     if is_typeddict(kind):
-        needed = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
-        return partial(_entry, needed)
+        needed = {name: _reader(hint, format) for name, hint in get_type_hints(kind).items()}
+        return partial(_entry, steps, needed)
     if origin is Annotated:
-        return _reader(args[1])
+        return _reader(args[1], format)
     if origin is Literal:
         return partial(_literal, args)
     if origin in (Union, types.UnionType):
-        return partial(_either, [_reader(arg) for arg in args])
+        return partial(_either, [_reader(arg, format) for arg in args])
     if origin in (dict, Mapping):
-        return partial(_mapping, args[0] is int, _reader(args[1]))
+        return partial(_mapping, args[0] is int, _reader(args[1], format))
     if origin is tuple and args[-1] is not ...:
-        return partial(_row, [_reader(arg) for arg in args])
+        return partial(_row, [_reader(arg, format) for arg in args])
     if origin in (tuple, list, Sequence):
-        return partial(_sequence, tuple if origin is tuple else list, _reader(args[0]))
+        return partial(_sequence, tuple if origin is tuple else list, _reader(args[0], format))
     return partial(_single, kind)
 
 
-def _hints(kind: Any) -> tuple[dict[str, _Reader], frozenset[str]]:
+def _hints(kind: Any, format: int) -> tuple[dict[str, _Reader], frozenset[str]]:
     """Return what makes each field of a dataclass, and which of them must be there."""
     hints = get_type_hints(kind, include_extras=True)
     fields = dataclasses.fields(kind)
     none = dataclasses.MISSING
     needed = (f.name for f in fields if f.default is none and f.default_factory is none)
-    return {f.name: _reader(hints[f.name]) for f in fields}, frozenset(needed)
+    return {f.name: _reader(hints[f.name], format) for f in fields}, frozenset(needed)
 
 
-def _fields(kind: Any, readers: Mapping[str, _Reader], needed: frozenset[str], plain: Any) -> Any:
-    data = _object(plain)
+def _fields(
+    kind: Any,
+    steps: Sequence[Step],
+    readers: Mapping[str, _Reader],
+    needed: frozenset[str],
+    plain: Any,
+) -> Any:
+    data = _upgraded(steps, plain)
     _refuse_missing(needed - data.keys())
     if unknown := data.keys() - readers.keys():
-        raise Misshapen(f"{', '.join(sorted(unknown))} is not known")
+        raise UnknownField(f"{', '.join(sorted(unknown))} is not known")
     return kind(**{name: _within(name, readers[name], part) for name, part in data.items()})
 
 
-def _entry(needed: Mapping[str, _Reader], plain: Any) -> Any:
-    data = _object(plain)
+def _entry(steps: Sequence[Step], needed: Mapping[str, _Reader], plain: Any) -> Any:
+    data = _upgraded(steps, plain)
     _refuse_missing(needed.keys() - data.keys())
     for name, reader in needed.items():
         _within(name, reader, data[name])
@@ -113,6 +127,8 @@ def _either(readers: Sequence[_Reader], plain: Any) -> Any:
     for reader in readers[:-1]:
         try:
             return reader(plain)
+        except UnknownField:
+            raise
         except Misshapen:
             continue
     return readers[-1](plain)
@@ -131,6 +147,17 @@ def _single(kind: type, plain: Any) -> Any:
     return plain
 
 
+def _upgraded(steps: Sequence[Step], plain: Any) -> dict[str, Any]:
+    """Return an object after the steps from its format to the newest."""
+    data = _object(plain)
+    try:
+        for step in steps:
+            data = step(data)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise Misshapen(f"it is not of its format: {error}") from None
+    return data
+
+
 def _object(plain: Any) -> dict[str, Any]:
     if not isinstance(plain, dict):
         _refuse(plain, "object")
@@ -141,7 +168,8 @@ def _within(name: str, reader: _Reader, part: Any) -> Any:
     try:
         return reader(part)
     except ValueError as error:
-        raise Misshapen(f"{name}: {error}") from None
+        found = UnknownField if isinstance(error, UnknownField) else Misshapen
+        raise found(f"{name}: {error}") from None
 
 
 def _refuse_missing(names: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from floodmark.storage.warehouse import BACKFILLS
 
 _EPOCH = r"epochs/\d+/\d+"
 _STEP = rf"{BACKFILLS}/[^/]+"
-_KINDS: tuple[tuple[str, Any], ...] = (
+KINDS: tuple[tuple[str, Any], ...] = (
     (re.escape(corrected.NAME), corrected.Versions),
     (re.escape(durability.NAME), durability.Choice),
     (re.escape(leaving.NAME), leaving.Leaving),
@@ -43,4 +43,4 @@ def kind_of(name: str) -> Any:
     >>> kind_of("epochs/0/7.open.json").__name__, kind_of("epochs/0/x.json")
     ('OpenRecord', None)
     """
-    return next((kind for pattern, kind in _KINDS if re.fullmatch(pattern, name)), None)
+    return next((kind for pattern, kind in KINDS if re.fullmatch(pattern, name)), None)

@@ -2,7 +2,7 @@
 
 `{"format": 1, "number": n, "id": "…", "crc32c": "…", "body": …}` is one line of ASCII JSON. The
 checksum is CRC-32C over the JSON of `[name of the file, number, id, body]` without spaces. A record
-without an envelope is of format 0, which former versions wrote, and stays readable.
+without an envelope is of format 0. Former formats stay readable: see `upgrades`.
 
 Datetimes, dates and decimals of a body keep their types.
 """
@@ -23,20 +23,20 @@ import google_crc32c
 
 from floodmark.errors import DataError
 from floodmark.storage.objects import Objects
-from floodmark.storage.record_bodies import shaped
+from floodmark.storage.record_bodies import UnknownField, shaped
+from floodmark.storage.upgrades import FORMAT
 
-FORMAT = 1
-"""The newest form of records and commits that is known."""
 DAMAGED = frozenset({"E0409", "E0432"})
 """The errors of a record that is not what was written; nothing is told by them of other records."""
 NEWER = "E0430"
 """The error of what a newer version wrote."""
+_NEWER_HINT = "use the version that wrote the warehouse; nothing has been changed"
 _NUMBERS = re.compile(r"(\d+)?\.?(?:[a-z]+)?(?:-(\d+))?\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a file of a log says; one of format 0 has no id."""
+    """What a file of a log says, and the format it has there; one of format 0 has no id."""
 
     body: Any
     number: int
@@ -93,13 +93,18 @@ def opened_text(text: str, place: str, kind: Any = Any) -> Record:
     """Read the text of a record's file, and check it; its body becomes of the `kind` that it has.
 
     Raises `DataError` E0409 for one that is not whole or of another kind, E0432 for one with the
-    number of another place, E0430 for one of a newer format.
+    number of another place, E0430 for one of a newer format or with a field that is not known.
     """
     found = _opened(text, place)
     if not found.format and not found.body and kind is not Any:
         _damaged(place, "it says nothing")
     try:
-        return replace(found, body=shaped(kind, found.body))
+        return replace(found, body=shaped(kind, found.body, found.format))
+    except UnknownField as error:
+        if found.format:
+            folder, _, name = place.rpartition("/")
+            refuse_newer_field(f"the log record {name} in {folder}", str(error))
+        _damaged(place, str(error))
     except ValueError as error:
         _damaged(place, str(error))
 
@@ -117,12 +122,7 @@ def _opened(text: str, place: str) -> Record:
     if not isinstance(data.get("format"), int):
         return Record(_typed(text, data, place), number or 0, None, 0)
     if data["format"] > FORMAT:
-        raise DataError(
-            "E0430",
-            f"the log record {name} in {folder} has format {data['format']}; "
-            f"this version of Floodmark knows formats up to {FORMAT}",
-            hint="use the version that wrote the warehouse; nothing has been changed",
-        )
+        refuse_newer_format(f"the log record {name} in {folder}", data["format"])
     missing = {"number", "id", "crc32c", "body"} - data.keys()
     if missing:
         _damaged(place, f"{', '.join(sorted(missing))} is missing")
@@ -151,6 +151,25 @@ def to_text(value: Any) -> str:
 def from_text(text: str) -> Any:
     """Read a value that was written as JSON."""
     return json.loads(text, object_hook=_untag)
+
+
+def refuse_newer_format(what: str, format: int) -> NoReturn:
+    """Raise E0430 for something of a newer format."""
+    raise DataError(
+        NEWER,
+        f"{what} has format {format}; this version of Floodmark knows formats up to {FORMAT}",
+        hint=_NEWER_HINT,
+    )
+
+
+def refuse_newer_field(what: str, why: str) -> NoReturn:
+    """Raise E0430 for something that is whole and has a field that is not known."""
+    raise DataError(
+        NEWER,
+        f"{what} says what this version of Floodmark does not know",
+        detail=why,
+        hint=_NEWER_HINT,
+    )
 
 
 def _compact(plain: Any) -> str:

@@ -1,7 +1,4 @@
-"""Files of statements' rows, as logs have them: relative to the warehouse, so that it can move.
-
-Records of format 0 have absolute paths. Those below an engine's folder are read below this one.
-"""
+"""Files of statements' rows, as logs have them: relative to the warehouse, so that it can move."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from floodmark.storage.objects import Objects
 from floodmark.storage.warehouse import ENGINE
 
 
-class _Entry(TypedDict):
+class RowsEntry(TypedDict):
     """What every entry has."""
 
     table: str
@@ -20,7 +17,7 @@ class _Entry(TypedDict):
     rows: int
 
 
-Rows = Annotated[Mapping[str, Any], _Entry]
+Rows = Annotated[Mapping[str, Any], RowsEntry]
 Entries = Sequence[Rows]
 """Rows of statements as an epoch has them: `paths` are files."""
 
@@ -36,12 +33,12 @@ def to_log(place: str, entries: Entries) -> list[dict[str, Any]]:
 
 
 def from_log(place: str, entries: Entries) -> list[dict[str, Any]]:
-    """Return entries with absolute paths: below the place, wherever that was when they were logged.
+    """Return entries with absolute paths: relative ones are below the place.
 
-    >>> from_log("/new", [{"paths": ["_floodmark/dml/a", "/old/_floodmark/dml/b"]}])
-    [{'paths': ['/new/_floodmark/dml/a', '/new/_floodmark/dml/b']}]
+    >>> from_log("/w", [{"paths": ["_floodmark/dml/t-1/a.parquet", "/x/b.parquet"]}])
+    [{'paths': ['/w/_floodmark/dml/t-1/a.parquet', '/x/b.parquet']}]
     """
-    return [{**e, "paths": [_found(place, path) for path in e["paths"]]} for e in entries]
+    return [{**e, "paths": [_absolute(place, path) for path in e["paths"]]} for e in entries]
 
 
 def flush_rows(objects: Objects, entries: Entries) -> None:
@@ -51,8 +48,5 @@ def flush_rows(objects: Objects, entries: Entries) -> None:
     objects.below(ENGINE).flush(paths)
 
 
-def _found(place: str, path: str) -> str:
-    _, engine, inner = path.rpartition(f"/{ENGINE}/")
-    if engine:
-        return f"{place}/{ENGINE}/{inner}"
+def _absolute(place: str, path: str) -> str:
     return path if path.startswith("/") else f"{place}/{path}"

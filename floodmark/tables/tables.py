@@ -186,11 +186,11 @@ class Writer:
         if handle is None:
             return None
         history = self.tables.store.history(table, self.pinned.get(table, -1))
-        commits = (i["metadata"] for i in history if i["metadata"].get("epoch") == self.epoch)
-        told = next((str(found["told"]) for found in commits if "told" in found), None)
-        if told is None:
+        mine = (i for i in history if i["metadata"].get("epoch") == self.epoch)
+        last = next((info for info in mine if "told" in info["metadata"]), None)
+        if last is None:
             return None
-        record = told_record(told, table)
+        record = told_record(str(last["metadata"]["told"]), table, last["format"])
         return replace(record, versions={**record.versions, table: handle.version})
 
     def _as_of_epoch(self, table: str) -> Handle | None:

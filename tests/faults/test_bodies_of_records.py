@@ -17,14 +17,14 @@ from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage.backfill_log import BackfillLog, Step, versions_of_backfills
-from floodmark.storage.catalog_log import AppliedStatement, CatalogLog, CatalogVersion
+from floodmark.storage.catalog_log import AppliedStatement, CatalogLog, CatalogVersion, TakenBack
 from floodmark.storage.corrected import CorrectedTables
 from floodmark.storage.durability import Choice, chosen_for
 from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_log import EpochLog, Event, ObjectRecord, OpenRecord, SealRecord
 from floodmark.storage.leaving import Leaving, LeavingTables
 from floodmark.storage.log_check import checked_logs
-from floodmark.storage.records import Record, new_id, number_in, sealed_text
+from floodmark.storage.records import Record, new_id, number_in, sealed_text, to_text
 from floodmark.storage.report_book import ReportBook, Reported
 from floodmark.storage.retention import Kept, Retention
 from floodmark.storage.seed import Drawn, drawn_seed
@@ -34,6 +34,7 @@ NOW = datetime(2024, 1, 1, tzinfo=UTC)
 ENTRY = {"table": "public.t", "paths": [], "rows": 0, "start": 0}
 SAID = ObjectRecord("public.t", {"public/t": 1})
 EVENT = Event("note", 1, NOW)
+TAKEN = TakenBack(1, "", "why")
 KINDS: dict[str, tuple[Any, Callable[[Path], Any]]] = {
     "warehouse.json": (Choice(True), chosen_for),
     "kept.json": (Kept(1, NOW), lambda root: Retention(root).read()),
@@ -171,7 +172,7 @@ def changed(name: str) -> Mapping[str, Mapping[str, Any]]:
     for f in known:
         if f.default is MISSING and f.default_factory is MISSING:
             out[f"no {f.name}"] = {k: v for k, v in body.items() if k != f.name}
-    return {**out, "one that is not known": {**body, "unknown": 1}}
+    return out
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -181,6 +182,43 @@ def test_a_field_of_another_type_is_damaged(root: Path, name: str) -> None:
         assert wrong_by_name(root).get(name) == "E0409", what
         with pytest.raises(DataError, match="E0409"):
             KINDS[name][1](root)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_field_that_is_not_known_is_of_a_newer_version(root: Path, name: str) -> None:
+    body = {**_said(name), "unknown": 1}
+    write(root, name, body)
+    assert wrong_by_name(root)[name] == "E0430"
+    with pytest.raises(DataError, match="E0430") as raised:
+        KINDS[name][1](root)
+    assert name.rpartition("/")[2] in raised.value.message
+    assert raised.value.detail == "unknown is not known"
+    # Without an envelope nothing says that the record is whole.
+    (root / "_floodmark" / name).write_text(to_text(body))
+    assert wrong_by_name(root)[name] == "E0409"
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("epochs/0/1.seal.json", {"objects": {"t": {**asdict(SAID), "unknown": 1}}}),
+        ("catalog/00000001.json", {"takes_back": {"unknown": 1, **asdict(TAKEN)}}),
+        ("epochs/0/1.open.json", {"backfills": {"v": {**asdict(SAID), "unknown": 1}}}),
+    ],
+)
+def test_so_is_one_further_in(root: Path, name: str, body: Any) -> None:
+    write(root, name, {**_said(name), **body})
+    with pytest.raises(DataError, match="E0430"):
+        KINDS[name][1](root)
+
+
+def test_what_a_newer_version_found_out_stays(root: Path) -> None:
+    write(root, "clock.json", {**DERIVED["clock.json"][0], "unknown": 1})
+    path = root / "_floodmark" / "clock.json"
+    before = path.read_bytes()
+    with pytest.raises(DataError, match="E0430"):
+        DERIVED["clock.json"][1](root)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
