@@ -2,7 +2,7 @@
 
     PYTHONPATH=/path/to/that/version python tests/upgrade/make_warehouse.py NAME.tar.xz
 
-`project` has the definitions and two landed files. `sealed` has taken in the first of them. `open`
+It is a project with two landed files. The warehouse `sealed` has taken in the first of them. `open`
 was killed in the epoch of the second, once its source was stored. `5a1fd529.tar.xz` is of the
 commit of that name. Where what lies at rest changes, an archive of the commit before is added.
 """
@@ -55,12 +55,13 @@ def put(path: Path, first: int, count: int) -> None:
         }
     )
     pq.write_table(table, path)
+    os.utime(path, (1_600_000_000, 1_600_000_000))  # archives keep whole seconds
 
 
 def run(root: Path, warehouse: str, failpoint: str | None = None) -> None:
     """Run the pipeline in a process of its own, which dies where a failpoint is named."""
     command = [sys.executable, "-c", RUN, "run", "--warehouse", str(root / warehouse)]
-    options = ["--pipelines", str(root / "project/pipelines"), "--now", NOW]
+    options = ["--pipelines", str(root / "pipelines"), "--now", NOW]
     armed = {} if failpoint is None else {"FLOODMARK_FAILPOINT": failpoint}
     done = subprocess.run([*command, *options], env={**os.environ, **armed}, check=False)
     assert done.returncode == (0 if failpoint is None else -9), done.returncode
@@ -68,23 +69,29 @@ def run(root: Path, warehouse: str, failpoint: str | None = None) -> None:
 
 def make(root: Path) -> None:
     """Make the project and both warehouses."""
-    project = root / "project"
     for folder in ("pipelines", "landing"):
-        (project / folder).mkdir(parents=True)
-    (project / "floodmark.toml").touch()
-    (project / "pipelines/all.sql").write_text(DEFINITIONS)
-    put(project / "landing/1.parquet", 0, 30)
+        (root / folder).mkdir()
+    (root / "floodmark.toml").touch()
+    (root / "pipelines/all.sql").write_text(DEFINITIONS)
+    put(root / "landing/1.parquet", 0, 30)
     run(root, "sealed")
-    with connect(root / "sealed", project=project) as fm:
+    with connect(root / "sealed", project=root) as fm:
         fm.execute("INSERT INTO d VALUES ('a', 'Alpha'), ('z', 'Zeta')")
         fm.execute("INSERT INTO t (k, n) VALUES ('q', 1)")
-    put(project / "landing/2.parquet", 30, 30)
+    put(root / "landing/2.parquet", 30, 30)
     shutil.copytree(root / "sealed", root / "open")
     run(root, "open", "view_committed")
+
+
+def of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Leave out who was there: owners of files, and the lease of the process that was killed."""
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return None if entry.name.endswith("_floodmark/lease") else entry
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         make(Path(scratch))
         with tarfile.open(sys.argv[1], "w:xz") as archive:
-            archive.add(scratch, ".")
+            archive.add(scratch, ".", filter=of_nobody)
