@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from floodmark.spark.types import ident, nullable_ddl
 from floodmark.storage.delivered import EPOCH_PART, FIRST_PART, is_delivered, table_folder
 from floodmark.storage.object_record import ObjectRecord, told_record
 from floodmark.storage.pruning import prune
+from floodmark.storage.records import to_text
 from floodmark.storage.table import (
     AlreadyRecorded,
     Conflict,
@@ -28,6 +29,7 @@ from floodmark.storage.table import (
     record_of,
     refuse_other_record,
 )
+from floodmark.tables import failpoints
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -108,6 +110,15 @@ class Tables:
         return self.spark.read.schema(nullable_ddl(columns)).parquet(*paths)
 
 
+@dataclass(frozen=True)
+class Change:
+    """What an epoch does to a table: files that come, files that go, and the version it read."""
+
+    adds: Sequence[DataFile] = ()
+    removes: Sequence[DataFile] = ()
+    on: Handle | None = None
+
+
 @dataclass
 class Writer:
     """Writes what one object commits in one epoch, under one attempt number.
@@ -177,10 +188,9 @@ class Writer:
         return self._untampered(handle)
 
     def finished(self, table: str) -> ObjectRecord | None:
-        """Return the object's record as an earlier attempt at this epoch told it with its commit.
+        """Return the object's record as an earlier attempt told it by `commit_last`, or None.
 
-        That commit was the object's last; it is None where there is none. E0435 for a record that
-        is not whole.
+        E0435 for a record that is not whole.
         """
         handle = self.recorded(table)
         if handle is None:
@@ -191,7 +201,7 @@ class Writer:
         if last is None:
             return None
         record = told_record(str(last["metadata"]["told"]), table, last["format"])
-        return replace(record, versions={**record.versions, table: handle.version})
+        return _with_version(record, handle)
 
     def _as_of_epoch(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""
@@ -239,6 +249,36 @@ class Writer:
             target, f"{folder}/{ROUTE}={route}", self.epoch, self.attempt
         )
 
+    def commit_once(
+        self, table: str, schema: Schema, build: Callable[[], Change | None], point: str = ""
+    ) -> Handle | None:
+        """Return the table after the epoch: as it is recorded, or with the change of `build`.
+
+        That is asked where nothing is recorded alone. None where it has nothing to commit. The
+        failpoint `point` is passed after a commit.
+        """
+        done = self.recorded(table)
+        if done is not None:
+            return done
+        change = build()
+        if change is None:
+            return None
+        done = self.commit(table, schema, change.adds, change.removes, change.on)
+        if point:
+            failpoints.reach(point)
+        return done
+
+    def commit_last(
+        self, table: str, schema: Schema, adds: Sequence[DataFile], record: ObjectRecord
+    ) -> ObjectRecord:
+        """Commit the last table of an object in the epoch, and tell the object's record by it.
+
+        Returns the record with the table's version. Whoever comes after an attempt that was killed
+        has the same from `finished`.
+        """
+        handle = self.commit(table, schema, adds, told=to_text(asdict(record)))
+        return _with_version(record, handle)
+
     def commit(
         self,
         table: str,
@@ -252,8 +292,8 @@ class Writer:
     ) -> Handle:
         """Commit once for this epoch; what an earlier attempt recorded stands.
 
-        `told` is for whoever comes after an attempt that was killed: see there. With `reshapes` the
-        table has the columns of the schema from then on.
+        `told` is for whoever comes after an attempt that was killed: see `commit_last`. With
+        `reshapes` the table has the columns of the schema from then on.
         """
         handle = on or self.newest(table, schema)
         try:
@@ -282,6 +322,10 @@ class Writer:
 def foreign_refused(message: str, hint: str) -> DataError:
     """Return the error for rows of another program that cannot be taken in: E0427."""
     return DataError("E0427", message, hint=hint)
+
+
+def _with_version(record: ObjectRecord, handle: Handle) -> ObjectRecord:
+    return replace(record, versions={**record.versions, handle.table: handle.version})
 
 
 def _union(left: DataFrame, right: DataFrame) -> DataFrame:

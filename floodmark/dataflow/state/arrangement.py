@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators.context import Expired
-from floodmark.dataflow.state.io import StateIO
+from floodmark.dataflow.state.io import StateIO, in_place_of
 from floodmark.scalar.types import (
     BIGINT,
     DATE,
@@ -33,6 +33,7 @@ from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables.layout import SHORT_LOG
+from floodmark.tables.tables import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +70,7 @@ class ArrangedRows:
         log = self._log(handle, within)
         names = [ident(f.name) for f in self._schema]
         fresh = None if changes is None else changes.selectExpr(*names)
-        self._record(fresh, handle)
+        self.io.commit_once(self.table, self._schema, lambda before: self._change(fresh, before))
         parts = [part for part in (log, self._among(fresh, within)) if part is not None]
         return self._consolidated(parts) if parts else None
 
@@ -112,25 +113,21 @@ class ArrangedRows:
             " AND ".join(f"{ident(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
         )
 
-    def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
-        if self.io.recorded(self.table) is not None:
-            return
+    def _change(self, changes: DataFrame | None, handle: Handle | None) -> Change | None:
+        """Write what becomes of the log; None where nothing does."""
         if handle is not None and changes is not None and self._is_long(handle):
-            self._shortened(changes, handle)
-            return
+            return in_place_of(handle, self._shortened(changes, handle))
         over = () if handle is None else self._over(handle)
-        if changes is not None or over:
-            files = () if changes is None else self.io.writer.write(self.table, changes)
-            self.io.commit(self.table, self._schema, files, over, handle)
-        else:
-            self.io.stay(self.table, handle)
+        if changes is None and not over:
+            return None
+        return Change(() if changes is None else self.io.writer.write(self.table, changes), over)
 
     def _is_long(self, handle: Handle) -> bool:
         return (
             self.gone is not None and self.gone.stays is not None and len(handle.files) >= SHORT_LOG
         )
 
-    def _shortened(self, changes: DataFrame, handle: Handle) -> None:
+    def _shortened(self, changes: DataFrame, handle: Handle) -> tuple[DataFile, ...]:
         """Write the rows that are needed, those of the changes among them, in place of the log."""
         gone = self.gone
         assert gone is not None
@@ -142,10 +139,9 @@ class ArrangedRows:
         placed = rows.where(below).selectExpr("*", gone.places[0])
         last = placed.selectExpr("*", *gone.places[1:]).where(gone.stays).selectExpr(*names)
         kept = rows.where(f"NOT ({below})").selectExpr(*names).unionAll(last)
-        files = self.io.writer.write(
+        return self.io.writer.write(
             self.table, kept.selectExpr(*names, f"1 AS {WEIGHT}").coalesce(1)
         )
-        self.io.commit(self.table, self._schema, files, handle.files, handle)
 
     def _consolidated(self, parts: list[DataFrame]) -> DataFrame:
         from pyspark.sql import functions as F

@@ -10,6 +10,7 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
+from floodmark.tables.tables import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,20 +49,19 @@ class Clustered:
             return ()
         return prune(handle, None, {self.column: (None, bound)})
 
-    def replaced(self, rows: DataFrame | None, bound: Any, *, few: bool) -> Handle | None:
-        """Commit rows in place of those files; return the table as it is then."""
-        before = self.before()
-        touched = self.touched(before, bound)
-        if rows is None:
-            return self._unchanged(before)
+    def replace(self, rows: DataFrame | None, bound: Any, *, few: bool) -> Handle | None:
+        """Commit rows in place of those files, once; return the table as it is then."""
+
+        def build(before: Handle | None) -> Change | None:
+            if rows is None:
+                return None
+            touched = self.touched(before, bound)
+            files = self.io.writer.write(self.table, self._ordered(rows, few=few), ROWS_PER_FILE)
+            return Change(files, touched) if files or touched else None
+
+        return self.io.commit_once(self.table, self.schema, build)
+
+    def _ordered(self, rows: DataFrame, *, few: bool) -> DataFrame:
         rows = rows.selectExpr(*(ident(f.name) for f in self.schema))
         column = ident(self.column)
-        ordered = rows.coalesce(1).sortWithinPartitions(column) if few else rows.sort(column)
-        files = self.io.writer.write(self.table, ordered, ROWS_PER_FILE)
-        if not files and not touched:
-            return self._unchanged(before)
-        return self.io.commit(self.table, self.schema, files, touched, before)
-
-    def _unchanged(self, before: Handle | None) -> Handle | None:
-        self.io.stay(self.table, before)
-        return before
+        return rows.coalesce(1).sortWithinPartitions(column) if few else rows.sort(column)

@@ -45,9 +45,7 @@ class DueFiles(Clustered):
 
     def keep(self, fresh: DataFrame | None, now: int, *, few: bool) -> None:
         """Record the fresh changes in place of those whose time has come."""
-        done = self.io.recorded(self.table)
-        if done is None:
-            done = self.replaced(self._later(fresh, now), now, few=few)
+        done = self.replace(self._later(fresh, now), now, few=few)
         if done is not None:
             self.io.fall_due([first_of(file) for file in done.files])
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.connectors.lookup import Key, Lookup, Values
-from floodmark.dataflow.state.io import StateIO
+from floodmark.dataflow.state.io import StateIO, in_place_of
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.types import nullable_ddl
 from floodmark.storage.table import DataFile
@@ -53,17 +53,17 @@ class FetchedRows:
         An epoch that is recorded keeps what it recorded.
         """
         io = self.io
-        done = io.recorded(self.table) if self.kept else None
-        if done is None:
-            newest = self.lookup.pin().store.version
-            version = io.pin(self.lookup.spec.name, newest)
-            files = self._written(self.lookup.pin(version).fetch(by, keys()))
-            if not self.kept:
-                return io.read_scratch(self.table, files, self.columns)
-            before = io.handle_before(self.table)
-            gone = () if before is None else before.files
-            done = io.commit(self.table, self._schema, files, gone, before)
-        return io.tables.of_epoch(done, self.columns, io.writer.epoch)
+        if not self.kept:
+            return io.read_scratch(self.table, self._fetched(keys, by), self.columns)
+        done = io.commit_once(
+            self.table, self._schema, lambda before: in_place_of(before, self._fetched(keys, by))
+        )
+        return None if done is None else io.tables.of_epoch(done, self.columns, io.writer.epoch)
+
+    def _fetched(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> tuple[DataFile, ...]:
+        newest = self.lookup.pin().store.version
+        version = self.io.pin(self.lookup.spec.name, newest)
+        return self._written(self.lookup.pin(version).fetch(by, keys()))
 
     def _written(self, rows: Iterator[Values]) -> tuple[DataFile, ...]:
         writer, files = self.io.writer, tuple[DataFile, ...]()

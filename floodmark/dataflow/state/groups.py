@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import FileFilter
-from floodmark.dataflow.state.io import StateIO
+from floodmark.dataflow.state.io import StateIO, in_place_of
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
@@ -19,7 +19,7 @@ from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import rewrite
 from floodmark.tables.keys import touched_files
-from floodmark.tables.tables import rows_of
+from floodmark.tables.tables import Change, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,44 +58,37 @@ class AggregateFiles:
         """Write the transitions, bring the state up to date, return them read back."""
         before = self.io.handle_before(self.table)
         if key and (before is None or not before.files):
-            return self._begun(transitions, schema, key, before)
+            return self._begun(transitions, schema, key)
         scratch = f"{self.table}_transitions"
         files = self.io.writer.write(scratch, transitions)
         if not files:
-            self.io.stay(self.table, before)
+            self.io.stay(self.table)
             return transitions.where("FALSE")
         paths = self.io.writer.paths(scratch, files)
         read_back = self.io.tables.read_paths(paths, schema)
-        if self.io.recorded(self.table) is not None:
-            return read_back
-        touched = () if before is None else touched_files(before, files, paths, key)
-        if _only_new(files):
-            touched = ()
-        written = self._rewritten_here(files, paths, before, touched, key)
-        if written is None:
-            rows = self._after(read_back, files, before, touched, key)
-            written = self.io.writer.write(self.table, rows)
-        self.io.commit(self.table, self.schema, written, touched, before)
+
+        def build(before: Handle | None) -> Change:
+            touched = () if before is None else touched_files(before, files, paths, key)
+            if _only_new(files):
+                touched = ()
+            written = self._rewritten_here(files, paths, before, touched, key)
+            if written is None:
+                rows = self._after(read_back, files, before, touched, key)
+                written = self.io.writer.write(self.table, rows)
+            return Change(written, touched)
+
+        self.io.commit_once(self.table, self.schema, build)
         return read_back
 
-    def _begun(
-        self,
-        transitions: DataFrame,
-        schema: Schema,
-        key: tuple[str, ...],
-        before: Handle | None,
-    ) -> DataFrame:
+    def _begun(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the first groups; read back, they are the transitions."""
-        done = self.io.recorded(self.table)
-        if done is None:
+
+        def build(_: Handle | None) -> Change | None:
             written = self.io.writer.write(self.table, self._new(transitions, key))
-            if not written:
-                self.io.stay(self.table, before)
-                return transitions.where("FALSE")
-            done = self.io.commit(self.table, self.schema, written, (), before)
-        else:
-            written = done.files
-        groups = self.io.tables.read(done, self.schema, written)
+            return Change(written) if written else None
+
+        done = self.io.commit_once(self.table, self.schema, build)
+        groups = None if done is None else self.io.tables.read(done, self.schema)
         if groups is None:
             return transitions.where("FALSE")
         sides = (_side(field) for field in schema[len(key) :])
@@ -171,9 +164,9 @@ class AggregateFiles:
         route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"
         names = [ident(f.name) for f in self.schema]
         routed = self.io.writer.write_routed(self.table, rows.selectExpr(*names, route))
-        removes = () if handle is None else handle.files
-        if self.io.recorded(self.table) is None:
-            self.io.commit(self.table, self.schema, routed.get(0, ()), removes, handle)
+        self.io.commit_once(
+            self.table, self.schema, lambda before: in_place_of(before, routed.get(0, ()))
+        )
         released = routed.get(1, ())
         return self.io.read_scratch(self.table, released, self.schema)
 

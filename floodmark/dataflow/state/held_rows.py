@@ -17,5 +17,4 @@ class HeldFiles(Clustered):
 
     def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:
         """Record changes in place of those of files with some below a bound."""
-        if self.io.recorded(self.table) is None:
-            self.replaced(changes, bound, few=few)
+        self.replace(changes, bound, few=few)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -11,15 +11,20 @@ from floodmark.scalar.functions.intervals import datetime_of
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.tables.cut import Cut
-from floodmark.tables.tables import Tables, Writer
+from floodmark.tables.tables import Change, Tables, Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 Pin = Callable[[str, int | None], int | None]
 """Returns at which version an epoch asks a table, given its newest; without one, if it has."""
+
+
+def in_place_of(before: Handle | None, files: Sequence[DataFile]) -> Change:
+    """Return the change that puts files in the place of all that a table has."""
+    return Change(files, () if before is None else before.files)
 
 
 @dataclass
@@ -51,31 +56,32 @@ class StateIO:
         version = self.before.version(self.home.key, table)
         return None if version is None else self.tables.at(table, version)
 
-    def recorded(self, table: str) -> Handle | None:
-        """Return a state table if this epoch is in it already, else None."""
-        done = self.writer.recorded(table)
-        if done is not None:
-            self.stay(table, done)
-        return done
+    def commit_once(
+        self, table: str, schema: Schema, build: Callable[[Handle | None], Change | None]
+    ) -> Handle | None:
+        """Return a state table after the epoch: what is recorded, or what `build` makes of it.
 
-    def commit(
-        self,
-        table: str,
-        schema: Schema,
-        adds: tuple[DataFile, ...],
-        removes: tuple[DataFile, ...],
-        on: Handle | None,
-    ) -> Handle:
-        """Commit a state table for this epoch."""
-        handle = self.writer.commit(table, schema, adds, removes, on)
-        self.stay(table, handle)
-        failpoints.reach("first_table_committed")
-        return handle
+        That is given the table as of the epoch before, and changes that. Where it has nothing to
+        change the table stays; None where there is none.
+        """
 
-    def stay(self, table: str, handle: Handle | None) -> None:
+        def built() -> Change | None:
+            before = self.handle_before(table)
+            change = build(before)
+            return None if change is None else replace(change, on=before)
+
+        done = self.writer.commit_once(table, schema, built, "first_table_committed")
+        return self.stay(table) if done is None else self._ends(done)
+
+    def stay(self, table: str) -> Handle | None:
+        """Let a state table end the epoch as it was before; None where there is none."""
+        before = self.handle_before(table)
+        return None if before is None else self._ends(before)
+
+    def _ends(self, handle: Handle) -> Handle:
         """Remember that a state table ends the epoch as it is in a handle."""
-        if handle is not None:
-            self.versions[table] = handle.version
+        self.versions[handle.table] = handle.version
+        return handle
 
     def read_scratch(
         self, table: str, files: tuple[DataFile, ...], columns: Schema

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import Expired, Replaced
-from floodmark.dataflow.state.io import StateIO
+from floodmark.dataflow.state.io import StateIO, in_place_of
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.literals import literal
@@ -15,6 +15,8 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.tables.bounds import EVERYWHERE, Bounds
+from floodmark.tables.tables import Change
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,13 +44,9 @@ class ValuesFiles:
 
     def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
         """Store the fresh rows in place of all others; return them, or what is recorded."""
-        done = self.io.recorded(self.table)
-        if done is None:
-            handle = self.io.handle_before(self.table)
-            files = self.io.writer.write(self.table, fresh())
-            removes = () if handle is None else handle.files
-            done = self.io.commit(self.table, self.schema, files, removes, handle)
-        return self.io.tables.of_epoch(done, self.schema, self.epoch)
+        return self._read_back(
+            lambda before: in_place_of(before, self.io.writer.write(self.table, fresh()))
+        )
 
     def keep(
         self, fresh: Callable[[], DataFrame], gone: Replaced, over: Expired | None
@@ -59,24 +57,27 @@ class ValuesFiles:
         earlier attempt recorded stands: values of users' functions differ from one evaluation to
         the next.
         """
-        done = self.io.recorded(self.table)
-        if done is None:
-            handle = self.io.handle_before(self.table)
-            touched = () if handle is None else prune(handle, None, gone.within)
-            ended = () if handle is None else _ended(handle, over)
+
+        def build(before: Handle | None) -> Change:
+            touched = () if before is None else prune(before, None, gone.within)
+            ended = () if before is None else _ended(before, over)
             touched = tuple(file for file in touched if file not in ended)
             names = [ident(f.name) for f in self.schema]
             rows = fresh().selectExpr(*names)
-            if handle is not None and touched:
-                stored = self.io.tables.read(handle, self.schema, touched)
+            if before is not None and touched:
+                stored = self.io.tables.read(before, self.schema, touched)
                 assert stored is not None
                 lasting = stored.where(self._lasts(over))
                 others = keyed.anti_join(lasting, gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
-            files = self.io.writer.write(self.table, rows)
-            removes = (*touched, *ended)
-            done = self.io.commit(self.table, self.schema, files, removes, handle)
-        return self.io.tables.of_epoch(done, self.schema, self.epoch)
+            return Change(self.io.writer.write(self.table, rows), (*touched, *ended))
+
+        return self._read_back(build)
+
+    def _read_back(self, build: Callable[[Handle | None], Change]) -> DataFrame | None:
+        """Return the rows of the epoch as they are stored."""
+        done = self.io.commit_once(self.table, self.schema, build)
+        return None if done is None else self.io.tables.of_epoch(done, self.schema, self.epoch)
 
     def _lasts(self, over: Expired | None) -> str:
         if over is None:

@@ -19,7 +19,7 @@ from floodmark.tables import layout, rewrite
 from floodmark.tables.current import CurrentRows
 from floodmark.tables.cut import Cut
 from floodmark.tables.keys import touched_files
-from floodmark.tables.tables import Tables, Writer, rows_of
+from floodmark.tables.tables import Change, Tables, Writer, rows_of
 
 LAYER_BYTES = 64 * 2**20
 LAYER_ROWS = 500_000
@@ -46,33 +46,30 @@ class AtRest:
         `files` are those of the changelog, which this attempt has written into the table `source`.
         """
         table, schema = layout.current_table(self.found), layout.current_schema(self.found)
-        layer = layout.layer_table(self.found)
-        done = self.writer.recorded(table)
-        if done is not None:
-            return {table: done.version, **self._layered_already(layer)}
-        current = self.writer.newest(table, schema)
-        versions: dict[str, int] = {}
-        adds: tuple[DataFile, ...] = ()
-        removes: tuple[DataFile, ...] = ()
-        if files:
-            paths = self.writer.paths(source, files)
-            if self._has_layer(current):
-                versions = {layer: self._add_to_layer(layer, current, paths)}
-            elif all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
-                # New rows alone: the files of the changelog are those of the table, too.
-                adds = self._shared(table, paths)
-            else:
-                touched = touched_files(current, files, paths, self.found.relation.stream_key)
-                if self._is_layered(touched, files):
-                    versions = {layer: self._add_to_layer(layer, current, paths)}
-                else:
-                    adds, removes = self._rewritten(current, touched, files, paths), touched
-        handle = self.writer.commit(table, schema, adds, removes, current)
+
+        def build() -> Change:
+            current = self.writer.newest(table, schema)
+            return self._change(source, files, current) if files else Change(on=current)
+
+        handle = self.writer.commit_once(table, schema, build)
+        assert handle is not None
+        # The layer is committed before the table.
+        layered = self.writer.recorded(layout.layer_table(self.found))
+        versions = {} if layered is None else {layered.table: layered.version}
         return {**versions, table: handle.version}
 
-    def _layered_already(self, layer: str) -> dict[str, int]:
-        done = self.writer.recorded(layer)
-        return {} if done is None else {layer: done.version}
+    def _change(self, source: str, files: Sequence[DataFile], current: Handle) -> Change:
+        """Return what written changes do to the table; a layer is committed here."""
+        paths, key = self.writer.paths(source, files), self.found.relation.stream_key
+        if self._has_layer(current):
+            return self._layer(current, paths)
+        if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
+            # New rows alone: the files of the changelog are those of the table, too.
+            return Change(self._shared(current.table, paths), on=current)
+        touched = touched_files(current, files, paths, key)
+        if self._is_layered(touched, files):
+            return self._layer(current, paths)
+        return Change(self._rewritten(current, touched, files, paths), touched, current)
 
     def _has_layer(self, current: Handle) -> bool:
         """Tell whether changes are beside the rows; then those that follow have to be, too."""
@@ -90,13 +87,14 @@ class AtRest:
         large = rewritten > max(LAYER_BYTES, LAYER_FACTOR * changed)
         return large or rows_of(touched) > max(LAYER_ROWS, LAYER_FACTOR * rows_of(files))
 
-    def _add_to_layer(self, layer: str, current: Handle, paths: Sequence[str]) -> int:
+    def _layer(self, current: Handle, paths: Sequence[str]) -> Change:
         """Put the files of the changelog into the layer, as they are; drop what was folded."""
-        schema = layout.layer_schema(self.found)
+        layer, schema = layout.layer_table(self.found), layout.layer_schema(self.found)
         handle = self.writer.newest(layer, schema)
         over = CurrentRows(self.found, current, handle).over
         folded = [file for file in handle.files if file not in over]
-        return self.writer.commit(layer, schema, self._shared(layer, paths), folded, handle).version
+        self.writer.commit(layer, schema, self._shared(layer, paths), folded, handle)
+        return Change(on=current)
 
     def _shared(self, table: str, paths: Sequence[str]) -> tuple[DataFile, ...]:
         store = self.tables.store

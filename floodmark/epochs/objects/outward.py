@@ -6,7 +6,7 @@ asked for anything else, and when the sink begins.
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from floodmark.changelog import EPOCH
 from floodmark.dataflow.evaluation import Evaluation
@@ -22,7 +22,6 @@ from floodmark.scalar.types import BIGINT, Field, Kind
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
 from floodmark.tables import failpoints, layout
 
@@ -59,9 +58,9 @@ def advance(task: Task) -> ObjectRecord:
         due=stages.due,
         watermarks={w: marks[w] for w, _ in found.relation.watermarks if w in marks},
     )
-    handle = writer.commit(table, _SENT, told=to_text(asdict(record)))
+    record = writer.commit_last(table, _SENT, (), record)
     failpoints.reach("sent_committed")
-    return replace(record, versions={**record.versions, table: handle.version})
+    return record
 
 
 def _copied(task: Task, inputs: EpochInputs) -> Outgoing | None:

@@ -6,7 +6,7 @@ What a TRANSFORM USING makes of the rows is all that is written; time alone writ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
@@ -26,7 +26,6 @@ from floodmark.spark import columns, keyed
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
 from floodmark.tables import failpoints, layout
 from floodmark.tables.bounds import of_files
@@ -211,12 +210,9 @@ class _Intake:
             watermarks=marks.seen,
             **marks.logged,
         )
-        schema = layout.current_schema(found)
-        handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
+        record = task.writer.commit_last(table, layout.current_schema(found), good, record)
         failpoints.reach("view_committed")
-        return timed(
-            self.task, replace(record, versions={**record.versions, handle.table: handle.version})
-        )
+        return timed(task, record)
 
     def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.

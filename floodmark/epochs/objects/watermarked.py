@@ -7,7 +7,7 @@ one row, and do not hold the watermark back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.records import to_text
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import hull
 from floodmark.tables import failpoints, layout
@@ -144,10 +143,9 @@ class Watermarked(OfTable):
             due=self.stages.due,
             expired_rows=over,
         )
-        schema = layout.current_schema(self.found)
-        handle = task.writer.commit(table, schema, good, told=to_text(asdict(record)))
+        record = task.writer.commit_last(table, layout.current_schema(self.found), good, record)
         failpoints.reach("sink_committed")
-        return replace(record, versions={**record.versions, table: handle.version})
+        return record
 
     def _brought(
         self,
