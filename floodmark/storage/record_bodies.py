@@ -91,7 +91,7 @@ def _fields(
     needed: frozenset[str],
     plain: Any,
 ) -> Any:
-    data = _upgraded(steps, plain)
+    data = _upgrade(steps, plain)
     _refuse_missing(needed - data.keys())
     if unknown := data.keys() - readers.keys():
         raise UnknownField(f"{', '.join(sorted(unknown))} is not known")
@@ -99,7 +99,7 @@ def _fields(
 
 
 def _entry(steps: Sequence[Step], needed: Mapping[str, _Reader], plain: Any) -> Any:
-    data = _upgraded(steps, plain)
+    data = _upgrade(steps, plain)
     _refuse_missing(needed.keys() - data.keys())
     for name, reader in needed.items():
         _within(name, reader, data[name])
@@ -147,7 +147,7 @@ def _single(kind: type, plain: Any) -> Any:
     return plain
 
 
-def _upgraded(steps: Sequence[Step], plain: Any) -> dict[str, Any]:
+def _upgrade(steps: Sequence[Step], plain: Any) -> dict[str, Any]:
     """Return an object after the steps from its format to the newest."""
     data = _object(plain)
     try:

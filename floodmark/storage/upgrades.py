@@ -1,4 +1,4 @@
-"""What records say in the next format, step by step: the only place that knows former formats.
+"""What records of a former format say in the next one, step by step.
 
 A record keeps the format in which it was written. Its reader takes the body through the steps from
 there to the newest. Nothing at rest is changed, so no upgrade can be cut off half-way.
@@ -21,18 +21,18 @@ Json = dict[str, Any]
 Step = Callable[[Json], Json]
 
 
-def _from_the_warehouse(entry: Json) -> Json:
+def _relative_paths(entry: Json) -> Json:
     """Let paths of statements' rows start at the warehouse, wherever that was."""
-    return {**entry, "paths": [_after_root(path) for path in entry["paths"]]}
+    return {**entry, "paths": [_relative(path) for path in entry["paths"]]}
 
 
-def _after_root(path: str) -> str:
+def _relative(path: str) -> str:
     _, engine, inner = path.rpartition(f"/{ENGINE}/")
     return f"{ENGINE}/{inner}" if engine else path
 
 
 STEPS: Final[Mapping[int, Mapping[str, Step]]] = {
-    0: {"RowsEntry": _from_the_warehouse},
+    0: {"RowsEntry": _relative_paths},
 }
 """By format, what each kind has to become of the next one; others stay as they are."""
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators.context import Expired
-from floodmark.dataflow.state.io import StateIO, in_place_of
+from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import (
     BIGINT,
     DATE,
@@ -116,7 +116,7 @@ class ArrangedRows:
     def _change(self, changes: DataFrame | None, handle: Handle | None) -> Change | None:
         """Write what becomes of the log; None where nothing does."""
         if handle is not None and changes is not None and self._is_long(handle):
-            return in_place_of(handle, self._shortened(changes, handle))
+            return replacement(handle, self._shortened(changes, handle))
         over = () if handle is None else self._over(handle)
         if changes is None and not over:
             return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.connectors.lookup import Key, Lookup, Values
-from floodmark.dataflow.state.io import StateIO, in_place_of
+from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.types import nullable_ddl
 from floodmark.storage.table import DataFile
@@ -56,7 +56,7 @@ class FetchedRows:
         if not self.kept:
             return io.read_scratch(self.table, self._fetched(keys, by), self.columns)
         done = io.commit_once(
-            self.table, self._schema, lambda before: in_place_of(before, self._fetched(keys, by))
+            self.table, self._schema, lambda before: replacement(before, self._fetched(keys, by))
         )
         return None if done is None else io.tables.of_epoch(done, self.columns, io.writer.epoch)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import FileFilter
-from floodmark.dataflow.state.io import StateIO, in_place_of
+from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
@@ -165,7 +165,7 @@ class AggregateFiles:
         names = [ident(f.name) for f in self.schema]
         routed = self.io.writer.write_routed(self.table, rows.selectExpr(*names, route))
         self.io.commit_once(
-            self.table, self.schema, lambda before: in_place_of(before, routed.get(0, ()))
+            self.table, self.schema, lambda before: replacement(before, routed.get(0, ()))
         )
         released = routed.get(1, ())
         return self.io.read_scratch(self.table, released, self.schema)

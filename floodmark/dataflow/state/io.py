@@ -22,7 +22,7 @@ Pin = Callable[[str, int | None], int | None]
 """Returns at which version an epoch asks a table, given its newest; without one, if it has."""
 
 
-def in_place_of(before: Handle | None, files: Sequence[DataFile]) -> Change:
+def replacement(before: Handle | None, files: Sequence[DataFile]) -> Change:
     """Return the change that puts files in the place of all that a table has."""
     return Change(files, () if before is None else before.files)
 
@@ -71,14 +71,14 @@ class StateIO:
             return None if change is None else replace(change, on=before)
 
         done = self.writer.commit_once(table, schema, built, "first_table_committed")
-        return self.stay(table) if done is None else self._ends(done)
+        return self.stay(table) if done is None else self._end_at(done)
 
     def stay(self, table: str) -> Handle | None:
         """Let a state table end the epoch as it was before; None where there is none."""
         before = self.handle_before(table)
-        return None if before is None else self._ends(before)
+        return None if before is None else self._end_at(before)
 
-    def _ends(self, handle: Handle) -> Handle:
+    def _end_at(self, handle: Handle) -> Handle:
         """Remember that a state table ends the epoch as it is in a handle."""
         self.versions[handle.table] = handle.version
         return handle

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import Expired, Replaced
-from floodmark.dataflow.state.io import StateIO, in_place_of
+from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.literals import literal
@@ -45,7 +45,7 @@ class ValuesFiles:
     def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
         """Store the fresh rows in place of all others; return them, or what is recorded."""
         return self._read_back(
-            lambda before: in_place_of(before, self.io.writer.write(self.table, fresh()))
+            lambda before: replacement(before, self.io.writer.write(self.table, fresh()))
         )
 
     def keep(

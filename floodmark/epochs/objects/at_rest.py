@@ -62,13 +62,13 @@ class AtRest:
         """Return what written changes do to the table; a layer is committed here."""
         paths, key = self.writer.paths(source, files), self.found.relation.stream_key
         if self._has_layer(current):
-            return self._layer(current, paths)
+            return self._commit_layer(current, paths)
         if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
             # New rows alone: the files of the changelog are those of the table, too.
             return Change(self._shared(current.table, paths), on=current)
         touched = touched_files(current, files, paths, key)
         if self._is_layered(touched, files):
-            return self._layer(current, paths)
+            return self._commit_layer(current, paths)
         return Change(self._rewritten(current, touched, files, paths), touched, current)
 
     def _has_layer(self, current: Handle) -> bool:
@@ -87,7 +87,7 @@ class AtRest:
         large = rewritten > max(LAYER_BYTES, LAYER_FACTOR * changed)
         return large or rows_of(touched) > max(LAYER_ROWS, LAYER_FACTOR * rows_of(files))
 
-    def _layer(self, current: Handle, paths: Sequence[str]) -> Change:
+    def _commit_layer(self, current: Handle, paths: Sequence[str]) -> Change:
         """Put the files of the changelog into the layer, as they are; drop what was folded."""
         layer, schema = layout.layer_table(self.found), layout.layer_schema(self.found)
         handle = self.writer.newest(layer, schema)
