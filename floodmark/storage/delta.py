@@ -1,4 +1,4 @@
-"""Tables as ordinary Delta tables on a local disk.
+"""Tables as ordinary Delta tables in a store of objects.
 
 Spark writes Parquet, this module commits it: one file in the log per commit, created
 where there is none of the version. delta-rs creates tables and writes checkpoints.
@@ -13,21 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from deltalake import DeltaTable
-from deltalake import Schema as DeltaSchema
 from deltalake.exceptions import DeltaError
 
 from floodmark.errors import DataError, TransientError
 from floodmark.scalar.types import Schema
-from floodmark.storage import delta_columns, delta_commit, delta_log
-from floodmark.storage.delta_clean import delete_empty_folders, delete_unneeded
+from floodmark.storage import delta_columns, delta_commit, delta_log, delta_rs
+from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
 from floodmark.storage.local_files import disk_errors, reading_log
-from floodmark.storage.objects import Objects, create_once
+from floodmark.storage.objects import Objects, Place, create_once, folders_in
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -39,21 +36,21 @@ from floodmark.storage.table import (
     refuse_schema,
 )
 from floodmark.storage.table_files import TableFiles
-from floodmark.storage.warehouse import ENGINE, GONE, STATE
+from floodmark.storage.warehouse import ASIDE, ENGINE, STATE
 
 _KEPT = 8
 """Snapshots kept per table: an epoch opens its upstreams at a few versions, again and again."""
 
 
 class DeltaStore(TableFiles):
-    """The Delta tables below one root; safe to share between threads.
+    """The Delta tables of one warehouse; safe to share between threads.
 
     Commits are on the disk, and their files before, where the warehouse is durable: that is known
     from its record, or said here.
     """
 
-    def __init__(self, root: str | Path, *, durable: bool | None = None) -> None:
-        super().__init__(root, durable)
+    def __init__(self, place: Place, *, durable: bool | None = None) -> None:
+        super().__init__(place, durable)
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
 
@@ -70,11 +67,10 @@ class DeltaStore(TableFiles):
 
         Raises `DataError` E0403 for column names Delta cannot hold, E0404 for another schema.
         """
-        folder = self.folder(table)
         wanted = delta_schema(schema)
         if delta_log.load(self.at(table)) is None:
             with disk_errors(table):
-                folder.mkdir(parents=True, exist_ok=True)
+                self.at(table).make()
                 self._create(table, json.dumps(wanted), properties)
                 self.objects.flush([self.key(table, delta_log.commit_key(0))])
         handle = self.open(table)
@@ -84,19 +80,14 @@ class DeltaStore(TableFiles):
 
     def _create(self, table: str, schema: str, properties: Mapping[str, str] | None) -> None:
         try:
-            DeltaTable.create(
-                str(self.folder(table)),
-                DeltaSchema.from_json(schema),
-                mode="error",
-                configuration=dict(properties or {}),
-                raise_if_key_not_exists=False,
-            )
+            delta_rs.create_table(self.at(table), schema, properties or {})
         except DeltaError as error:
             # Another process that created it first is as good.
             if delta_log.load(self.at(table)) is None:
+                name = self.at(table).place.rpartition("/")[2]
                 raise DataError(
                     "E0408",
-                    f"the Delta table {self.folder(table).name} cannot be created",
+                    f"the Delta table {name} cannot be created",
                     detail=str(error),
                     hint="look at the columns and table properties that the message names",
                 ) from error
@@ -128,9 +119,9 @@ class DeltaStore(TableFiles):
     ) -> Handle:
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)
-        folder = self.folder(handle.table)
         version = handle.version + 1
-        altered = () if schema is None else delta_columns.altered(folder, delta_schema(schema))
+        table, columns = self.at(handle.table), None if schema is None else delta_schema(schema)
+        altered = () if columns is None else delta_columns.altered(table, columns)
         text = delta_commit.commit_text(
             handle,
             adds,
@@ -185,9 +176,13 @@ class DeltaStore(TableFiles):
 
     def tables(self) -> Iterator[str]:
         """Yield all tables that there are."""
-        for pattern in ("[!_.]*/*", "_[!f]*/*/*", f"{STATE}/*/*/*"):
-            for log in self.root.glob(f"{pattern}/{delta_log.LOG}"):
-                yield log.parent.relative_to(self.root).as_posix()
+        for top in folders_in(self.objects):
+            if top[0] == "." or top == ENGINE:
+                continue
+            depth = 3 if top == STATE else 2 if top[0] == "_" else 1
+            for table in folders_in(self.objects, top, depth):
+                if any(self.objects.list(f"{table}/{delta_log.LOG}", deep=False)):
+                    yield table
 
     @reading_log
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
@@ -226,7 +221,7 @@ class DeltaStore(TableFiles):
         """Write a log checkpoint; contents do not change."""
         try:
             with disk_errors(table):
-                DeltaTable(str(self.folder(table))).create_checkpoint()
+                delta_rs.open_table(self.at(table)).create_checkpoint()
                 delta_log.flush_checkpoint(self.at(table))
         except DeltaError as error:
             raise TransientError(
@@ -239,16 +234,16 @@ class DeltaStore(TableFiles):
     @reading_log
     def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many."""
-        kept = self.open(table, retain_versions_from)
-        deleted = delete_unneeded(self.at(table), kept.token, written_before.timestamp())
-        delete_empty_folders(self.folder(table))
+        kept, objects = self.open(table, retain_versions_from), self.at(table)
+        deleted = delete_unneeded(objects, kept.token, written_before)
+        objects.prune()
         return deleted
 
     def drop(self, table: str) -> None:
         """Remove the table, its folder included; half of one is never a table."""
         with self._lock:
             self._recent.pop(table, None)
-        self.objects.remove(self.key(table), f"{ENGINE}/{GONE}")
+        self.objects.remove(self.key(table), ASIDE)
 
     def _nearest(self, table: str, version: int | None) -> Snapshot | None:
         """Return the newest snapshot at hand from which the version can be reached."""

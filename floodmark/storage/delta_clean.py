@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from floodmark.storage import delta_log
 from floodmark.storage.delta_log import Snapshot
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects import Head, Objects
 
 
-def delete_unneeded(table: Objects, oldest: Snapshot, before: float) -> int:
-    """Delete the files last written before `before` (Unix seconds) that no version since `oldest`
-    needs, orphans of failed attempts included; return how many data files went.
+def delete_unneeded(table: Objects, oldest: Snapshot, before: datetime) -> int:
+    """Delete the files last written before a time that no version since `oldest` needs.
+
+    Orphans of failed attempts are among them. Returns how many data files went.
     """
     needed = set(oldest.files)
     version = oldest.version + 1
@@ -23,32 +21,21 @@ def delete_unneeded(table: Objects, oldest: Snapshot, before: float) -> int:
         needed.update(delta_log.added(actions))
         version += 1
     log = f"{delta_log.LOG}/"
-    data = [k for k in table.list() if k not in needed and not k.startswith(log)]
-    deleted = _delete_older(table, data, before)
-    _delete_older(table, _log_before_checkpoint(table, oldest.version), before)
+    heads = dict(table.heads())
+    data = [k for k in heads if k not in needed and not k.startswith(log)]
+    deleted = _delete_older(table, heads, data, before)
+    _delete_older(table, heads, _log_before_checkpoint(table, oldest.version), before)
     return deleted
 
 
-def delete_empty_folders(folder: Path) -> None:
-    """Delete what a disk keeps of folders without files, but for the log."""
-    for base, _, _ in os.walk(folder, topdown=False):
-        path = Path(base)
-        if path != folder and delta_log.LOG not in path.parts and not any(path.iterdir()):
-            path.rmdir()
-
-
-def _delete_older(table: Objects, keys: Iterable[str], before: float) -> int:
-    older = [key for key in keys if _modified(table, key) < before]
+def _delete_older(
+    table: Objects, heads: Mapping[str, Head], keys: Iterable[str], before: datetime
+) -> int:
+    """Delete what was written before a time; what is no object, or is gone, is never old."""
+    limit = before.timestamp() * 1e9
+    older = [key for key in keys if key in heads and heads[key].modified < limit]
     table.delete(older)
     return len(older)
-
-
-def _modified(table: Objects, key: str) -> float:
-    """Return when a file was written last; what is none, or is gone, is never old."""
-    with suppress(OSError):
-        if (head := table.head(key)) is not None:
-            return head.modified
-    return math.inf
 
 
 def _log_before_checkpoint(table: Objects, oldest: int) -> list[str]:

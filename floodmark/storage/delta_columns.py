@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
+
+from floodmark.storage.delta_rs import open_table
+from floodmark.storage.objects import Objects
 
 _NTZ = "timestampNtz"
 _WITHOUT_FEATURES = 2
@@ -16,9 +18,9 @@ _LEGACY = ("appendOnly", "invariants")
 """What a writer of that version knows."""
 
 
-def altered(folder: Path, schema: Mapping[str, Any]) -> list[str]:
+def altered(objects: Objects, schema: Mapping[str, Any]) -> list[str]:
     """Return the actions, as lines of a commit; `schema` is the Delta JSON schema."""
-    table = DeltaTable(str(folder))
+    table = open_table(objects)
     known = table.metadata()
     metadata = {
         "id": known.id,

@@ -21,9 +21,9 @@ _FEED = "delta.enableChangeDataFeed"
 class DeltaElsewhere(DeltaStore):
     """A store of one table, whatever it is called: its folder is the root."""
 
-    def folder(self, table: str) -> Path:
-        """Return the folder of the table."""
-        return self.root
+    def key(self, table: str, *names: str) -> str:
+        """See `TableFiles.key`."""
+        return "/".join(names)
 
 
 @dataclass(frozen=True, slots=True)

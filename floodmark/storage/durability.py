@@ -48,10 +48,12 @@ def durable_by_default() -> bool:
 
 def objects_of(place: Place, durable: bool | None = None) -> Objects:
     """Return the objects of a warehouse; of a folder, `durable` says what its record does not."""
-    if not isinstance(place, str | Path):
-        return place
-    root = local_root(place)
-    return LocalObjects(root, partial(is_durable, root) if durable is None else durable)
+    if isinstance(place, str | Path):
+        root = local_root(place)
+        return LocalObjects(root, partial(is_durable, root) if durable is None else durable)
+    if isinstance(place, LocalObjects) and durable is not None:
+        return LocalObjects(place.place, durable)
+    return place
 
 
 def is_durable(place: Place) -> bool:
@@ -67,27 +69,28 @@ def chosen_for(place: Place) -> bool | None:
     return None if record is None else bool(record.body.durable)
 
 
-def check_choice(root: str | Path, durable: bool | None) -> None:
+def check_choice(place: Place, durable: bool | None) -> None:
     """Raise E0436 where a warehouse was made otherwise."""
     if durable is None:
         return  # who says nothing of it can read a warehouse whose record is damaged
-    chosen = chosen_for(root)
+    chosen = chosen_for(place)
     if chosen is not None and chosen != durable:
         raise UserError(
             "E0436",
-            f"the warehouse {root} was made with durable = {str(chosen).lower()}",
+            f"the warehouse {objects_of(place).place} was made with "
+            f"durable = {str(chosen).lower()}",
             hint=f"leave the option out; a warehouse with durable = {str(durable).lower()} is "
             "another one",
         )
 
 
-def choose(root: str | Path, durable: bool | None) -> None:
+def choose(place: Place, durable: bool | None) -> None:
     """Record what a warehouse is, where that is not recorded; E0436 where it is the contrary."""
     wanted = durable_by_default() if durable is None else durable
-    objects = objects_of(root, wanted)
+    objects = objects_of(place, wanted)
     with disk_errors(_TITLE):
         if objects.head(_KEY) is None:
             text = sealed_text(NAME, Record({"durable": wanted}, 0, new_id()))
             create_once(objects, _KEY, text.encode())
             objects.flush([_KEY])  # the folder may have been there, and its name not yet
-    check_choice(root, durable)
+    check_choice(place, durable)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from floodmark.storage import corrected, delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.storage.object_record import versions_of
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects import Objects, folders_in
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.table import DataFile
@@ -54,18 +54,10 @@ def files_of(objects: Objects, epoch: int) -> Iterator[str]:
     oldest = versions_of(log.sealed(kept).objects.values())
     for table, version in versions_of(log.sealed(epoch).objects.values()).items():
         yield from _table_files(objects, table, oldest.get(table, 0), version)
-    for table in (
-        t for schema in _folders(objects, CORRECTIONS) for t in _folders(objects, schema)
-    ):
+    for table in folders_in(objects, CORRECTIONS, 2):
         snapshot = delta_log.load(objects.below(table))
         if snapshot is not None:
             yield from _table_files(objects, table, 0, snapshot.version)
-
-
-def _folders(objects: Objects, folder: str) -> list[str]:
-    """Return the folders right below one."""
-    keys = objects.list(f"{folder}/", deep=False)
-    return [key.removesuffix("/") for key in keys if key.endswith("/")]
 
 
 def files_of_statements(log: EpochLog, first: int, last: int) -> Iterator[str]:

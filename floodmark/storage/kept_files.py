@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from floodmark.errors import FloodmarkError
@@ -68,14 +67,15 @@ def rows_of_statements(place: Place, log: EpochLog) -> Iterator[Mapping[str, Any
 def faults_of_rows(entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is wrong with the files of a statement's rows."""
     rows = 0
-    for path in map(Path, entry["paths"]):
+    for path in entry["paths"]:
+        _, folder, name = path.rsplit("/", 2)
         try:
             rows += statistics.count_rows(path)
         except FileNotFoundError:
-            yield f"{path.name} of {path.parent.name}, with rows of a statement, is missing"
+            yield f"{name} of {folder}, with rows of a statement, is missing"
             return
         except (OSError, ValueError) as error:
-            yield f"{path.name} of {path.parent.name} is no Parquet file any more: {_line(error)}"
+            yield f"{name} of {folder} is no Parquet file any more: {_line(error)}"
             return
     if rows != entry["rows"]:
         yield f"a statement wrote {entry['rows']} rows, and its files have {rows}"
@@ -99,7 +99,7 @@ def _fault_of(table: Objects, file: DataFile) -> str | None:
         return f"is missing, with {file.rows} rows"
     if found.size != file.size:
         return f"has {found.size} bytes; the log says {file.size}"
-    rows = statistics.count_rows(Path(table.spark_url(file.path)))
+    rows = statistics.count_rows(table.spark_url(file.path))
     return None if rows == file.rows else f"has {rows} rows; the log says {file.rows}"
 
 

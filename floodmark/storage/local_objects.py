@@ -12,7 +12,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -64,7 +64,7 @@ class LocalObjects:
             found = check_plain(self._path(key))
         except FileNotFoundError:
             return None
-        return Head(found.st_size, _tag(found), found.st_mtime)
+        return Head(found.st_size, _tag(found), found.st_mtime_ns)
 
     def create(self, key: str, data: bytes) -> str | Exists:
         """See `Objects.create`."""
@@ -96,6 +96,28 @@ class LocalObjects:
         folder, slash, start = check_prefix(prefix).rpartition("/")
         yield from self._listed(f"{folder}{slash}", start, after, deep)
 
+    def heads(self, prefix: str = "") -> Iterator[tuple[str, Head]]:
+        """See `Objects.heads`."""
+        for key in self.list(prefix):
+            head = None
+            with suppress(OSError):
+                head = self.head(key)
+            if head is not None:
+                yield key, head
+
+    def last_write(self, folder: str) -> int | None:
+        """See `Objects.last_write`: a folder is written to as a name in it comes or goes."""
+        times = list[int]()
+        for base, _, names in os.walk(self._path(folder)):
+            for path in (base, *(f"{base}/{name}" for name in names)):
+                with suppress(FileNotFoundError):
+                    times.append(os.lstat(path).st_mtime_ns)
+        return max(times, default=None)
+
+    def make(self) -> None:
+        """See `Objects.make`."""
+        self._root.mkdir(parents=True, exist_ok=True)
+
     def upload(self, key: str, path: Path) -> str:
         """See `Objects.upload`."""
         check_plain(path)
@@ -108,6 +130,13 @@ class LocalObjects:
         check_plain(path)
         return self._put(target, lambda new: os.link(path, new))
 
+    def move(self, source: str, key: str) -> None:
+        """See `Objects.move`."""
+        path, target = self._path(source), self._path(key)
+        check_plain(path)
+        make_folder(target.parent, durable=False)
+        path.replace(target)
+
     def delete(self, keys: Iterable[str]) -> None:
         """See `Objects.delete`."""
         for key in keys:
@@ -116,6 +145,13 @@ class LocalObjects:
     def remove(self, folder: str, aside: str) -> None:
         """See `Objects.remove`."""
         remove_folder(self._path(folder), self._path(aside))
+
+    def prune(self, folder: str = "") -> None:
+        """See `Objects.prune`."""
+        top = self._path(folder) if folder else self._root
+        for base, _, _ in os.walk(top, topdown=False):
+            with suppress(OSError):  # it has something in it
+                os.rmdir(base)
 
     def flush(self, keys: Iterable[str]) -> None:
         """See `Objects.flush`."""

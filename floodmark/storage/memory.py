@@ -6,18 +6,16 @@ at the n-th call, which is how the crash tests walk through every storage call o
 
 from __future__ import annotations
 
-import os
-import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal
 
 from floodmark.errors import TransientError
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.objects import Place
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -30,6 +28,7 @@ from floodmark.storage.table import (
 )
 from floodmark.storage.table_files import TableFiles
 from floodmark.storage.upgrades import FORMAT
+from floodmark.storage.warehouse import ASIDE, check_table
 
 
 @dataclass(slots=True)
@@ -44,8 +43,8 @@ class _Log:
 class MemoryStore(TableFiles):
     """Tables whose log dies with the process; safe to share between threads."""
 
-    def __init__(self, root: str | Path) -> None:
-        super().__init__(root)
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
         self._logs: dict[str, _Log] = {}
         self._lock = threading.RLock()
         self._fault: tuple[int, str] | None = None
@@ -65,8 +64,7 @@ class MemoryStore(TableFiles):
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
         self._count("exists")
-        self.folder(table)
-        return table in self._logs
+        return check_table(table) in self._logs
 
     def create(
         self, table: str, schema: Schema, *, properties: Mapping[str, str] | None = None
@@ -75,7 +73,7 @@ class MemoryStore(TableFiles):
         self._count("create")
         wanted = sql_schema(delta_schema(schema))
         with self._lock:
-            self.folder(table).mkdir(parents=True, exist_ok=True)
+            self.at(table).make()
             log = self._logs.setdefault(table, _Log())
             if not log.handles:
                 log.handles.append(Handle(table, 0, wanted, (), {}))
@@ -190,22 +188,16 @@ class MemoryStore(TableFiles):
             log = self._logs[table]
             log.oldest = retain_versions_from
             needed = {file.path for handle in log.handles[log.oldest :] for file in handle.files}
-        deleted = 0
-        base = self.folder(table)
-        for folder, _, names in os.walk(base):
-            for name in names:
-                path = Path(folder, name)
-                if path.relative_to(base).as_posix() not in needed:
-                    path.unlink()
-                    deleted += 1
-        return deleted
+        unneeded = [key for key in self.at(table).list() if key not in needed]
+        self.at(table).delete(unneeded)
+        return len(unneeded)
 
     def drop(self, table: str) -> None:
         """Remove the table, its folder included."""
         self._count("drop")
         with self._lock:
             self._logs.pop(table, None)
-        shutil.rmtree(self.folder(table), ignore_errors=True)
+        self.objects.remove(self.key(table), ASIDE)
 
     def _log(self, table: str) -> _Log:
         log = self._logs.get(table)

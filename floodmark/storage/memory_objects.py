@@ -79,7 +79,7 @@ class MemoryObjects(Objects):
         """See `Objects.head`."""
         with self._asked("head", self._key(key)) as place:
             found = self._bucket.objects.get(place)
-        return None if found is None else Head(len(found.data), str(found.number), found.number)
+        return None if found is None else _head(found)
 
     def create(self, key: str, data: bytes) -> str | Exists:
         """See `Objects.create`."""
@@ -103,6 +103,21 @@ class MemoryObjects(Objects):
         found = keys if deep else dict.fromkeys(_shallow(key, len(prefix)) for key in keys)
         yield from (key for key in found if key > after)
 
+    def heads(self, prefix: str = "") -> Iterator[tuple[str, Head]]:
+        """See `Objects.heads`."""
+        start = self._start + check_prefix(prefix)
+        with self._asked("heads", start):
+            found = sorted((p, o) for p, o in self._bucket.objects.items() if p.startswith(start))
+        for place, held in found:
+            yield place.removeprefix(self._start), _head(held)
+
+    def last_write(self, folder: str) -> int | None:
+        """See `Objects.last_write`."""
+        return max((head.modified for _, head in self.heads(f"{folder}/")), default=None)
+
+    def make(self) -> None:
+        """See `Objects.make`: there are no folders."""
+
     def upload(self, key: str, path: Path) -> str:
         """See `Objects.upload`."""
         data = path.read_bytes()
@@ -117,6 +132,11 @@ class MemoryObjects(Objects):
                 raise FileNotFoundError(2, "No such object", self.spark_url(source))
             return self._write(place, found.data)
 
+    def move(self, source: str, key: str) -> None:
+        """See `Objects.move`."""
+        self.copy(source, key)
+        self.delete([source])
+
     def delete(self, keys: Iterable[str]) -> None:
         """See `Objects.delete`."""
         places = [self._key(key) for key in keys]
@@ -128,6 +148,9 @@ class MemoryObjects(Objects):
         """See `Objects.remove`."""
         check_key(aside)
         self.delete(tuple(self.list(f"{folder}/")))
+
+    def prune(self, folder: str = "") -> None:
+        """See `Objects.prune`: there are no folders."""
 
     def flush(self, keys: Iterable[str]) -> None:
         """See `Objects.flush`: nothing here outlives anything."""
@@ -168,6 +191,10 @@ class MemoryObjects(Objects):
             if fault is not None:
                 why = f"the call {call} (number {len(self.calls)}) fails as it was told to"
                 raise Unavailable(why, f"memory:/{place}", maybe_done=fault != "refused")
+
+
+def _head(found: _Object) -> Head:
+    return Head(len(found.data), str(found.number), found.number)
 
 
 def _shallow(key: str, length: int) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol
@@ -29,11 +29,11 @@ PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a store knows of an object without reading it; `modified` is in Unix seconds."""
+    """What a store knows of an object without reading it; `modified` is in Unix nanoseconds."""
 
     size: int
     tag: str
-    modified: float
+    modified: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +89,21 @@ class Objects(Protocol):
         Unless `deep`, a folder right below that of the prefix stands for its keys, with a `/`.
         """
 
+    def heads(self, prefix: str = "") -> Iterator[tuple[str, Head]]:
+        """Yield the keys that begin with a prefix, and what is known of each object.
+
+        What is no object, or is removed meanwhile, is left out.
+        """
+
+    def last_write(self, folder: str) -> int | None:
+        """Return when something below a folder was written last, as `Head.modified` says it.
+
+        None where there is no such folder.
+        """
+
+    def make(self) -> None:
+        """Make the place, where that is a folder: who writes without this store needs it."""
+
     def upload(self, key: str, path: Path) -> str:
         """Write a local file as an object, over one that is there, and return its tag.
 
@@ -98,6 +113,9 @@ class Objects(Protocol):
     def copy(self, source: str, key: str) -> str:
         """Write an object of this store under another key, too; `FileNotFoundError` without it."""
 
+    def move(self, source: str, key: str) -> None:
+        """Give an object of this store another key; `FileNotFoundError` without it."""
+
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are not there are passed over."""
 
@@ -106,6 +124,9 @@ class Objects(Protocol):
 
         `aside` is the folder of this store for what is being removed; what is left there goes, too.
         """
+
+    def prune(self, folder: str = "") -> None:
+        """Remove what a store keeps of a folder without objects, and of those below it."""
 
     def flush(self, keys: Iterable[str]) -> None:
         """Wait until objects outlive a power cut that others have written, or that were copied.
@@ -165,6 +186,17 @@ def _refuse(key: str) -> NoReturn:
         f"{key[:80]!r} is not the key of an object",
         hint="make table names with floodmark.storage.warehouse",
     )
+
+
+def folders_in(objects: Objects, folder: str = "", depth: int = 1) -> Iterator[str]:
+    """Yield the folders that lie so deep below one, the place by default; none below a file."""
+    keys = list[str]()
+    with suppress(NotADirectoryError):
+        keys += objects.list(f"{folder}/" if folder else "", deep=False)
+    for key in keys:
+        if key.endswith("/"):
+            found = key.removesuffix("/")
+            yield from (found,) if depth == 1 else folders_in(objects, found, depth - 1)
 
 
 def create_once(objects: Objects, key: str, data: bytes) -> bool:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.objects import Place
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -30,7 +30,7 @@ class Overlay(TableFiles):
     not in it does not exist until it is created here. Any other table is read by version.
     """
 
-    def __init__(self, base: Store, scratch: Path, pinned: Mapping[str, int]) -> None:
+    def __init__(self, base: Store, scratch: Place, pinned: Mapping[str, int]) -> None:
         super().__init__(scratch)
         self._base = base
         self._pinned = pinned
@@ -101,11 +101,10 @@ class Overlay(TableFiles):
 
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
         """Return the absolute paths of files, wherever they lie."""
-        base = self.folder(handle.table)
-        out = []
+        own, out = self.at(handle.table), list[str]()
         for file in handle.files if files is None else files:
-            here = base / file.path
-            out += [str(here)] if here.exists() else self._base.paths(handle, [file])
+            here = own.head(file.path) is not None
+            out += [own.spark_url(file.path)] if here else self._base.paths(handle, [file])
         return out
 
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:

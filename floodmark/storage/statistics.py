@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.scalar.types import Kind, Schema
-from floodmark.storage.plain_files import check_plain
+from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Scalar
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class FileStatistics:
     nulls: Mapping[str, int]
 
 
-def read_footer(path: Path, relative: str) -> DataFile:
+def read_footer(path: str | Path, relative: str) -> DataFile:
     """Read the footer of a Parquet file: rows and, per plain top-level column, bounds and NULLs."""
     # A run that finds nothing new never gets here: it does not wait for the import.
     from pyarrow import parquet as pq
@@ -63,15 +64,14 @@ def read_footer(path: Path, relative: str) -> DataFile:
         if trusts_nan or not types.is_floating(kind):
             high[name] = bounds[1]
     high = {name: value for name, value in high.items() if value is not None}
-    return DataFile(relative, path.stat().st_size, metadata.num_rows, low, high, nulls)
+    return DataFile(relative, os.stat(path).st_size, metadata.num_rows, low, high, nulls)
 
 
-def count_rows(path: Path) -> int:
+def count_rows(path: str) -> int:
     """Return the rows that the footer of a Parquet file says; `ValueError` where it has none."""
     from pyarrow import parquet as pq
 
-    check_plain(path)
-    return int(pq.read_metadata(path).num_rows)
+    return int(pq.read_metadata(plain(path)).num_rows)
 
 
 def to_json(file: DataFile) -> str:

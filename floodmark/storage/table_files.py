@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from floodmark.storage.delivered import folder_of, with_bounds
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects import Objects, Place
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
-from floodmark.storage.warehouse import local_root, table_folder
+from floodmark.storage.warehouse import check_table
 
 
 class TableFiles:
-    """The data files of the tables of a local warehouse."""
+    """The data files of the tables of a warehouse."""
 
-    def __init__(self, root: str | Path, durable: bool | None = False) -> None:
-        self.root = local_root(root)
-        self.objects = objects_of(self.root, durable)
-
-    def folder(self, table: str) -> Path:
-        """Return the absolute folder of a table."""
-        return table_folder(self.root, table)
+    def __init__(self, place: Place, durable: bool | None = False) -> None:
+        self.objects = objects_of(place, durable)
 
     def at(self, table: str) -> Objects:
         """Return the objects of a table."""
@@ -35,7 +28,7 @@ class TableFiles:
 
     def key(self, table: str, *names: str) -> str:
         """Return the key of what lies in the folder of a table."""
-        return "/".join((*self.folder(table).relative_to(self.root).parts, *names))
+        return "/".join((check_table(table), *names))
 
     def stage(self, table: str, epoch: int, attempt: int) -> str:
         """Return the absolute folder for the files of one attempt; not yet created."""
@@ -51,11 +44,13 @@ class TableFiles:
 
     def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
         """Move the Parquet files of `folder` into the table's stage folder."""
-        stage = Path(self.stage(table, epoch, attempt))
+        inside = self._key_of(folder)
+        assert inside is not None, "what is adopted lies in the warehouse"
+        start = f"{inside}/"
         with disk_errors(table):
-            stage.mkdir(parents=True, exist_ok=True)
-            for source in list(_parquet_files(Path(folder))):
-                shutil.move(source, stage / f"adopted-{uuid.uuid4().hex}.parquet")
+            for source in [k for k in self.objects.list(start) if _is_data(k.removeprefix(start))]:
+                name = f"adopted-{uuid.uuid4().hex}.parquet"
+                self.objects.move(source, self.key(table, f"{epoch}-{attempt}", name))
         return self.staged(table, epoch, attempt)
 
     def share(
@@ -85,26 +80,23 @@ class TableFiles:
         base = self.at(handle.table).place
         return [f"{base}/{file.path}" for file in (handle.files if files is None else files)]
 
+    def _key_of(self, path: str) -> str | None:
+        """Return the key of what Spark knows by a path; None where it is outside of the store."""
+        start = f"{self.objects.place}/"
+        return path.removeprefix(start) if path.startswith(start) else None
+
     def _copy(self, path: str, key: str) -> None:
         """Copy a file within the store, or from outside of it."""
-        start = f"{self.objects.place}/"
-        if path.startswith(start):
-            self.objects.copy(path.removeprefix(start), key)
-        else:
+        source = self._key_of(path)
+        if source is None:
             self.objects.upload(key, Path(path))
+        else:
+            self.objects.copy(source, key)
 
     def _footer(self, table: str, key: str) -> DataFile:
-        return read_footer(Path(self.at(table).spark_url(key)), key)
+        return read_footer(self.at(table).spark_url(key), key)
 
 
 def _is_data(key: str) -> bool:
     """Tell whether a key is of a data file, as Spark's readers do."""
     return key.endswith(".parquet") and all(part[0] not in "._" for part in key.split("/"))
-
-
-def _parquet_files(folder: Path) -> Iterator[Path]:
-    for base, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
-        for name in sorted(names):
-            if name[0] not in "._" and name.endswith(".parquet"):
-                yield Path(base, name)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage import delta_log
 from floodmark.storage.ahead import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import versions_of_backfills
 from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.kept_files import (
     faults_of_files,
@@ -25,10 +25,10 @@ from floodmark.storage.kept_files import (
     rows_of_statements,
 )
 from floodmark.storage.log_check import checked_logs
-from floodmark.storage.objects import Objects, Place
+from floodmark.storage.objects import Objects, Place, folders_in
 from floodmark.storage.progress import Progress
 from floodmark.storage.table import Store
-from floodmark.storage.warehouse import CORRECTIONS, engine_folder, local_root
+from floodmark.storage.warehouse import CORRECTIONS, ENGINE
 
 RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
 
@@ -49,17 +49,17 @@ class Finding:
     code: str | None = None
 
 
-def is_there(root: str | Path, store: Store) -> bool:
+def is_there(place: Place, store: Store) -> bool:
     """Tell whether a folder holds a warehouse, or what is left of one whose logs are gone."""
-    return engine_folder(root).is_dir() or any(store.tables())
+    return ENGINE in folders_in(objects_of(place)) or any(store.tables())
 
 
-def check_is_there(root: str | Path, store: Store) -> None:
+def check_is_there(place: Place, store: Store) -> None:
     """Raise E0464 for a folder without a warehouse: nothing in it can be right or wrong."""
-    if not is_there(root, store):
+    if not is_there(place, store):
         raise DataError(
             "E0464",
-            f"there is no warehouse in {local_root(root)}",
+            f"there is no warehouse in {objects_of(place).place}",
             hint="name the folder with --warehouse; the first `floodmark run` makes one",
         )
 
@@ -93,9 +93,9 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def verify_logs(root: str | Path, progress: Progress | None = None) -> Iterator[Finding]:
+def verify_logs(place: Place, progress: Progress | None = None) -> Iterator[Finding]:
     """Yield what is wrong with the records of all logs, and which are missing."""
-    for number, looked in enumerate(checked_logs(root), 1):
+    for number, looked in enumerate(checked_logs(place), 1):
         if progress is not None and number % _TOLD_EVERY == 0:
             progress(looked.name, number, number)
         if looked.error is not None:

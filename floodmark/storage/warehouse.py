@@ -31,6 +31,8 @@ BACKFILLS = "backfills"
 """Below the engine's folder: how far the backfills of views have come."""
 GONE = "gone"
 """Below the engine's folder: what is being removed."""
+ASIDE = f"{ENGINE}/{GONE}"
+"""The same, below the warehouse."""
 REPLAYS = "replay"
 """Below the engine's folder: what replays write, while they run."""
 STATEMENTS = "dml"
@@ -133,16 +135,15 @@ def engine_folder(root: str | Path) -> Path:
     return local_root(root) / ENGINE
 
 
-def table_folder(root: Path, table: str) -> Path:
-    """Return the absolute folder of a table; a name that could leave the root is refused."""
-    parts = table.split("/")
-    if not all(_PART.fullmatch(part) and len(part) <= 255 for part in parts):
+def check_table(table: str) -> str:
+    """Return the key of a table's folder; E0401 for a name that could leave the warehouse."""
+    if not all(_PART.fullmatch(part) and len(part) <= 255 for part in table.split("/")):
         raise DataError(
             "E0401",
             f"{table[:80]!r} is not the name of a table folder",
             hint="make table names with floodmark.storage.warehouse",
         )
-    return root.joinpath(*parts)
+    return table
 
 
 def _hex(char: str) -> str:

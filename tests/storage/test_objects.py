@@ -20,6 +20,7 @@ from floodmark.storage.objects import (
     Stale,
     Unavailable,
     create_once,
+    folders_in,
     replace_once,
 )
 
@@ -161,7 +162,10 @@ def test_what_is_no_key_is_refused(objects: Objects, key: str, tmp_path: Path) -
         lambda: objects.upload(key, tmp_path / "file"),
         lambda: objects.delete([key]),
         lambda: objects.below(key),
+        lambda: objects.move("there", key),
+        lambda: objects.move(key, "new"),
         lambda: objects.remove(key, "aside"),
+        lambda: objects.last_write(key),
         lambda: objects.spark_url(key),
     )
     for call in calls:
@@ -205,6 +209,61 @@ def test_objects_are_copied_and_uploaded(objects: Objects, tmp_path: Path) -> No
     with pytest.raises(FileNotFoundError):
         objects.upload("new", tmp_path / "none")
     assert list(objects.list()) == [K, "deep/er/copy", "up/loaded"] and file.exists()
+
+
+def test_objects_are_moved(objects: Objects) -> None:
+    objects.create(K, b"one")
+    objects.create("deep/old", b"two")
+    objects.move(K, "deep/er/new")
+    objects.move("deep/er/new", "deep/old")
+    assert list(objects.list()) == ["deep/old"] and _read(objects, "deep/old") == b"one"
+    with pytest.raises(FileNotFoundError):
+        objects.move("none", "new")
+    assert list(objects.list()) == ["deep/old"]
+
+
+def test_heads_are_those_of_each_object(objects: Objects) -> None:
+    for key in ("a/b", "a/c/d", "e"):
+        objects.create(key, key.encode())
+    heads = dict(objects.heads())
+    assert list(heads) == ["a/b", "a/c/d", "e"] and list(dict(objects.heads("a/"))) == [*heads][:2]
+    assert all(head == objects.head(key) for key, head in heads.items())
+    assert list(objects.below("a").heads("c/")) == [("c/d", heads["a/c/d"])]
+    assert list(objects.heads("none/")) == []
+
+
+def test_a_folder_was_written_when_the_last_of_it_was(objects: Objects) -> None:
+    assert objects.last_write("a") is None
+    objects.create("a/b/c", b"")
+    first = objects.last_write("a")
+    assert first is not None and objects.last_write("b") is None
+    tag = objects.create("a/b/d", b"")
+    last = objects.last_write("a")
+    assert last is not None and last > first and last == objects.last_write("a/b")
+    assert isinstance(tag, str) and (head := objects.head("a/b/d")) and head.modified <= last
+
+
+def test_folders_without_objects_go(objects: Objects) -> None:
+    objects.make()
+    for key in ("a/b/c", "a/d", "e/f/g"):
+        objects.create(key, b"")
+    objects.delete(["a/b/c", "e/f/g"])
+    objects.prune("none")
+    objects.prune("a")
+    objects.prune("e")
+    assert list(objects.list()) == ["a/d"]
+    assert list(objects.list(deep=False)) == ["a/"]
+    objects.below("a").prune()
+    assert list(folders_in(objects)) == ["a"] and list(folders_in(objects, "a")) == []
+
+
+def test_folders_of_a_depth(objects: Objects) -> None:
+    for key in ("a/b/c/x", "a/d/x", "a/x", "e/f/g/x"):
+        objects.create(key, b"")
+    assert list(folders_in(objects)) == ["a", "e"]
+    assert list(folders_in(objects, "a")) == ["a/b", "a/d"]
+    assert list(folders_in(objects, depth=2)) == ["a/b", "a/d", "e/f"]
+    assert list(folders_in(objects, "a", 2)) == ["a/b/c"] and not list(folders_in(objects, "none"))
 
 
 def test_folders_are_stores_of_their_own(objects: Objects) -> None:
