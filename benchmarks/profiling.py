@@ -16,13 +16,13 @@ from floodmark.epochs import loop, run
 from floodmark.epochs.objects import at_rest
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.lease import Lease
+from floodmark.storage.local_lease import LocalLease
 from floodmark.tables import cut, rewrite
 from floodmark.tables.tables import Tables, Writer
 
 STEPS: tuple[tuple[Any, str, str], ...] = (
     (loop.EpochLoop, "_offered", "offer"),
-    (Lease, "_try_hold", "lease"),
+    (LocalLease, "_try_hold", "lease"),
     (EpochLog, "open", "log: open"),
     (EpochLog, "seal", "log: seal"),
     (EpochLog, "head", "log: head"),

@@ -41,6 +41,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
+from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.progress import Progress
 from floodmark.storage.verification import (
@@ -114,8 +115,9 @@ class Floodmark:
         self._shared = sessions
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
-        self.store = DeltaStore(root)
-        self.warehouse = Warehouse(root, self.store, clock, self.sessions, wait, durable)
+        objects = objects_of(root)
+        self.store = DeltaStore(objects)
+        self.warehouse = Warehouse(objects, self.store, clock, self.sessions, wait, durable)
         self.loop = EpochLoop(self.warehouse)
         self.transaction = Transaction(self.loop, self.reader)
 
@@ -448,10 +450,10 @@ class Floodmark:
         up, too, of objects whose tables are whole. Changes nothing and needs no Spark. Raises
         E0464 where there is no warehouse.
         """
-        check_is_there(self.root, self.store)
+        check_is_there(self.warehouse.objects, self.store)
         broken = set[str | None]()
         keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
-        logs = verify_logs(self.root, progress) if names is None else iter(())
+        logs = verify_logs(self.warehouse.objects, progress) if names is None else iter(())
         tables = verify_tables(self.warehouse.log, self.store, keys, progress)
         for finding in chain(logs, tables):
             broken.add(finding.object)

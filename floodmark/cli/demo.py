@@ -123,7 +123,8 @@ def _land(months: int) -> None:
 
 
 def _is_done(connection: Floodmark, settings: Settings) -> bool:
-    if not connection.warehouse.log.head().sealed or not _marker(connection).exists():
+    warehouse = connection.warehouse
+    if not warehouse.log.head().sealed or warehouse.objects.head(_marker()) is None:
         return False
     return not connection.has_new() and not connection.plan(settings.pipelines).changes
 
@@ -197,22 +198,21 @@ def _finish(connection: Floodmark, settings: Settings, before: int) -> int:
     return suspension_code(connection)
 
 
-def _marker(connection: Floodmark) -> Path:
-    """Return the file that says that these statements have been run on this warehouse."""
-    from floodmark.storage.warehouse import engine_folder
+def _marker() -> str:
+    """Return the key of the object that says that these statements have been run."""
+    from floodmark.storage.warehouse import ENGINE
 
     digest = hashlib.sha256(DML.read_bytes()).hexdigest()[:16]
-    return engine_folder(connection.root) / "demo" / f"dml-{digest}"
+    return f"{ENGINE}/demo/dml-{digest}"
 
 
 def _change_by_hand(connection: Floodmark, settings: Settings) -> None:
-    marker = _marker(connection)
-    if marker.exists():
+    objects, marker = connection.warehouse.objects, _marker()
+    if objects.head(marker) is not None:
         return
     typer.echo(f"floodmark sql -f {DML}")
     run_script(connection, settings, DML.read_text(encoding="utf-8"), str(DML))
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    marker.write_text(f"{connection.clock.now().isoformat()}\n")
+    objects.create(marker, f"{connection.clock.now().isoformat()}\n".encode())
 
 
 def totals_table(connection: Floodmark, after: int) -> str:

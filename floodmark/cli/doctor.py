@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -183,8 +183,9 @@ def _warehouse(connection: Floodmark, settings: Settings) -> Check:
         return Check("warehouse", WARN, f"there is none in {connection.root}",
                      "go to the folder of the project, or name one with --warehouse")  # fmt: skip
     try:
-        with tempfile.NamedTemporaryFile(dir=connection.root, prefix=".doctor-"):
-            pass
+        objects, probe = connection.warehouse.objects, f".doctor-{secrets.token_hex(8)}"
+        objects.create(probe, b"")
+        objects.delete([probe])
     except OSError as error:
         return Check("warehouse", FAIL, f"{connection.root} cannot be written: {error.strerror}",
                      _ELSEWHERE)  # fmt: skip

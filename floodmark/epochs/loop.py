@@ -115,7 +115,7 @@ class EpochLoop:
         """
         if not self._may_write:
             refuse_tables_ahead(self.warehouse.log, self.warehouse.store)
-            choose(self.warehouse.root, self.warehouse.durable)
+            choose(self.warehouse.objects, self.warehouse.durable)
             self._may_write = True
 
     def _in_force(self, epoch: int) -> int:
@@ -284,7 +284,9 @@ class EpochLoop:
         suspended = {k: e.message for k, e in seal.suspended.items()}
         took = _since(started)
         if record.backfills:
-            forget(warehouse.root, [(r.object, r.position) for r in under_way(warehouse).values()])
+            forget(
+                warehouse.objects, [(r.object, r.position) for r in under_way(warehouse).values()]
+            )
         after_seal(warehouse, kept, records)
         notes = [*record.notes, *of_fields(progress.done, pipeline)]
         return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)

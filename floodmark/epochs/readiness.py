@@ -17,8 +17,8 @@ def refuse_unready(warehouse: Warehouse) -> None:
     large_bytes()
     if warehouse.durable is None:
         durable_by_default()
-    check_choice(warehouse.root, warehouse.durable)
-    is_durable(warehouse.root)
+    check_choice(warehouse.objects, warehouse.durable)
+    is_durable(warehouse.objects)
     refuse_tables_ahead(warehouse.log, warehouse.store)
     head = warehouse.log.head()
     epoch = head.sealed if head.open is None else head.open.epoch

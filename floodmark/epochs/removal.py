@@ -40,8 +40,8 @@ def empty(
 
 def drop(warehouse: Warehouse, table: str) -> None:
     """Remove a table."""
-    with fence(warehouse.root):
-        CorrectedTables(warehouse.root).forget(table)
+    with fence(warehouse.objects):
+        CorrectedTables(warehouse.objects).forget(table)
         warehouse.store.drop(table)
 
 

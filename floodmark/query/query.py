@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -78,7 +77,7 @@ class Reader:
         self.cut = cut
         self.now = micros_of(now)
         self._readable: dict[str, Readable] = {}
-        self._beside: Path | None = None
+        self._beside: str | None = None
         self._views = plain_views(pipeline.objects.values())
         for found in pipeline.objects.values():
             self._add_object(found)
@@ -127,7 +126,7 @@ class Reader:
         other._readable = {**self._readable, relation.name: Readable(relation, frame)}
         return other
 
-    def bringing(self, folder: Path) -> Reader:
+    def bringing(self, folder: str) -> Reader:
         """Return a reader that writes long lists of constants to a folder of an engine's.
 
         It has to outlive the frames. Without one they go to Spark with the query.
@@ -160,7 +159,7 @@ class Reader:
             rows = dispatch.batch(node, [left, right], spark, self.now, strict=True)
             return dispatch.Leaf(rows)
         if isinstance(node, n.Values) and self._beside is not None and values.are_constants(node):
-            pieces, folder = values.constant_pieces(node), self._beside / f"{id(node)}"
+            pieces, folder = values.constant_pieces(node), f"{self._beside}/{id(node)}"
             return dispatch.Leaf(staged(pieces, node.schema, spark, folder))
         return None
 

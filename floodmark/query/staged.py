@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.scalar.types import Schema
 from floodmark.spark.types import nullable_ddl
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.plain_files import parquet_writer
 from floodmark.tables.rewrite import bounded
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _FEW_BYTES = 2**20
 
 
 def staged(
-    pieces: Iterable[pa.Table], schema: Schema, spark: SparkSession, folder: Path
+    pieces: Iterable[pa.Table], schema: Schema, spark: SparkSession, folder: str
 ) -> DataFrame:
     """Return rows as a frame; many are written to `folder` first, which has to outlive the frame.
 
@@ -42,7 +42,7 @@ def staged(
         held.append(piece)
         if sum(p.num_rows for p in held) > FEW or sum(p.nbytes for p in held) > _FEW_BYTES:
             write_pieces(_chained(held, waiting), folder)
-            return spark.read.schema(nullable_ddl(schema)).parquet(str(folder))
+            return spark.read.schema(nullable_ddl(schema)).parquet(folder)
     if not any(piece.num_rows for piece in held):
         return spark.createDataFrame([], schema=nullable_ddl(schema))
     rows = pa.concat_tables(held).select([f.name for f in schema])
@@ -56,14 +56,13 @@ def _chained(held: list[pa.Table], others: Iterator[pa.Table]) -> Iterator[pa.Ta
     yield from others
 
 
-def write_pieces(pieces: Iterable[pa.Table], folder: Path) -> int:
+def write_pieces(pieces: Iterable[pa.Table], folder: str) -> int:
     """Write the rows of pieces, which have the same columns, as files; return how many there are.
 
     The next piece is made while one is written.
     """
     rows = 0
-    with disk_errors(folder.name), closing(_Files(folder)) as files:
-        folder.mkdir(parents=True, exist_ok=True)
+    with disk_errors(folder.rpartition("/")[2]), closing(_Files(folder)) as files:
         for piece in _ahead(iter(pieces)):
             files.write(piece)
             rows += piece.num_rows
@@ -81,7 +80,7 @@ def _ahead(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
 class _Files:
     """Parquet files of a folder, each of so many rows at most; their names are in order."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: str) -> None:
         self._folder = folder
         self._writer: pq.ParquetWriter | None = None
         self._number = self._room = 0
@@ -97,11 +96,9 @@ class _Files:
             self._room, rows = self._room - written, rows.slice(written)
 
     def _begin(self, rows: pa.Table) -> None:
-        from pyarrow import parquet as pq
-
         self.close()
-        self._writer = pq.ParquetWriter(
-            self._folder / f"{self._number:06}.parquet",
+        self._writer = parquet_writer(
+            f"{self._folder}/{self._number:06}.parquet",
             rows.schema,
             compression="zstd",
             compression_level=1,

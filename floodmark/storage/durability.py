@@ -7,8 +7,7 @@ anything that follows from it, and so is every record of a log.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +33,19 @@ class Choice:
     durable: bool
 
 
+@dataclass(slots=True)
+class _Recorded:
+    """What the record of a warehouse says, from when there is one; the default before that."""
+
+    place: Place
+    chosen: bool | None = field(default=None, init=False)
+
+    def __call__(self) -> bool:
+        if self.chosen is None:
+            self.chosen = chosen_for(self.place)
+        return durable_by_default() if self.chosen is None else self.chosen
+
+
 def durable_by_default() -> bool:
     """Return what a warehouse becomes of which nobody says it; E0436 for an unknown value."""
     text = os.environ.get(VARIABLE, "true").strip().lower()
@@ -50,7 +62,7 @@ def objects_of(place: Place, durable: bool | None = None) -> Objects:
     """Return the objects of a warehouse; of a folder, `durable` says what its record does not."""
     if isinstance(place, str | Path):
         root = local_root(place)
-        return LocalObjects(root, partial(is_durable, root) if durable is None else durable)
+        return LocalObjects(root, _Recorded(root) if durable is None else durable)
     if isinstance(place, LocalObjects) and durable is not None:
         return LocalObjects(place.place, durable)
     return place

@@ -1,214 +1,33 @@
 """The lease: one writer per warehouse at a time, waiters first come, first served.
 
-A waiter holds a numbered ticket file and its file lock; the lowest living ticket takes the lock of
-`holder`, which also says who it is. The kernel drops the locks of a dead process, so that a dead
-holder is replaced at once. Safety does not rest on the lease but on the commit check. What somebody
-else has put into the folder is no ticket; where it has the name of one, or of `holder`, and is no
-file, it is put aside under another name.
+Safety does not rest on it but on the commit check. How it is held depends on where a warehouse
+lies: a disk has locks that go with the process.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import re
-import socket
-import time
-import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
+from contextlib import AbstractContextManager
+from typing import Protocol
 
-import psutil
+from floodmark.storage.durability import objects_of
+from floodmark.storage.lease_holder import Holder
+from floodmark.storage.local_lease import LocalLease
+from floodmark.storage.objects import Place
+from floodmark.storage.warehouse import ENGINE, local_root
 
-from floodmark.errors import TransientError
-from floodmark.storage.local_files import disk_errors
-from floodmark.storage.plain_files import is_other
-from floodmark.storage.warehouse import engine_folder
-
-_POLL_SECONDS = 0.02
-_TICKET = re.compile(r"ticket-(\d{12,15})", re.ASCII)
+_FOLDER = "lease"
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Who holds the lease, since when and what for."""
-
-    pid: int
-    started: float
-    host: str
-    since: str
-    purpose: str
-
-    @property
-    def is_dead(self) -> bool:
-        """Tell whether the process has ended on this machine (its number may live on)."""
-        if self.host != socket.gethostname():
-            return False
-        try:
-            return bool(abs(psutil.Process(self.pid).create_time() - self.started) > 1.0)
-        except psutil.NoSuchProcess:
-            return True
-        except psutil.AccessDenied:
-            return False
-
-
-class Lease:
+class Lease(Protocol):
     """The lease of one warehouse."""
 
-    def __init__(self, root: str | Path) -> None:
-        self._folder = engine_folder(root) / "lease"
-
-    @contextmanager
-    def held(self, purpose: str, wait: float = 60.0) -> Iterator[None]:
+    def held(self, purpose: str, wait: float = 60.0) -> AbstractContextManager[None]:
         """Hold the lease for a block; after `wait` seconds a `TransientError` E0503."""
-        deadline = time.monotonic() + wait
-        with disk_errors("the lease"):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            number, ticket = self._take_ticket(purpose)
-        try:
-            lock = self._wait_for_turn(number, deadline, wait, purpose)
-            try:
-                yield
-            finally:
-                os.ftruncate(lock, 0)
-                os.close(lock)
-        finally:
-            self._ticket_path(number).unlink(missing_ok=True)
-            os.close(ticket)
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, or None."""
-        with disk_errors("the lease"):
-            return _read_holder(self._folder / "holder")
-
-    def _take_ticket(self, purpose: str) -> tuple[int, int]:
-        """Return the number of a new ticket and its open, locked file."""
-        temporary = self._folder / f".{uuid.uuid4().hex}"
-        ticket = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            fcntl.flock(ticket, fcntl.LOCK_EX)
-            _write_holder(ticket, purpose)
-            number = max(self._tickets(), default=0) + 1
-            while True:
-                try:
-                    os.link(temporary, self._ticket_path(number))
-                    return number, ticket
-                except FileExistsError:
-                    number += 1
-        except BaseException:
-            os.close(ticket)
-            raise
-        finally:
-            temporary.unlink()
-
-    def _wait_for_turn(self, number: int, deadline: float, wait: float, purpose: str) -> int:
-        while True:
-            if not any(self._is_alive(n) for n in self._tickets() if n < number):
-                lock = self._try_hold(purpose)
-                if lock is not None:
-                    return lock
-            if time.monotonic() >= deadline:
-                self._raise_timeout(wait, purpose)
-            time.sleep(_POLL_SECONDS)
-
-    def _try_hold(self, purpose: str) -> int | None:
-        path = self._folder / "holder"
-        with ExitStack() as undo, disk_errors("the lease"):
-            if is_other(path):
-                self._put_aside(path)
-                return None
-            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            undo.callback(os.close, lock)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = self.holder()
-                if holder is not None and holder.is_dead:
-                    # A forked child of the dead holder keeps its lock: leave the file to it.
-                    path.unlink(missing_ok=True)
-                return None
-            if not _is_same_file(lock, path):
-                return None
-            _write_holder(lock, purpose)
-            undo.pop_all()
-        return lock
-
-    def _is_alive(self, number: int) -> bool:
-        """Tell whether a ticket's process lives; a dead one's ticket is taken away."""
-        path = self._ticket_path(number)
-        if is_other(path):
-            self._put_aside(path)
-            return False
-        try:
-            file = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = _read_holder(path)
-            if owner is None or not owner.is_dead:
-                return True
-            path.unlink(missing_ok=True)
-            return False
-        else:
-            if _is_same_file(file, path):
-                path.unlink(missing_ok=True)
-            return False
-        finally:
-            os.close(file)
-
-    def _put_aside(self, path: Path) -> None:
-        """Move what is no file out of the way of one; nothing of it is lost."""
-        with suppress(FileNotFoundError):
-            path.rename(self._folder / f"not-of-floodmark-{uuid.uuid4().hex}")
-
-    def _tickets(self) -> list[int]:
-        found = map(_TICKET.fullmatch, os.listdir(self._folder))
-        return sorted(int(ticket[1]) for ticket in found if ticket is not None)
-
-    def _ticket_path(self, number: int) -> Path:
-        return self._folder / f"ticket-{number:012d}"
-
-    def _raise_timeout(self, wait: float, purpose: str) -> None:
-        holder = self.holder()
-        who = "another waiter"
-        if holder is not None:
-            who = (
-                f"process {holder.pid} on {holder.host}, since {holder.since}, "
-                f"which does: {holder.purpose}"
-            )
-        raise TransientError(
-            "E0503",
-            f"the lease was not free within {wait:g} s for: {purpose}",
-            detail=f"held by {who}",
-            hint="wait longer with --wait, or end that process",
-        )
 
 
-def _read_holder(path: Path) -> Holder | None:
-    if is_other(path):
-        return None
-    try:
-        found = Holder(**json.loads(path.read_bytes()))
-    except (FileNotFoundError, ValueError, TypeError):
-        return None
-    return found if isinstance(found.pid, int) and isinstance(found.started, float) else None
-
-
-def _write_holder(descriptor: int, purpose: str) -> None:
-    me = psutil.Process()
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    holder = Holder(me.pid, me.create_time(), socket.gethostname(), since, purpose)
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)
-
-
-def _is_same_file(descriptor: int, path: Path) -> bool:
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    return False
+def lease_of(place: Place) -> Lease:
+    """Return the lease of a warehouse; E0380 where that is not on a local disk."""
+    return LocalLease(local_root(objects_of(place).place) / ENGINE / _FOLDER)

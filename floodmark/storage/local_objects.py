@@ -13,7 +13,6 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
 from pathlib import Path
 
 from floodmark.storage.local_files import flush, flush_files, make_folder, remove_folder
@@ -26,16 +25,16 @@ _LONGEST_NAME = 50
 
 
 class LocalObjects:
-    """The files below one folder; `durable` may be asked for once it is needed."""
+    """The files below one folder; `durable` may be asked for whenever it is needed."""
 
     def __init__(self, root: str | Path, durable: bool | Callable[[], bool] = False) -> None:
         self._root = Path(root)
-        self._row_files = durable
+        self._durable = durable
 
-    @cached_property
+    @property
     def durable(self) -> bool:
         """Tell whether what is written is on the disk then."""
-        return self._row_files if isinstance(self._row_files, bool) else self._row_files()
+        return self._durable if isinstance(self._durable, bool) else self._durable()
 
     @property
     def place(self) -> str:
@@ -44,7 +43,7 @@ class LocalObjects:
 
     def below(self, folder: str) -> LocalObjects:
         """See `Objects.below`."""
-        return LocalObjects(self._path(folder), lambda: self.durable)
+        return LocalObjects(self._path(folder), self._durable)
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
         """See `Objects.get`."""

@@ -1,7 +1,8 @@
-"""Files of the engine, where something else may have their name: nobody waits for it.
+"""Files of the engine by the names that Spark knows: here alone such a name is a path of a disk.
 
-A folder, a pipe, a socket and a link to any of them or to nothing is no file. It is an error of its
-path, and never taken for a file that is not there.
+Something else may have the name of a file, and nobody waits for it. A folder, a pipe, a socket and
+a link to any of them or to nothing is no file. It is an error of its path, and never taken for a
+file that is not there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,11 @@ import errno
 import os
 import stat
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet as pq
 
 
 def read_plain(path: Path) -> bytes:
@@ -22,7 +28,7 @@ def read_plain(path: Path) -> bytes:
 
 
 def plain(path: str | Path) -> str:
-    """Return the path of a file that somebody else is to open; raises what `read_plain` does."""
+    """Return what Arrow opens to read a file; raises what `read_plain` does."""
     check_plain(Path(path))
     return str(path)
 
@@ -38,6 +44,27 @@ def check_plain(path: Path) -> os.stat_result:
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "it is no file", str(path))
     return found
+
+
+def is_file(path: str) -> bool:
+    """Tell whether a file is there."""
+    return Path(path).exists()
+
+
+def file_size(path: str) -> int:
+    """Return the bytes of a file; raises what `read_plain` does."""
+    return check_plain(Path(path)).st_size
+
+
+def parquet_writer(path: str, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:
+    """Return what writes a Parquet file, and makes the folder that it lies in.
+
+    Until it is closed there is no file to rely on.
+    """
+    from pyarrow import parquet as pq
+
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    return pq.ParquetWriter(path, schema, **options)
 
 
 def is_other(path: Path) -> bool:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.scalar.types import Kind, Schema
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import file_size, plain
 from floodmark.storage.table import DataFile, Scalar
 
 if TYPE_CHECKING:
@@ -39,7 +37,7 @@ class FileStatistics:
     nulls: Mapping[str, int]
 
 
-def read_footer(path: str | Path, relative: str) -> DataFile:
+def read_footer(path: str, relative: str) -> DataFile:
     """Read the footer of a Parquet file: rows and, per plain top-level column, bounds and NULLs."""
     # A run that finds nothing new never gets here: it does not wait for the import.
     from pyarrow import parquet as pq
@@ -64,7 +62,7 @@ def read_footer(path: str | Path, relative: str) -> DataFile:
         if trusts_nan or not types.is_floating(kind):
             high[name] = bounds[1]
     high = {name: value for name, value in high.items() if value is not None}
-    return DataFile(relative, os.stat(path).st_size, metadata.num_rows, low, high, nulls)
+    return DataFile(relative, file_size(path), metadata.num_rows, low, high, nulls)
 
 
 def count_rows(path: str) -> int:

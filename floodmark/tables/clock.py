@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from floodmark.errors import UserError
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.witness import NAME, Witness
 
@@ -52,8 +52,8 @@ def is_kept() -> bool | None:
 class ClockGuard:
     """Knows what the clocks said when the machine's clock last opened an epoch of a warehouse."""
 
-    def __init__(self, root: Path, log: EpochLog) -> None:
-        self._files = RecordFiles(root, "", "the time of the epoch")
+    def __init__(self, place: Place, log: EpochLog) -> None:
+        self._files = RecordFiles(place, "", "the time of the epoch")
         self._log = log
         self.max_jump = MAX_CLOCK_JUMP
         self.accepts = False

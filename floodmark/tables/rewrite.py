@@ -9,13 +9,12 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND
 from floodmark.scalar.types import Kind, Schema
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import file_size, parquet_writer, plain
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def rewrite(
     columns: Sequence[str],
     key: Sequence[str],
     epoch: int,
-    folder: Path,
+    folder: str,
 ) -> bool:
     """Write the rows of the touched files after the changes into `folder`, if there are any.
 
@@ -70,35 +69,32 @@ def rewrite(
     return replace_rows(touched if key else (), gone, added, folder)
 
 
-def replace_rows(old: Sequence[str], gone: pa.Table, added: pa.Table, folder: Path) -> bool:
+def replace_rows(old: Sequence[str], gone: pa.Table, added: pa.Table, folder: str) -> bool:
     """Write the rows of files whose key is not among `gone`, and those of `added`.
 
     False, and nothing written, where files differ in the types of the columns of `added`.
     """
     if any(_types_at(path, added.column_names) != _types(added) for path in old):
         return False
-    large = [[path] for path in old if Path(path).stat().st_size >= _SMALL_BYTES]
+    large = [[path] for path in old if file_size(path) >= _SMALL_BYTES]
     small = [path for path in old if [path] not in large]
     nothing = added.slice(0, 0)
     jobs = [*((paths, nothing) for paths in large), (small, added)]
-    with disk_errors(folder.parent.name):
-        folder.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-            done = [pool.submit(_write, folder, paths, gone, rows) for paths, rows in jobs]
-            for each in done:
-                each.result()
+    threads = min(len(jobs), os.cpu_count() or 1)
+    with disk_errors(folder.split("/")[-2]), ThreadPoolExecutor(threads) as pool:
+        done = [pool.submit(_write, folder, paths, gone, rows) for paths, rows in jobs]
+        for each in done:
+            each.result()
     return True
 
 
-def _write(folder: Path, paths: Sequence[str], gone: pa.Table, added: pa.Table) -> None:
+def _write(folder: str, paths: Sequence[str], gone: pa.Table, added: pa.Table) -> None:
     """Write one file: the rows of others but those whose key is gone, and the added ones."""
-    from pyarrow import parquet as pq
-
-    file = folder / f"part-00000-{secrets.token_hex(16)}.zstd.parquet"
+    file = f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
     writer = None
     for rows in _gathered(_kept(paths, gone, added)):
         if writer is None:
-            writer = pq.ParquetWriter(
+            writer = parquet_writer(
                 file, added.schema, compression="zstd", write_statistics=bounded(added)
             )
         writer.write_table(rows)

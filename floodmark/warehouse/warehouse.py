@@ -16,10 +16,11 @@ from floodmark.errors import DataError, TransientError
 from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
 from floodmark.storage.catalog_log import CatalogLog
-from floodmark.storage.durability import check_choice
+from floodmark.storage.durability import check_choice, objects_of
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.lease import Lease
+from floodmark.storage.lease import lease_of
 from floodmark.storage.leaving import LeavingTables
+from floodmark.storage.objects import Place
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
@@ -48,27 +49,27 @@ class Warehouse:
 
     def __init__(
         self,
-        root: Path,
+        place: Place,
         store: Store,
         clock: Clock,
         sessions: Callable[[], Sessions],
         wait: float = 60.0,
         durable: bool | None = None,
     ) -> None:
-        check_choice(root, durable)
-        self.root = root
+        check_choice(place, durable)
+        self.objects = objects_of(place)
         self.durable = durable
         self.store = store
         self.clock = clock
-        self.log = EpochLog(root)
-        self.catalogs = CatalogLog(root)
-        self.lease = Lease(root)
+        self.log = EpochLog(self.objects)
+        self.catalogs = CatalogLog(self.objects)
+        self.lease = lease_of(self.objects)
         self.offers = Offers(self.log)
-        self.retention_record = Retention(root)
-        self.pending_drops = LeavingTables(root)
+        self.retention_record = Retention(self.objects)
+        self.pending_drops = LeavingTables(self.objects)
         self.wait = wait
         self.home: Path | None = None
-        self.guard = ClockGuard(root, self.log)
+        self.guard = ClockGuard(self.objects, self.log)
         self.settings = Settings()
         self._sessions = sessions
         self._tables: Tables | None = None
@@ -78,7 +79,7 @@ class Warehouse:
     @cached_property
     def seed(self) -> str:
         """Return what makes this warehouse's random values its own."""
-        return pipeline_seed(self.root)
+        return pipeline_seed(self.objects)
 
     @property
     def project(self) -> Path:

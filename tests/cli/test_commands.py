@@ -151,9 +151,9 @@ def test_a_file_is_no_warehouse(project: Path) -> None:
 
 
 def test_a_held_lease_is_exit_code_3(project: Path) -> None:
-    from floodmark.storage.lease import Lease
+    from floodmark.storage.lease import lease_of
 
-    with Lease(project / "warehouse").held("a test"):
+    with lease_of(project / "warehouse").held("a test"):
         found = call("run", "--wait", "0")
     assert found.exit_code == 3
     assert "E0503" in found.stderr

@@ -31,7 +31,7 @@ NESTED: dict[str, tuple[SqlType, Any, list[Any]]] = {
 
 def _file(path: Path, columns: dict[str, Any]) -> DataFile:
     pq.write_table(pa.table(columns), path)
-    return read_footer(path, path.name)
+    return read_footer(str(path), path.name)
 
 
 @pytest.mark.parametrize("kind", NESTED)

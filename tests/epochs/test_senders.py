@@ -60,7 +60,7 @@ class Place:
         names = ["__epoch", "__kind", *(f.name for f in columns)]
         pq.write_table(pa.table(arrays, names=names), path)
         key = tuple(f for f in columns if f.name in self.pipeline["t"].relation.stream_key)
-        return Outgoing(epoch, [(read_footer(path, path.name), str(path))], order=key)
+        return Outgoing(epoch, [(read_footer(str(path), path.name), str(path))], order=key)
 
     def send(self, epoch: int, *changes: Change, begins: bool = False) -> int:
         return self.sender.send(epoch, self.outgoing(epoch, changes), begins=begins)

@@ -176,7 +176,7 @@ def test_hidden_bounds_of_floats_and_long_strings(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     table = pa.table({"f": [1.0, float("nan")], "s": ["a" * 100, "b" * 100], "b": [True, False]})
     pq.write_table(table, path)
-    file = statistics.read_footer(path, "x.parquet")
+    file = statistics.read_footer(str(path), "x.parquet")
     assert file.low["f"] == 1.0 and "f" not in file.high
     assert file.low["s"] == "a" * 64 and file.high["s"] > "b" * 100
     assert "b" not in file.low
@@ -186,7 +186,7 @@ def test_int96_and_nested_columns_have_no_bounds(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     table = pa.table({"st": [{"a.b": 1}], "ts": [datetime(2024, 1, 1)], "a.b": [5], "l": [[1, 2]]})
     pq.write_table(table, path, use_deprecated_int96_timestamps=True)
-    file = statistics.read_footer(path, "x.parquet")
+    file = statistics.read_footer(str(path), "x.parquet")
     assert file.low == {"a.b": 5} and file.nulls == {"a.b": 0}
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import TransientError
-from floodmark.storage.lease import Lease
+from floodmark.storage.lease import lease_of
 
 HOLD = """
 import os, sys, time
-from floodmark.storage.lease import Lease
-with Lease(sys.argv[1]).held("hold for a test"):
+from floodmark.storage.lease import lease_of
+with lease_of(sys.argv[1]).held("hold for a test"):
     if sys.argv[2] == "fork" and os.fork() == 0:
         sys.stdin.read(); os._exit(0)
     print("held", flush=True)
@@ -34,7 +34,7 @@ def start_holder(root: Path, mode: str = "plain") -> subprocess.Popen:
 
 
 def test_held_and_free(tmp_path: Path) -> None:
-    lease = Lease(tmp_path)
+    lease = lease_of(tmp_path)
     with lease.held("one"):
         holder = lease.holder()
         assert holder is not None and (holder.pid, holder.purpose) == (os.getpid(), "one")
@@ -45,12 +45,12 @@ def test_held_and_free(tmp_path: Path) -> None:
 
 def test_a_waiter_gives_up_and_names_the_holder(tmp_path: Path) -> None:
     process = start_holder(tmp_path)
-    with pytest.raises(TransientError) as caught, Lease(tmp_path).held("mine", wait=0.05):
+    with pytest.raises(TransientError) as caught, lease_of(tmp_path).held("mine", wait=0.05):
         pass
     assert caught.value.code == "E0503"
     assert f"process {process.pid}" in str(caught.value) and "hold for a test" in str(caught.value)
     process.communicate("")
-    with Lease(tmp_path).held("mine", wait=5):
+    with lease_of(tmp_path).held("mine", wait=5):
         pass
 
 
@@ -59,14 +59,14 @@ def test_a_killed_holder_is_replaced(tmp_path: Path, mode: str) -> None:
     process = start_holder(tmp_path, mode)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    with Lease(tmp_path).held("mine", wait=2):
-        holder = Lease(tmp_path).holder()
+    with lease_of(tmp_path).held("mine", wait=2):
+        holder = lease_of(tmp_path).holder()
         assert holder is not None and holder.pid == os.getpid()
     process.stdin.close()  # type: ignore[union-attr]
 
 
 def test_waiters_come_in_order(tmp_path: Path) -> None:
-    lease = Lease(tmp_path)
+    lease = lease_of(tmp_path)
     order: list[int] = []
 
     def wait(i: int) -> None:
@@ -86,7 +86,7 @@ def test_waiters_come_in_order(tmp_path: Path) -> None:
 
 
 def test_an_error_gives_the_lease_back(tmp_path: Path) -> None:
-    lease = Lease(tmp_path)
+    lease = lease_of(tmp_path)
     with pytest.raises(ValueError), lease.held("breaks"):
         raise ValueError
     with lease.held("next", wait=0):
@@ -94,7 +94,7 @@ def test_an_error_gives_the_lease_back(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lease = Lease(tmp_path)
+    lease = lease_of(tmp_path)
     with lease.held("before"):
         pass
     files = set((tmp_path / "_floodmark" / "lease").iterdir())
@@ -120,7 +120,7 @@ STRAY = ["ticket-x", "ticket-", "ticket-²", "ticket-1", "ticket-" + "9" * 40, "
 
 @pytest.mark.parametrize("folder", [False, True])
 def test_what_somebody_put_there_is_in_nobodys_way(tmp_path: Path, folder: bool) -> None:
-    lease = Lease(tmp_path)
+    lease = lease_of(tmp_path)
     with lease.held("makes the folder"):
         pass
     place = tmp_path / "_floodmark" / "lease"

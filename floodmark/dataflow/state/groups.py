@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import FileFilter
@@ -113,7 +112,7 @@ class AggregateFiles:
         added = there.rename_columns([*key, *values])
         store, writer = self.io.tables.store, self.io.writer
         old = store.paths(handle, touched) if handle is not None and key else ()
-        folder = Path(store.stage(self.table, writer.epoch, writer.attempt))
+        folder = store.stage(self.table, writer.epoch, writer.attempt)
         if not rewrite.replace_rows(old, moved.select(list(key)), added, folder):
             return None
         return store.staged(self.table, writer.epoch, writer.attempt)

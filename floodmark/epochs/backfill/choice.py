@@ -48,7 +48,7 @@ def backfills(
         if key not in able:
             out[key] = ObjectRecord(key, {}, touched=False, position=epoch - 1)
             continue
-        standing = BackfillLog(warehouse.root, key, before.records[key].position).standing()
+        standing = BackfillLog(warehouse.objects, key, before.records[key].position).standing()
         if standing.ready and standing.record is not None:
             out[key] = standing.record
     waiting = set(under) - out.keys()

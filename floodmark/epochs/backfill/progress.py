@@ -75,7 +75,7 @@ def _reachable(
 def words(warehouse: Warehouse, record: ObjectRecord) -> str:
     """Return how far a backfill is, for people."""
     head = warehouse.log.head().sealed
-    standing = BackfillLog(warehouse.root, record.object, record.position).standing()
+    standing = BackfillLog(warehouse.objects, record.object, record.position).standing()
     if standing.record is not None:
         return f"backfilling, {head - standing.record.position} epochs behind"
     if standing.open is not None:

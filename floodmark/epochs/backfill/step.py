@@ -40,7 +40,7 @@ class Backfill:
     @contextmanager
     def alive(self) -> Iterator[None]:
         """Keep the backfill from being ended meanwhile; raise `EndedError` where it was."""
-        with fence(self.warehouse.root):
+        with fence(self.warehouse.objects):
             self._check()
             yield
 

@@ -70,7 +70,7 @@ class Workers:
 
     def _work(self, backfill: Backfill) -> bool:
         """Take steps until the view is within reach; tell whether anything was done."""
-        log = BackfillLog(self._warehouse.root, backfill.key, backfill.created)
+        log = BackfillLog(self._warehouse.objects, backfill.key, backfill.created)
         with log.worked_on() as mine:
             if not mine:
                 return False

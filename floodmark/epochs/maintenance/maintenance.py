@@ -6,14 +6,12 @@ changes no data; the next epoch continues from it and pins it anew.
 
 from __future__ import annotations
 
-import shutil
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
@@ -25,18 +23,21 @@ from floodmark.epochs.maintenance.compacting import compact, groups_of, merged, 
 from floodmark.epochs.maintenance.reclaiming import End, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.backfill_log import forget
+from floodmark.storage.delta_log import LOG
 from floodmark.storage.object_record import versions_of
+from floodmark.storage.objects import folders_in
+from floodmark.storage.statement_files import expire_statements
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
+    ASIDE,
     CHANGES,
     CORRECTIONS,
     DEAD_LETTER,
+    ENGINE,
     LATE,
     LAYERS,
     REPLAYS,
     STATE,
-    STATEMENTS,
-    engine_folder,
 )
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables import layout, scratch
@@ -104,7 +105,7 @@ def maintain(
         limit = now - (warehouse.settings.retention if retention is None else retention)
         kept = warehouse.retention_record.keep_from(oldest_retained(warehouse, limit), now)
         horizon = _horizon(warehouse, kept.oldest, limit)
-        forget(warehouse.root, [(r.object, r.position) for r in under_way(warehouse).values()])
+        forget(warehouse.objects, [(r.object, r.position) for r in under_way(warehouse).values()])
         _drop_scratch(warehouse)
         _drop_left_over(warehouse, horizon)
         expired = _expire_statements(warehouse, horizon)
@@ -286,21 +287,17 @@ def _standing(letters: DataFrame, oldest: int) -> DataFrame:
 
 def _expire_statements(warehouse: Warehouse, horizon: _Horizon) -> int:
     """Remove the rows of statements before the oldest epoch, and of those that never got one."""
-    folder = engine_folder(warehouse.root) / STATEMENTS
-    limit = horizon.limit.timestamp()
-    old = [p for p in folder.glob("*") if p.stat().st_mtime < limit]
-    if not old:
-        return 0
-    needed: set[Path] = set()
-    for epoch in warehouse.log.epochs(after=horizon.oldest - 1):
-        opened = warehouse.log.opened(epoch)
-        needed.update(Path(path).parent for item in opened.dml for path in item["paths"])
-        if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
-            break
-    gone = [p for p in old if p not in needed]
-    for path in gone:
-        shutil.rmtree(path, ignore_errors=True)
-    return len(gone)
+
+    def needed() -> set[str]:
+        paths = set[str]()
+        for epoch in warehouse.log.epochs(after=horizon.oldest - 1):
+            opened = warehouse.log.opened(epoch)
+            paths.update(path for item in opened.dml for path in item["paths"])
+            if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
+                break
+        return paths
+
+    return expire_statements(warehouse.objects, horizon.limit, needed)
 
 
 def _drop_scratch(warehouse: Warehouse) -> None:
@@ -308,16 +305,16 @@ def _drop_scratch(warehouse: Warehouse) -> None:
     # The steps of backfills hold no lease.
     pipeline, records = warehouse.deployed().pipeline, under_way(warehouse)
     busy = {layout.state_table(pipeline[key], "any").rpartition("/")[0] for key in records}
-    folders = (
-        folder
-        for folder in (warehouse.root / STATE).glob("*/*/*")
-        if folder.parent.relative_to(warehouse.root).as_posix() not in busy
-    )
-    scratch.drop_among(warehouse.root, warehouse.store, folders)
-    for folder in (engine_folder(warehouse.root) / REPLAYS).glob("*"):
+    objects = warehouse.objects
+    states = folders_in(objects, STATE, 3)
+    others = (folder for folder in states if folder.rpartition("/")[0] not in busy)
+    scratch.drop_among(objects, warehouse.store, others)
+    limit = time.time_ns() - _LONGEST_REPLAY.total_seconds() * 1e9
+    for folder in folders_in(objects, f"{ENGINE}/{REPLAYS}"):
         # What a replay leaves that was killed; one that runs holds no lease.
-        if folder.stat().st_mtime < time.time() - _LONGEST_REPLAY.total_seconds():
-            shutil.rmtree(folder, ignore_errors=True)
+        last = objects.last_write(folder)
+        if last is not None and last < limit:
+            objects.remove(folder, ASIDE)
 
 
 def _drop_left_over(warehouse: Warehouse, horizon: _Horizon) -> None:
@@ -330,13 +327,14 @@ def _drop_left_over(warehouse: Warehouse, horizon: _Horizon) -> None:
     # The first rows of a table are written before it is one, by a backfill beside this.
     known.update(t for found in objects for t in layout.names_of(found))
     parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
-    patterns = (f"{STATE}/*/*/*", *(f"{part}/*/*" for part in parts))
-    for folder in [f for pattern in patterns for f in warehouse.root.glob(pattern)]:
-        table = folder.relative_to(warehouse.root).as_posix()
+    places = ((STATE, 3), *((part, 2) for part in parts))
+    for table in [t for top, depth in places for t in folders_in(warehouse.objects, top, depth)]:
         # An epoch in between may have written it: replays need its rows as long as that is kept.
-        if table not in known and _last_written(folder) < horizon.limit.timestamp():
+        if table not in known and _last_commit(warehouse, table) < horizon.limit.timestamp() * 1e9:
             removal.drop(warehouse, table)
 
 
-def _last_written(folder: Path) -> float:
-    return max((p.stat().st_mtime for p in (folder / "_delta_log").glob("*.json")), default=0.0)
+def _last_commit(warehouse: Warehouse, table: str) -> int:
+    """Return when the last commit of a table was written; 0 without one."""
+    heads = warehouse.objects.heads(f"{table}/{LOG}/")
+    return max((head.modified for key, head in heads if key.endswith(".json")), default=0)

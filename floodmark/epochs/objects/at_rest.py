@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from floodmark.changelog import KIND
 from floodmark.dataflow.operators import materialize
@@ -139,5 +138,5 @@ class AtRest:
             names,
             relation.stream_key,
             self.writer.epoch,
-            Path(folder),
+            folder,
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
@@ -224,7 +223,7 @@ class _Gathering(OfTable):
         paths = [path for item in items for path in item["paths"]]
         columns = tuple(f for f in self.columns if f.name != OWNERS)
         frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
-        files = [read_footer(Path(path), path) for path in paths]
+        files = [read_footer(path, path) for path in paths]
         operations = self._completed(merge.dml_operations(held(frame, self.found), self.columns))
         adds = rows_of(files) if all(f.low.get(WEIGHT) == 1 for f in files) else 0
         fresh = adds > 0 and all(are_fresh(item, files) for item in items)

@@ -249,7 +249,7 @@ class DeltaSender:
         touched = self._touched(handle, changed)
         added = _of_kind(changed, PUT).drop_columns([KIND])
         paths = self._alike(store.paths(handle, touched), added, stage)
-        rewrite.replace_rows(paths, changed.select(list(self.outside.key)), added, stage)
+        rewrite.replace_rows(paths, changed.select(list(self.outside.key)), added, str(stage))
         shutil.rmtree(stage / _OTHERS, ignore_errors=True)
         return store.staged(self._name, epoch, attempt), touched, changed.num_rows
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -90,7 +89,7 @@ class Copying:
             return None
         return Lasting(self, defaults)
 
-    def as_insert(self, reader: Reader, folder: Path) -> tuple[s.Insert, Reader]:
+    def as_insert(self, reader: Reader, folder: str) -> tuple[s.Insert, Reader]:
         """Return an INSERT … SELECT, and a reader that has the rows; many go to `folder`.
 
         Columns that the file does not have get their defaults.
@@ -134,7 +133,7 @@ class Lasting:
     def __post_init__(self) -> None:
         self.nulls = Counter[str]()
 
-    def write(self, folder: Path, start: int) -> int:
+    def write(self, folder: str, start: int) -> int:
         """Write the rows, numbered from `start` on, into files; return how many."""
         return write_pieces(self._logged(start), folder)
 

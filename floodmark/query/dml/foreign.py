@@ -16,11 +16,11 @@ from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.plan import nodes as n
 from floodmark.plan.build.row_changes import with_generated
 from floodmark.query.dml.planned import columns_of_table, replaces
-from floodmark.query.dml.rows import check_rows, nested_nulls, new_folder, numbered
+from floodmark.query.dml.rows import check_rows, nested_nulls, numbered
 from floodmark.query.query import Reader
 from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import dml_of
-from floodmark.storage.statistics import read_footer
+from floodmark.storage.statement_files import StatementFiles
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -113,12 +113,11 @@ def _entry(
     tables, cut = warehouse.tables, warehouse.cut()
     reader = Reader(tables, warehouse.deployed().pipeline, cut, warehouse.clock.now(), {})
     start = warehouse.log.positions().get(dml_of(found.key), {}).get(0, 0)
-    folder = new_folder(warehouse.root, found)
+    stored = StatementFiles.new(warehouse.objects, found.key)
     frame = _changes(reader, found, before, after)
-    numbered(frame, found, start, at=_AT).write.parquet(str(folder))
-    files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
-    files = [f for f in files if f.rows]
-    paths = [str(folder / f.path) for f in files]
+    numbered(frame, found, start, at=_AT).write.parquet(stored.url)
+    files = stored.footers()
+    paths = [f.path for f in files]
     nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
     for column in found.relation.primary_key:
         if nulls.get(column):

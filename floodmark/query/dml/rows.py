@@ -5,9 +5,7 @@ They are the offset of the DML epoch: a replay reads them and never evaluates ag
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ROW_ID, WEIGHT
@@ -19,7 +17,6 @@ from floodmark.query.query import Reader
 from floodmark.scalar.types import Kind as TypeKind
 from floodmark.spark.types import ident
 from floodmark.storage.plain_files import plain
-from floodmark.storage.warehouse import STATEMENTS, engine_folder, escape
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.row_ids import first_row_id
 
@@ -28,11 +25,6 @@ if TYPE_CHECKING:
 
 _NESTED = (TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP)
 _WEIGHTS = {Effect.INSERT: 1, Effect.UPDATE: 1, Effect.DELETE: -1}
-
-
-def new_folder(root: Path, target: AnalysedObject) -> Path:
-    """Return where the rows of one statement go, in a warehouse."""
-    return engine_folder(root) / STATEMENTS / f"{escape(target.key)}-{secrets.token_hex(8)}"
 
 
 def dml_frame(

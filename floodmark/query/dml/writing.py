@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from floodmark.catalog.catalog import unknown_object
@@ -14,10 +12,10 @@ from floodmark.errors import DataError
 from floodmark.query.dml.copying import Copying, copied
 from floodmark.query.dml.planned import Dml, Effect, PlannedDml, plan_dml
 from floodmark.query.dml.returned import returned
-from floodmark.query.dml.rows import check_rows, dml_frame, nested_nulls, new_folder
+from floodmark.query.dml.rows import check_rows, dml_frame, nested_nulls
 from floodmark.query.query import Reader
 from floodmark.sql import statements as s
-from floodmark.storage.statistics import read_footer
+from floodmark.storage.statement_files import StatementFiles
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed
@@ -34,14 +32,14 @@ class Written:
     """
 
     target: AnalysedObject
-    folder: Path
+    files: StatementFiles
     entry: Mapping[str, Any] | None
     result: Result
     reads: frozenset[str] = frozenset()
 
     def discard(self) -> None:
         """Remove the files of rows that no epoch takes in."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.files.discard()
 
 
 def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
@@ -68,23 +66,22 @@ def _copied(
     statement: s.CopyFrom, target: AnalysedObject, warehouse: Warehouse, reader: Reader, start: int
 ) -> Written:
     copying = Copying.of(statement, target, reader)
-    folder, lasting = new_folder(warehouse.root, target), copying.lasting()
+    files, lasting = StatementFiles.new(warehouse.objects, target.key), copying.lasting()
     if lasting is None:
         try:
-            insert, reader = copying.as_insert(reader, folder)
+            insert, reader = copying.as_insert(reader, files.url)
             written = _written(insert, target, warehouse, reader, start, counted=True)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            files.discard()
         return replace(written, result=copied(written.result))
     try:
-        rows = lasting.write(folder, start)
+        rows = lasting.write(files.url, start)
         check_rows(lasting.nulls, target, statement.span)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        files.discard()
         raise
-    paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
-    entry = {"table": target.key, "paths": paths, "rows": rows, "start": start}
-    return Written(target, folder, entry if rows else None, copied(Result(rowcount=rows)))
+    entry = {"table": target.key, "paths": files.paths(), "rows": rows, "start": start}
+    return Written(target, files, entry if rows else None, copied(Result(rowcount=rows)))
 
 
 def _written(
@@ -98,19 +95,19 @@ def _written(
 ) -> Written:
     """Write the rows of a statement; `counted` ones have their number from 0 on already."""
     plan = plan_dml(statement, target, reader)
-    folder, beside = (new_folder(warehouse.root, target) for _ in range(2))
-    reader = reader.bringing(beside)
+    files, beside = (StatementFiles.new(warehouse.objects, target.key) for _ in range(2))
+    reader = reader.bringing(beside.url)
     try:
         with warehouse.sessions().guard():
-            dml_frame(plan, target, reader, start, counted=counted).write.parquet(str(folder))
-            return _checked(statement, plan, target, reader, folder, start)
+            dml_frame(plan, target, reader, start, counted=counted).write.parquet(files.url)
+            return _checked(statement, plan, target, reader, files, start)
     except BaseException as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        files.discard()
         if isinstance(error, DataError):
             error.with_span(statement.span)
         raise
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        beside.discard()
 
 
 def _checked(
@@ -118,20 +115,19 @@ def _checked(
     plan: PlannedDml,
     target: AnalysedObject,
     reader: Reader,
-    folder: Path,
+    files: StatementFiles,
     start: int,
 ) -> Written:
-    files = [read_footer(path, path.name) for path in sorted(folder.glob("*.parquet"))]
-    files = [f for f in files if f.rows]
-    paths = [str(folder / f.path) for f in files]
+    found = files.footers()
+    paths = [f.path for f in found]
     if plan.effect is not Effect.DELETE:
-        nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
+        nulls = {c: sum(f.nulls.get(c, 0) for f in found) for f in found for c in f.nulls}
         check_rows(nulls | nested_nulls(paths, target), target, statement.span)
-    written = sum(f.rows for f in files)
+    written = sum(f.rows for f in found)
     rows = written // 2 if plan.effect is Effect.MOVE else written
     entry = {"table": target.key, "paths": paths, "rows": written, "start": start}
     word = type(statement).__name__.upper()
     status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
     shown = returned(plan, target, reader, paths) or Result()
     result = replace(shown, rowcount=rows, status=status)
-    return Written(target, folder, entry if written else None, result, plan.reads)
+    return Written(target, files, entry if written else None, result, plan.reads)

@@ -8,13 +8,11 @@ place.
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -30,8 +28,9 @@ from floodmark.session.audit.digests import Part, RowDifference, differences, di
 from floodmark.session.ddl.renaming import Renames, renames_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.overlay import Overlay
+from floodmark.storage.statement_files import is_kept
 from floodmark.storage.table import Handle
-from floodmark.storage.warehouse import REPLAYS, engine_folder
+from floodmark.storage.warehouse import ASIDE, ENGINE, REPLAYS
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark.tables import layout
@@ -200,7 +199,7 @@ class _Again:
         reason = self._hindrance(found, work)
         if reason is not None:
             return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
-        scratch = engine_folder(self.warehouse.root) / REPLAYS / secrets.token_hex(8)
+        scratch = f"{ENGINE}/{REPLAYS}/{secrets.token_hex(8)}"
         try:
             with self.warehouse.sessions().guard():
                 return self._compared(found, work, scratch)
@@ -212,7 +211,7 @@ class _Again:
             cause = f"the replay fails: [{error.code}] {error.message}"
             return Replayed(self.epoch, found.key, ReplayOutcome.DIFFERS, cause=cause)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            self.warehouse.objects.remove(scratch, ASIDE)
 
     def _work(self, found: AnalysedObject) -> Work:
         """Return the work of the epoch, its inputs as they were published."""
@@ -242,8 +241,7 @@ class _Again:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
         if changed := self.deployed.changed_functions(found.key):
             return f"{', '.join(changed)} means something else since"
-        gone = [p for i in work.dml if i["table"] == found.key for p in i["paths"]]
-        if any(not Path(path).exists() for path in gone):
+        if not is_kept(item for item in work.dml if item["table"] == found.key):
             return "the rows of a statement are not kept any more"
         connector = self._connector(found)
         return None if connector is None else connector.find_change(work.splits.get(found.key, ()))
@@ -256,7 +254,7 @@ class _Again:
         reads = found.declared is not None and found.declared.connector is not None
         return self.warehouse.offers.connector(found) if reads else None
 
-    def _compared(self, found: AnalysedObject, work: Work, scratch: Path) -> Replayed:
+    def _compared(self, found: AnalysedObject, work: Work, scratch: str) -> Replayed:
         sessions = self.warehouse.sessions()
         before = self.before.get(found.key)
         pinned = {} if before is None else dict(before.versions)
@@ -268,7 +266,7 @@ class _Again:
         corrected = layout.corrections_table(found)
         if found.key in work.corrected:
             pinned[corrected] = self.warehouse.store.open(corrected).version
-        overlay = Overlay(self.warehouse.store, scratch, pinned)
+        overlay = Overlay(self.warehouse.store, self.warehouse.objects.below(scratch), pinned)
         again = Tables(overlay, sessions.main)
         record = advance(found, work, again, sessions, self._connector(found))
         parts = [

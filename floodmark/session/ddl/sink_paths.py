@@ -21,7 +21,7 @@ def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
     """
     for found in _beginning(plan, warehouse):
         with _at_its_name(found):
-            _check_root(found, warehouse.root)
+            _check_root(found, Path(warehouse.objects.place))
             sender_of(found, warehouse.seed).check()
 
 

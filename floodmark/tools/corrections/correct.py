@@ -6,7 +6,6 @@ import secrets
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, KIND, WEIGHT
@@ -20,6 +19,7 @@ from floodmark.session.ddl.renaming import renames_of
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.objects import Place
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -120,7 +120,7 @@ def _correct(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     _check_closed(found, reader, span)
     _check_kept(found, floodmark, again, span)
     with floodmark.sessions().guard():
-        handle = _open_table(found, reader.tables, floodmark.root)
+        handle = _open_table(found, reader.tables, floodmark.warehouse.objects)
         number = newest(floodmark.store, found) + 1
         taken_in = floodmark.deployed.corrected.get(found.key, 0)
         rows = _corrections(found, reader, again, span, taken_in)
@@ -230,10 +230,10 @@ def _corrections(
     return differences(found, weighed, WEIGHT)
 
 
-def _open_table(found: AnalysedObject, tables: Tables, root: Path) -> Handle:
+def _open_table(found: AnalysedObject, tables: Tables, place: Place) -> Handle:
     """Return the table of corrections; E0434 where it has lost commits."""
     table = layout.corrections_table(found)
-    known = CorrectedTables(root).read().get(table, 0)
+    known = CorrectedTables(place).read().get(table, 0)
     if not tables.store.exists(table):
         if known:
             raise_missing_version(table, None)
@@ -264,7 +264,7 @@ def _commit(
         done = floodmark.store.commit(
             handle, adds=files, app=application(found), epoch=number, metadata={"backfill": number}
         )
-        CorrectedTables(floodmark.root).reached(done.table, done.version)
+        CorrectedTables(floodmark.warehouse.objects).reached(done.table, done.version)
 
 
 def _kinds(paths: list[str]) -> dict[str, int]:
