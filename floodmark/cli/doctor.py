@@ -171,6 +171,7 @@ def _server() -> Check:
 
 
 def _warehouse(connection: Floodmark, settings: Settings) -> Check:
+    from floodmark.storage.durability import objects_of
     from floodmark.storage.verification import is_there
 
     parent = _nearest(connection.root)
@@ -183,7 +184,9 @@ def _warehouse(connection: Floodmark, settings: Settings) -> Check:
         return Check("warehouse", WARN, f"there is none in {connection.root}",
                      "go to the folder of the project, or name one with --warehouse")  # fmt: skip
     try:
-        objects, probe = connection.warehouse.objects, f".doctor-{secrets.token_hex(8)}"
+        # Whether the warehouse is durable is not asked: its record may be damaged.
+        objects = objects_of(connection.warehouse.objects, durable=False)
+        probe = f".doctor-{secrets.token_hex(8)}"
         objects.create(probe, b"")
         objects.delete([probe])
     except OSError as error:
