@@ -9,6 +9,7 @@ backup holds are linked to, not copied again.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
@@ -23,12 +24,13 @@ from floodmark.storage import delta_log
 from floodmark.storage.backup_manifest import MANIFEST as MANIFEST
 from floodmark.storage.backup_manifest import Backup, Entry, entries_of, write_manifest
 from floodmark.storage.backup_manifest import backups as backups
+from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.files_of_epoch import files_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
-from floodmark.storage.plain_files import check_plain
+from floodmark.storage.objects import Head, Objects, Place
 from floodmark.storage.progress import Progress
 from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
@@ -40,15 +42,15 @@ _TRIES = 5
 _CHUNK = 2**20
 
 
-def back_up(root: str | Path, destination: str | Path, progress: Progress | None = None) -> Backup:
+def back_up(place: Place, destination: str | Path, progress: Progress | None = None) -> Backup:
     """Copy a warehouse as of its last sealed epoch into a new folder below `destination`.
 
     Raises E0440 (nothing is sealed), E0441 (a file of the warehouse is missing or not whole), E0445
     (one folder lies in the other), E0525 (another backup writes there), E0526 (tables go faster
     than they are copied), and what is wrong with a record.
     """
-    source, target = local_root(root), local_root(destination)
-    check_apart(source, target)
+    source, target = objects_of(place), local_root(destination)
+    check_apart(Path(source.place), target)
     _sealed(source)  # before anything is made
     with disk_errors("the backup"):
         make_folder(target, durable=True)
@@ -68,18 +70,18 @@ def back_up(root: str | Path, destination: str | Path, progress: Progress | None
                 shutil.rmtree(partial, ignore_errors=True)
 
 
-def _sealed(source: Path) -> int:
+def _sealed(source: Objects) -> int:
     epoch = EpochLog(source).head().sealed
     if not epoch:
         raise DataError(
             "E0440",
-            f"{source} has no sealed epoch to back up",
+            f"{source.place} has no sealed epoch to back up",
             hint="name the warehouse with --warehouse; `floodmark run` seals its first epoch",
         )
     return epoch
 
 
-def _back_up(source: Path, target: Path, partial: Path, progress: Progress | None) -> Backup:
+def _back_up(source: Objects, target: Path, partial: Path, progress: Progress | None) -> Backup:
     known = _linkable(target)
     for _ in range(_TRIES):
         epoch = _sealed(source)
@@ -110,43 +112,46 @@ def _back_up(source: Path, target: Path, partial: Path, progress: Progress | Non
         )
     raise TransientError(
         "E0526",
-        f"tables of {source} were dropped or cleaned up {_TRIES} times while they were copied",
+        f"tables of {source.place} were dropped or cleaned up {_TRIES} times while they were "
+        "copied",
         hint="run the backup again when fewer definitions change",
     )
 
 
 def _copy(
-    source: Path,
+    source: Objects,
     partial: Path,
     epoch: int,
     known: Mapping[str, tuple[Entry, Path]],
     progress: Progress | None,
 ) -> tuple[list[Entry], int]:
     """Copy or link all files of an epoch; return their entries and the bytes that were copied."""
-    paths = list(files_of(LocalObjects(source), epoch))
+    paths = list(files_of(source, epoch))
     entries, new = [], 0
     for number, path in enumerate(paths, 1):
-        found = (source / path).stat()
+        found = source.head(path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, "not there", source.spark_url(path))
         target = partial / path
         target.parent.mkdir(parents=True, exist_ok=True)
         entry, held = known.get(path, (None, None))
         same = entry is not None and _is_same(entry, found)
         if entry is None or held is None or not (same and _link(held, entry.size, target)):
             _check_record(source, path)
-            entry = Entry(path, found.st_size, found.st_mtime_ns, copied(source / path, target))
-            new += found.st_size
+            entry = Entry(path, found.size, found.modified, copy_out(source, path, target))
+            new += found.size
         entries.append(entry)
         if progress is not None:
             progress(path, number, len(paths))
     return [*entries, *_name_checkpoints(partial)], new
 
 
-def _check_record(source: Path, path: str) -> None:
+def _check_record(source: Objects, path: str) -> None:
     """Raise what is wrong with a record or the seed: a damaged one is copied into no backup."""
     if path == f"{ENGINE}/{SEED}":
         drawn_seed(source)
     elif path.startswith(f"{ENGINE}/") and path.endswith(".json"):
-        read_record(LocalObjects(source), path, kind_of(path.removeprefix(f"{ENGINE}/")) or Any)
+        read_record(source, path, kind_of(path.removeprefix(f"{ENGINE}/")) or Any)
 
 
 def _name_checkpoints(partial: Path) -> Iterator[Entry]:
@@ -170,8 +175,8 @@ def _linkable(target: Path) -> dict[str, tuple[Entry, Path]]:
     return {}
 
 
-def _is_same(entry: Entry, found: os.stat_result) -> bool:
-    return (entry.size, entry.modified) == (found.st_size, found.st_mtime_ns)
+def _is_same(entry: Entry, found: Head) -> bool:
+    return (entry.size, entry.modified) == (found.size, found.modified)
 
 
 def _link(held: Path, size: int, target: Path) -> bool:
@@ -185,14 +190,23 @@ def _link(held: Path, size: int, target: Path) -> bool:
     return True
 
 
-def copied(source: Path, target: Path) -> int:
-    """Copy a file and return the CRC-32 of its bytes."""
-    check_plain(source)
-    crc = 0
-    with source.open("rb") as read, target.open("wb") as written:
-        while chunk := read.read(_CHUNK):
+def copy_out(source: Objects, key: str, target: Path) -> int:
+    """Copy an object to a file and return the CRC-32 of its bytes.
+
+    `FileNotFoundError` where it is not there, or another one while it is copied.
+    """
+    crc, start, tags = 0, 0, set[str]()
+    with target.open("wb") as written:
+        while (found := source.get(key, start, start + _CHUNK)) is not None:
+            chunk, tag = found
+            tags.add(tag)
             crc = zlib.crc32(chunk, crc)
             written.write(chunk)
+            start += len(chunk)
+            if len(chunk) < _CHUNK:
+                break
+    if found is None or len(tags) > 1:
+        raise FileNotFoundError(errno.ENOENT, "not there, or not whole", source.spark_url(key))
     return crc
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from floodmark.errors import DataError
-from floodmark.storage.backup import check_apart, copied
+from floodmark.storage.backup import check_apart, copy_out
 from floodmark.storage.backup_manifest import (
     Backup,
     Entry,
@@ -28,8 +28,8 @@ from floodmark.storage.backup_manifest import (
     refuse_damaged,
 )
 from floodmark.storage.local_files import disk_errors, flush, make_folder
+from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
-from floodmark.storage.plain_files import check_plain
 from floodmark.storage.progress import Progress
 from floodmark.storage.warehouse import ENGINE, local_root
 
@@ -145,15 +145,14 @@ def _move_all(partial: Path, target: Path) -> None:
 
 
 def _restore_file(folder: Path, partial: Path, entry: Entry) -> None:
-    source, target = folder / entry.path, partial / entry.path
+    source, target = LocalObjects(folder), partial / entry.path
     try:
-        check_plain(source)
-        source.open("rb").close()
-    except FileNotFoundError:
-        refuse_damaged(folder, entry.path, "is missing")
+        there = source.get(entry.path, 0, 1) is not None
     except OSError as error:
         refuse_damaged(folder, entry.path, f"cannot be read: {error.strerror}")
+    if not there:
+        refuse_damaged(folder, entry.path, "is missing")
     target.parent.mkdir(parents=True, exist_ok=True)
-    crc = copied(source, target)
+    crc = copy_out(source, entry.path, target)
     if (target.stat().st_size, crc) != (entry.size, entry.crc32):
         refuse_damaged(folder, entry.path, "has other bytes than were written")

@@ -130,11 +130,6 @@ def corrections(schema: str, name: str) -> str:
     return f"{CORRECTIONS}/{current(schema, name)}"
 
 
-def engine_folder(root: str | Path) -> Path:
-    """Return the folder of the logs and the lease."""
-    return local_root(root) / ENGINE
-
-
 def check_table(table: str) -> str:
     """Return the key of a table's folder; E0401 for a name that could leave the warehouse."""
     if not all(_PART.fullmatch(part) and len(part) <= 255 for part in table.split("/")):

@@ -20,7 +20,7 @@ import pytest
 
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.warehouse import ENGINE
 from floodmark.tables.failpoints import NAMES as OF_EPOCHS
 from floodmark.tables.failpoints import OF_CHANGES, VARIABLE
 from tests.warehouses import (
@@ -80,7 +80,7 @@ def after(root: Path, *, unlogged: bool = False) -> After:
     An `unlogged` change may have said which tables it was about to drop.
     """
     head = EpochLog(root).head()
-    engine = engine_folder(root)
+    engine = root / ENGINE
     assert head.open is None
     assert unlogged or not (engine / "leaving.json").exists()
     assert not (engine / "gone").exists()

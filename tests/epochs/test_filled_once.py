@@ -9,7 +9,7 @@ import pytest
 import floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.spark.session import Sessions
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.warehouse import ENGINE
 from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
@@ -23,7 +23,7 @@ class _Killed(BaseException):
 
 def _at_rest(fm: floodmark.Floodmark) -> set[str]:
     """Return the tables whose statements have left rows."""
-    folder = engine_folder(fm.root) / "dml"
+    folder = fm.root / ENGINE / "dml"
     return {path.name.rpartition("-")[0] for path in folder.iterdir()}
 
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
+from floodmark.storage import backup as storage_backup
 from floodmark.storage.backup import MANIFEST, back_up, backups
 from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.memory_objects import MemoryObjects
 from floodmark.storage.restoring import restore
 
 pytestmark = pytest.mark.spark
@@ -244,3 +247,34 @@ def _names(root: Path) -> set[str]:
     """Return the files of a warehouse but those of one process, and of Delta's for itself."""
     found = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
     return {str(p) for p in found if "lease" not in p.parts and p.name != MANIFEST}
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 16, 17])
+def test_an_object_is_copied_in_chunks(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_backup, "_CHUNK", 8)
+    objects, data = MemoryObjects(), bytes(range(size))
+    objects.create("a/b", data)
+    crc = storage_backup.copy_out(objects, "a/b", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == data and crc == zlib.crc32(data)
+
+
+def test_what_is_another_while_it_is_copied_is_not_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_backup, "_CHUNK", 8)
+
+    class Replaced(MemoryObjects):
+        def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
+            found = super().get(key, start, end)
+            self.upload(key, tmp_path / "other")
+            return found
+
+    (tmp_path / "other").write_bytes(bytes(20))
+    objects = Replaced()
+    objects.create("a", bytes(20))
+    with pytest.raises(FileNotFoundError, match="not whole"):
+        storage_backup.copy_out(objects, "a", tmp_path / "copy")
+    with pytest.raises(FileNotFoundError):
+        storage_backup.copy_out(objects, "none", tmp_path / "copy")

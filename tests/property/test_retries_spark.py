@@ -12,7 +12,7 @@ import pytest
 from floodmark.errors import TransientError
 from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.warehouse import ENGINE
 from floodmark.tables import failpoints
 from tests.program_spark import Outcome
 from tests.property.plan_examples import joined
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 def _seeded(folder: Path) -> Path:
     """Return the folder of a run whose random values are those of the others."""
-    seed = engine_folder(folder / "warehouse") / "seed"
+    seed = folder / "warehouse" / ENGINE / "seed"
     seed.parent.mkdir(parents=True)
     seed.write_text("the same")
     return folder

@@ -21,7 +21,7 @@ from floodmark.storage import delta_log, statistics
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.table import DataFile
-from floodmark.storage.warehouse import GONE, engine_folder
+from floodmark.storage.warehouse import ENGINE, GONE
 from tests.storage.conftest import SCHEMA, write_rows
 
 T = "public/t"
@@ -244,7 +244,7 @@ def test_half_of_a_table_is_none(tmp_path: Path) -> None:
 def test_what_a_killed_drop_has_left_goes_with_the_next(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     store.create(T, SCHEMA)
-    left = engine_folder(tmp_path) / GONE / "left" / "part"
+    left = tmp_path / ENGINE / GONE / "left" / "part"
     left.mkdir(parents=True)
     store.drop(T)
     assert not store.exists(T) and not left.exists() and not (tmp_path / T).exists()

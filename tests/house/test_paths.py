@@ -1,0 +1,104 @@
+"""Who may know a path of the disk: above `storage`, files of the warehouse are known by keys alone.
+
+Whoever lowers these lists lowers them here. What is added to one says which files it handles, and
+they are none of the warehouse's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+HOUSE = Path(__file__).parents[2] / "floodmark"
+PATHS = {
+    "api.py": "connect() takes the folders of the warehouse and the pipelines that a user names",
+    "catalog/places.py": "relative paths of sources and sinks, and the project that they start at",
+    "cli": "files and folders that a user names, and what the commands look at on this machine",
+    "connectors": "files, tables and databases of sources, and those of COPY",
+    "epochs/sinks": "files and tables of sinks, which lie outside of the warehouse",
+    "report/page.py": "the file of the report",
+    "session/audit/schemas.py": "files of schemas beside the pipelines",
+    "session/ddl/deployment.py": "the project that relative paths start at",
+    "session/ddl/desired.py": "files of the pipelines",
+    "session/ddl/sink_paths.py": "paths of sinks",
+    "spark": "the cache: servers, jars, certificates, locks between processes",
+    "sql/files.py": "files of SQL",
+    "stream/objects/outside.py": "paths of sinks",
+    "testing": "files of tests, and those that they deliver",
+    "tools/diff_sides.py": "Delta tables elsewhere that a user names",
+    "tools/linting.py": "files of the pipelines",
+    "warehouse/moving.py": "the project that relative paths start at",
+    "warehouse/warehouse.py": "the project that relative paths start at",
+}
+"""Modules above `storage`, or whole rooms, that import `pathlib`; and why."""
+FILES = {
+    "catalog/places.py": "relative paths of sources and sinks",
+    "cli": "the terminal, the environment, the disk that a warehouse lies on",
+    "connectors": "files of sources, and those of COPY",
+    "epochs/backfill/choice.py": "the environment",
+    "epochs/sinks": "files of sinks",
+    "spark": "the cache",
+    "stream/objects/outside.py": "paths of sinks",
+    "tables/failpoints.py": "the environment",
+    "tables/rewrite.py": "the number of processors",
+    "testing/sql_test.py": "folders of tests",
+}
+"""Those that import `os`, `os.path`, `shutil`, `glob` or `tempfile`."""
+REMOVING = {
+    "connectors/copied_out.py": "a half-written file of COPY",
+    "epochs/sinks": "half-written files of sinks",
+    "spark": "the cache",
+    "storage/backup.py": "a half-written backup",
+    "storage/local_files.py": "of the store on a disk",
+    "storage/local_lease.py": "tickets of the lease",
+    "storage/local_objects.py": "the store on a disk: the door through which all else goes",
+    "storage/restoring.py": "a half-written copy of a backup",
+}
+"""Those that remove files themselves. All others ask a store, which can ask for the lease first."""
+_REMOVERS = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
+
+
+def test_few_modules_above_storage_know_paths() -> None:
+    assert set(_rooms(PATHS, lambda t: "pathlib" in _imports(t), above=True)) == set(PATHS)
+
+
+def test_few_modules_above_storage_know_files() -> None:
+    files = {"os", "os.path", "shutil", "glob", "tempfile"}
+    assert set(_rooms(FILES, lambda t: bool(files & _imports(t)), above=True)) == set(FILES)
+
+
+def test_who_removes_files_is_the_store() -> None:
+    assert set(_rooms(REMOVING, _removes, above=False)) == set(REMOVING)
+
+
+def _rooms(
+    known: Mapping[str, str], test: Callable[[ast.Module], bool], *, above: bool
+) -> Iterator[str]:
+    """Yield the modules that pass a test, as a list knows them: by themselves or by their room."""
+    for path in sorted(HOUSE.rglob("*.py")):
+        name = path.relative_to(HOUSE)
+        if above and name.parts[0] == "storage":
+            continue
+        if test(ast.parse(path.read_text(encoding="utf-8"))):
+            names = (name.as_posix(), *(p.as_posix() for p in name.parents))
+            yield next((n for n in names if n in known), name.as_posix())
+
+
+def _imports(tree: ast.Module) -> set[str]:
+    out = set[str]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            out.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            out.add(node.module)
+    return out
+
+
+def _removes(tree: ast.Module) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            of_os = isinstance(node.value, ast.Name) and node.value.id == "os"
+            if node.attr in _REMOVERS or (of_os and node.attr == "remove"):
+                return True
+    return False
