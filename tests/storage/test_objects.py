@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import DataError
+from floodmark.storage.durability import choose, objects_of
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.memory_objects import Fault, MemoryObjects
 from floodmark.storage.objects import (
@@ -398,6 +399,14 @@ def test_what_lies_elsewhere_is_not_of_a_disk_s_store(tmp_path: Path) -> None:
         objects.get("link")
 
 
+def test_a_folder_goes_where_nothing_can_be_put_aside(tmp_path: Path) -> None:
+    objects = LocalObjects(tmp_path)
+    for key in ("a/b/c", "full"):
+        objects.create(key, b"")
+    objects.remove("a", "full/aside")
+    assert list(objects.list()) == ["full"]
+
+
 def test_what_is_not_whole_is_not_listed(tmp_path: Path) -> None:
     objects = LocalObjects(tmp_path)
     (tmp_path / f".x.json.{'0f' * 16}").write_bytes(b"")
@@ -456,3 +465,16 @@ def test_what_was_not_done_is_not_taken_for_done(fault: Fault) -> None:
         with pytest.raises(Unavailable):
             write()
         assert objects.get(K) is None
+
+
+def test_what_is_written_before_the_record_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLOODMARK_DURABLE", "false")
+    objects = objects_of(tmp_path)
+    inner = objects.below("a")
+    inner.create("early", b"")
+    assert isinstance(objects, LocalObjects) and isinstance(inner, LocalObjects)
+    assert not objects.durable and not inner.durable
+    choose(objects, True)
+    assert objects.durable and inner.durable and objects.below("b").durable

@@ -47,7 +47,8 @@ def after_seal(
         _fold_if_due(warehouse, pipeline[key], record)
         if not record.backfilling:
             owners = (pipeline[owner] for owner in (key, *pipeline[key].feeders))
-            scratch.drop(warehouse.objects, warehouse.store, owners)
+            with harmless(warehouse, key):
+                scratch.drop(warehouse.objects, warehouse.store, owners)
 
 
 def _fold_if_due(warehouse: Warehouse, found: AnalysedObject, record: ObjectRecord) -> None:
