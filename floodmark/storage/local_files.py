@@ -57,12 +57,11 @@ def flush_files(base: Path, paths: Iterable[str | Path]) -> None:
 def remove_folder(folder: Path, aside: Path) -> None:
     """Remove a folder, in one step for those who look for it: it is put aside first.
 
-    What somebody was killed over before goes with it. Where nothing can be put aside, such as on a
-    full disk, it goes where it is.
+    What somebody was killed over before goes with it.
     """
     while folder.is_dir():
+        aside.mkdir(parents=True, exist_ok=True)
         try:
-            aside.mkdir(parents=True, exist_ok=True)
             folder.rename(aside / uuid.uuid4().hex)
         except FileNotFoundError:
             continue

@@ -141,9 +141,12 @@ class LocalObjects:
         for key in keys:
             self._path(key).unlink(missing_ok=True)
 
-    def remove(self, folder: str, aside: str) -> None:
+    def remove(self, folder: str, aside: str = "") -> None:
         """See `Objects.remove`."""
-        remove_folder(self._path(folder), self._path(aside))
+        if aside:
+            remove_folder(self._path(folder), self._path(aside))
+        else:
+            shutil.rmtree(self._path(folder), ignore_errors=True)
 
     def prune(self, folder: str = "") -> None:
         """See `Objects.prune`."""

@@ -28,7 +28,7 @@ from floodmark.storage.table import (
 )
 from floodmark.storage.table_files import TableFiles
 from floodmark.storage.upgrades import FORMAT
-from floodmark.storage.warehouse import ASIDE, check_table
+from floodmark.storage.warehouse import check_table
 
 
 @dataclass(slots=True)
@@ -197,7 +197,7 @@ class MemoryStore(TableFiles):
         self._count("drop")
         with self._lock:
             self._logs.pop(table, None)
-        self.objects.remove(self.key(table), ASIDE)
+        self.objects.remove(self.key(table))
 
     def _log(self, table: str) -> _Log:
         log = self._logs.get(table)

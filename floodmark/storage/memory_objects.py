@@ -144,9 +144,8 @@ class MemoryObjects(Objects):
             for place in places:
                 self._bucket.objects.pop(place, None)
 
-    def remove(self, folder: str, aside: str) -> None:
+    def remove(self, folder: str, aside: str = "") -> None:
         """See `Objects.remove`."""
-        check_key(aside)
         self.delete(tuple(self.list(f"{folder}/")))
 
     def prune(self, folder: str = "") -> None:

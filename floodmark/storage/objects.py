@@ -119,10 +119,11 @@ class Objects(Protocol):
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are not there are passed over."""
 
-    def remove(self, folder: str, aside: str) -> None:
-        """Remove all below a folder, at once for who looks for it where the store can do that.
+    def remove(self, folder: str, aside: str = "") -> None:
+        """Remove all below a folder, as far as the store lets it.
 
-        `aside` is the folder of this store for what is being removed; what is left there goes, too.
+        With `aside`, the folder of this store for what is being removed, it goes at once for who
+        looks for it, where the store can do that; what is left there goes, too.
         """
 
     def prune(self, folder: str = "") -> None:

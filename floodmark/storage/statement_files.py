@@ -16,7 +16,7 @@ from floodmark.storage.objects import Objects, folders_in
 from floodmark.storage.plain_files import is_file
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile
-from floodmark.storage.warehouse import ASIDE, ENGINE, STATEMENTS, escape
+from floodmark.storage.warehouse import ENGINE, STATEMENTS, escape
 
 _FOLDER = f"{ENGINE}/{STATEMENTS}"
 
@@ -50,7 +50,7 @@ class StatementFiles:
 
     def discard(self) -> None:
         """Remove the files: no epoch takes them in."""
-        self.objects.remove(self.folder, ASIDE)
+        self.objects.remove(self.folder)
 
 
 def is_kept(entries: Iterable[Mapping[str, Any]]) -> bool:
@@ -72,7 +72,7 @@ def expire_statements(
     kept = {path.rpartition("/")[0] for path in needed()}
     gone = [folder for folder in old if objects.spark_url(folder) not in kept]
     for folder in gone:
-        objects.remove(folder, ASIDE)
+        objects.remove(folder)
     return len(gone)
 
 

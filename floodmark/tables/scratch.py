@@ -9,7 +9,6 @@ from collections.abc import Iterable
 
 from floodmark.storage.objects import Objects, folders_in
 from floodmark.storage.table import Store
-from floodmark.storage.warehouse import ASIDE
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 
@@ -29,5 +28,5 @@ def drop_among(objects: Objects, store: Store, folders: Iterable[str]) -> list[s
         if store.exists(folder):
             tables.append(folder)
         else:
-            objects.remove(folder, ASIDE)
+            objects.remove(folder)
     return tables

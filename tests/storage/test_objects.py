@@ -166,6 +166,7 @@ def test_what_is_no_key_is_refused(objects: Objects, key: str, tmp_path: Path) -
         lambda: objects.move("there", key),
         lambda: objects.move(key, "new"),
         lambda: objects.remove(key, "aside"),
+        lambda: objects.remove(key),
         lambda: objects.last_write(key),
         lambda: objects.spark_url(key),
     )
@@ -280,7 +281,11 @@ def test_folders_are_stores_of_their_own(objects: Objects) -> None:
     objects.remove("a/b/c", "gone")
     assert list(objects.list()) == ["a/b/other"]
     objects.remove("none", "gone")
+    objects.remove("none")
     assert list(objects.list()) == ["a/b/other"]
+    inner.create("d", b"one")
+    objects.remove("a/b")
+    assert list(objects.list()) == []
 
 
 def test_what_others_wrote_is_waited_for(objects: Objects) -> None:
@@ -397,14 +402,6 @@ def test_what_lies_elsewhere_is_not_of_a_disk_s_store(tmp_path: Path) -> None:
     assert list(objects.list(deep=False)) == ["a/", "link"]
     with pytest.raises(OSError, match="no file"):
         objects.get("link")
-
-
-def test_a_folder_goes_where_nothing_can_be_put_aside(tmp_path: Path) -> None:
-    objects = LocalObjects(tmp_path)
-    for key in ("a/b/c", "full"):
-        objects.create(key, b"")
-    objects.remove("a", "full/aside")
-    assert list(objects.list()) == ["full"]
 
 
 def test_what_is_not_whole_is_not_listed(tmp_path: Path) -> None:

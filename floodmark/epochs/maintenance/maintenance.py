@@ -29,7 +29,6 @@ from floodmark.storage.objects import folders_in
 from floodmark.storage.statement_files import expire_statements
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
-    ASIDE,
     CHANGES,
     CORRECTIONS,
     DEAD_LETTER,
@@ -314,7 +313,7 @@ def _drop_scratch(warehouse: Warehouse) -> None:
         # What a replay leaves that was killed; one that runs holds no lease.
         last = objects.last_write(folder)
         if last is not None and last < limit:
-            objects.remove(folder, ASIDE)
+            objects.remove(folder)
 
 
 def _drop_left_over(warehouse: Warehouse, horizon: _Horizon) -> None:

@@ -30,7 +30,7 @@ from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.overlay import Overlay
 from floodmark.storage.statement_files import is_kept
 from floodmark.storage.table import Handle
-from floodmark.storage.warehouse import ASIDE, ENGINE, REPLAYS
+from floodmark.storage.warehouse import ENGINE, REPLAYS
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark.tables import layout
@@ -211,7 +211,7 @@ class _Again:
             cause = f"the replay fails: [{error.code}] {error.message}"
             return Replayed(self.epoch, found.key, ReplayOutcome.DIFFERS, cause=cause)
         finally:
-            self.warehouse.objects.remove(scratch, ASIDE)
+            self.warehouse.objects.remove(scratch)
 
     def _work(self, found: AnalysedObject) -> Work:
         """Return the work of the epoch, its inputs as they were published."""
