@@ -83,6 +83,8 @@ def _of_one(op: StreamOperator[Any], below: Input, ctx: EpochContext) -> Rows | 
             return project.delta(op, below, ctx)
         case n.Filter():
             return filter.delta(op, below, ctx)
+        case n.GrowingSeries():
+            return growing_series.delta(op, below, ctx)
         case n.ProjectSet():
             return project_set.delta(op, below, ctx)
         case n.Tumble():
@@ -109,8 +111,6 @@ def _of_one(op: StreamOperator[Any], below: Input, ctx: EpochContext) -> Rows | 
             return top_n.delta(op, below, ctx)
         case n.TemporalFilter():
             return temporal_filter.delta(op, below, ctx)
-        case n.GrowingSeries():
-            return growing_series.delta(op, below, ctx)
         case _:
             raise _missing(op.node)
 
