@@ -18,6 +18,7 @@ from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.operators.lower import lower
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,7 +31,9 @@ def advance(task: Task) -> ObjectRecord:
     work = task.work
     stages = FreshStages(task.tables, task.writer, work.before, found, found, work.pin)
     inputs = work.inputs(task.tables, found)
-    changes = _changes(task, stages, Evaluation(found.plan, inputs, stages).root())
+    # The view's plan keeps no state: operators need the names, of what lasts for the epoch alone.
+    rows = Evaluation(lower(found.plan.root), inputs, stages).root()
+    changes = _changes(task, stages, rows)
     letters.replace_standing(task, stages)
     out, written = task.apply(changes, stages)
     return ObjectRecord(
