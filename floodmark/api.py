@@ -18,6 +18,7 @@ from floodmark.epochs.readiness import refuse_unready
 from floodmark.epochs.run import Progressed
 from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
+from floodmark.limits import LIMITS, Limits
 from floodmark.plan import nodes as n
 from floodmark.query.dml.copying import copy_to
 from floodmark.query.query import Reader
@@ -76,6 +77,7 @@ def connect(
     sessions: Callable[[], Sessions] | None = None,
     project: str | Path | None = None,
     durable: bool | None = None,
+    limits: Limits = LIMITS,
 ) -> Floodmark:
     """Connect to a warehouse folder, making it where there is none.
 
@@ -85,9 +87,10 @@ def connect(
     `project`; unless it is given, that is the nearest folder with a `floodmark.toml` from the
     pipelines up, else their parent. A `durable` warehouse outlives a power cut; that is said when
     it is made, and is so if nothing is said (`FLOODMARK_DURABLE`); E0436 where an existing one is
-    otherwise.
+    otherwise. `limits` are the numbers by which work, memory and time are weighed.
     """
-    fm = Floodmark(local_root(warehouse), clock or SystemClock(), wait, spark, sessions, durable)
+    root = local_root(warehouse)
+    fm = Floodmark(root, clock or SystemClock(), wait, spark, sessions, durable, limits)
     if project is not None:
         fm.warehouse.home = Path(project).absolute()
     elif pipelines is not None:
@@ -108,6 +111,7 @@ class Floodmark:
         spark: SparkConfig | None = None,
         sessions: Callable[[], Sessions] | None = None,
         durable: bool | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self.root = root
         self.clock = clock
@@ -117,7 +121,7 @@ class Floodmark:
         self._lock = threading.Lock()
         objects = objects_of(root)
         self.store = DeltaStore(objects)
-        self.warehouse = Warehouse(objects, self.store, clock, self.sessions, wait, durable)
+        self.warehouse = Warehouse(objects, self.store, clock, self.sessions, wait, durable, limits)
         self.loop = EpochLoop(self.warehouse)
         self.transaction = Transaction(self.loop, self.reader)
 

@@ -14,19 +14,18 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import floodmark
 from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.changelog import RowKind
 from floodmark.epochs.opening import open_epoch
 from floodmark.errors import UserError
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import SqlType
 from floodmark.session.audit.accounts import accounts
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.tables import rewrite
 from floodmark.testing import FixedClock
 from floodmark.testing.delivery import deliver, log_rows
 from floodmark.testing.output import Emitted, read_output
@@ -139,10 +138,15 @@ class Outcome:
 class Run:
     """A warehouse in which all cases advance together."""
 
-    def __init__(self, root: Path, sessions: Sessions, cases: Sequence[Case]) -> None:
+    def __init__(
+        self, root: Path, sessions: Sessions, cases: Sequence[Case], limits: Limits = LIMITS
+    ) -> None:
         self.cases = cases
         self.clock = FixedClock(cases[0].program.epochs[0].now)
-        self.fm = floodmark.connect(root / "warehouse", clock=self.clock, sessions=lambda: sessions)
+        self.fm = floodmark.connect(
+            root / "warehouse", clock=self.clock, sessions=lambda: sessions, limits=limits
+        )
+        self._limits = limits
         self.pipeline = compile_sql(";\n".join(case.sql.rstrip("; \n") for case in cases))
         self._folder = root
         self._taken: dict[str, int] = {}
@@ -180,9 +184,9 @@ class Run:
                 warehouse, number, deployed.version, self.clock.now(), offers, statements
             )
             # In every other epoch Spark rewrites what is small, too.
-            small = rewrite.FEW_BYTES if number % 2 else 0
-            with patch.object(rewrite, "FEW_BYTES", small):
-                loop._run(opened)
+            small = self._limits.rewrite_bytes if number % 2 else 0
+            warehouse.limits = replace(self._limits, rewrite_bytes=small)
+            loop._run(opened)
 
     def _logged(self, number: int, target: AnalysedObject, lines: Sequence[Line]) -> dict[str, Any]:
         start = self._taken.get(target.key, 0)
@@ -258,9 +262,9 @@ def single(program: Program) -> Program:
     return replace(program, epochs=epochs or (Epoch(1, now),))
 
 
-def run_all(cases: Sequence[Case], root: Path, sessions: Sessions) -> Run:
+def run_all(cases: Sequence[Case], root: Path, sessions: Sessions, limits: Limits = LIMITS) -> Run:
     """Advance all cases through their epochs and return the run."""
-    run = Run(root, sessions, cases)
+    run = Run(root, sessions, cases, limits)
     last = max(len(case.program.epochs) for case in cases)
     for number in range(1, last + 1):
         running = [c for c in cases if len(c.program.epochs) >= number]

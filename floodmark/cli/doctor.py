@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,13 +27,12 @@ from floodmark.cli.options import (
 from floodmark.cli.rendering import cell, duration, size
 from floodmark.cli.session import command_connection, suspensions
 from floodmark.errors import FloodmarkError
+from floodmark.limits import Limit, each_limit
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.storage.epoch_log import ObjectRecord
 
-LOW_DISK_BYTES = 2 * 2**30
-STALLED_EPOCHS = 10
 OK, WARN, FAIL = "ok", "warn", "fail"
 _ELSEWHERE = "choose another folder with --warehouse, or change its owner"
 _STYLES = {OK: "green", WARN: "yellow", FAIL: "red"}
@@ -43,9 +42,11 @@ objects, columns without a value, dead letters.
 
 \b
   floodmark doctor
+  floodmark doctor --verbose
   floodmark doctor --json
 
-Starts nothing. Exit code 1 when something must be mended, 2 when an object is suspended.
+Starts nothing. With --verbose it prints first by which limits work, memory and time are weighed.
+Exit code 1 when something must be mended, 2 when an object is suspended.
 """
 
 
@@ -59,6 +60,9 @@ class Check:
     remedy: str = ""
 
 
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Print the limits, too: value, unit, meaning.")
+]
 Look = Callable[[], Check | Iterator[Check]]
 
 
@@ -72,13 +76,18 @@ def doctor(
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     settings = Settings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
         checks = list(examine(connection, settings))
+        limits = list(each_limit(connection.warehouse.limits)) if verbose else []
     if settings.json:
-        typer.echo(json.dumps([asdict(c) for c in checks]))
+        said = [asdict(c) for c in checks]
+        whole = {"checks": said, "limits": [asdict(limit) for limit in limits]}
+        typer.echo(json.dumps(whole if verbose else said))
     else:
+        _show_limits(limits)
         _show(checks)
     if any(c.state == FAIL and c.name != "suspended" for c in checks):
         raise typer.Exit(1)
@@ -202,7 +211,7 @@ def _nearest(folder: Path) -> Path:
 
 def _disk(connection: Floodmark) -> Check:
     free = shutil.disk_usage(_nearest(connection.root)).free
-    if free >= LOW_DISK_BYTES:
+    if free >= connection.warehouse.limits.low_disk_bytes:
         return Check("disk", OK, f"{size(free)} free")
     return Check("disk", WARN, f"{size(free)} free",
                  "free some space: a full disk stops epochs; the next run goes on")  # fmt: skip
@@ -299,21 +308,21 @@ def _suspensions(connection: Floodmark) -> Iterator[Check]:
 
 def _watermarks(connection: Floodmark) -> Iterator[Check]:
     """Find watermarks that stood still over the last epochs in which their object took in rows."""
-    log = connection.warehouse.log
+    log, most = connection.warehouse.log, connection.warehouse.limits.stalled_epochs
     last = log.head().sealed
     seen: dict[tuple[str, str], list[object]] = {}
-    for epoch in range(max(1, last - 10 * STALLED_EPOCHS), last + 1):
+    for epoch in range(max(1, last - 10 * most), last + 1):
         for key, record in log.sealed(epoch).objects.items():
             for column, value in record.watermarks.items() if record.rows_in else ():
                 seen.setdefault((key, column), []).append(value)
     still = False
     for (key, column), values in seen.items():
-        newest = values[-STALLED_EPOCHS:]
-        if len(newest) == STALLED_EPOCHS and len(set(map(str, newest))) == 1:
+        newest = values[-most:]
+        if len(newest) == most and len(set(map(str, newest))) == 1:
             still = True
             yield Check(
                 "watermarks", WARN,
-                f"{key}.{column} stands at {cell(newest[0])} for {STALLED_EPOCHS} epochs with rows",
+                f"{key}.{column} stands at {cell(newest[0])} for {most} epochs with rows",
                 "its rows are no newer: look at the times that come in; see docs/watermarks.md",
             )  # fmt: skip
     if not still:
@@ -325,9 +334,9 @@ def _fields(connection: Floodmark) -> Iterator[Check]:
     from floodmark.epochs.summary import of_fields
 
     log, pipeline = connection.warehouse.log, connection.deployed.pipeline
-    last = log.head().sealed
+    last, most = log.head().sealed, connection.warehouse.limits.stalled_epochs
     newest: dict[str, ObjectRecord] = {}
-    for epoch in range(max(1, last - 10 * STALLED_EPOCHS), last + 1):
+    for epoch in range(max(1, last - 10 * most), last + 1):
         records = log.sealed(epoch).objects.items()
         newest.update({key: r for key, r in records if r.touched and r.rows_in})
     lines = of_fields(newest, pipeline)
@@ -350,6 +359,17 @@ def _dead_letters(connection: Floodmark) -> Iterator[Check]:
             yield Check("dead letters", WARN, f"{each.key} has {said}", f"`floodmark sql '{read}'`")
     if not found:
         yield Check("dead letters", OK, "none")
+
+
+def _show_limits(limits: list[Limit]) -> None:
+    from rich.console import Console
+
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for limit in limits:
+        console.print(f"{limit.name} = {limit.value:,} {limit.unit}", style="bold")
+        console.print(f"    {limit.doc}")
+    if limits:
+        console.print()
 
 
 def _show(checks: list[Check]) -> None:

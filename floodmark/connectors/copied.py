@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from floodmark.connectors.options import nearest
 from floodmark.errors import DataError, Span
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.casts import cast_value
 from floodmark.scalar.functions import RowError
 from floodmark.scalar.types import UNKNOWN, SqlType
@@ -30,6 +31,7 @@ class CopyFile:
     delimiter: str = ","
     null: str = ""
     span: Span | None = None
+    limits: Limits = LIMITS
 
     def wrong(self, line: int, message: str, hint: str | None = None) -> NoReturn:
         """Raise E0425: a row that cannot be taken in; nothing of the file is."""

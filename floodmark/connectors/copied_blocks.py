@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from floodmark.connectors.copied import CopyFile
 
-BLOCK_BYTES = 16 * 2**20
-MOST_BYTES = 2**28
-"""A single record has fewer bytes."""
 _MARK = b"\xef\xbb\xbf"
 """What some programs write before the first line of UTF-8."""
 
@@ -30,14 +27,14 @@ class Block:
             file.wrong(line, "this is no UTF-8", "convert the file")
 
 
-def blocks(file: CopyFile, *, quoted: bool, size: int = BLOCK_BYTES) -> Iterator[Block]:
-    """Yield a file in blocks of about `size` bytes; in `quoted` texts a record has several lines.
+def blocks(file: CopyFile, *, quoted: bool) -> Iterator[Block]:
+    """Yield a file in blocks of about as many bytes; in `quoted` texts a record has several lines.
 
     Raises `OSError`, and E0425 for a record that has no end.
     """
     line, rest = 1, b""
     with file.path.open("rb") as lines:
-        while read := lines.read(size):
+        while read := lines.read(file.limits.copy_block_bytes):
             if line == 1 and not rest:
                 read = read.removeprefix(_MARK)
             data = rest + read
@@ -46,8 +43,8 @@ def blocks(file: CopyFile, *, quoted: bool, size: int = BLOCK_BYTES) -> Iterator
                 yield Block(line, data[:end])
                 line += data.count(b"\n", 0, end)
             rest = data[end:]
-            if len(rest) > MOST_BYTES:
-                size_ = f"{MOST_BYTES >> 20} MiB"
+            if len(rest) > file.limits.copy_record_bytes:
+                size_ = f"{file.limits.copy_record_bytes >> 20} MiB"
                 file.wrong(
                     line, f"a record of more than {size_}", "a quote may lack its other half"
                 )

@@ -43,6 +43,7 @@ from floodmark.connectors.files_discovery import (
 from floodmark.connectors.messages import Lines, MessageForm, lacking, message_columns, no_message
 from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import BIGINT, TIMESTAMPTZ, VARCHAR, Schema, SqlType
@@ -60,9 +61,6 @@ METADATA = {
 """What a file says of its rows; `row_number` is 1-based, in a text file the line."""
 _ROW_IN_PARTITION = 8_589_934_591
 """The low 33 bits of `monotonically_increasing_id`."""
-_MAP_WORK = 100_000_000
-"""Up to so many rows × files the offsets go into the plan as a map, which is searched through for
-each row; beyond it into a broadcast join (0.7 s more at 366 files of 337,000 rows)."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9._=-]+")
 _MARKS = r"\ [ ] { } * ?"
@@ -355,7 +353,8 @@ def _with_offsets(spark: SparkSession, rows: DataFrame, splits: Sequence[Split])
     bases = {str(s.payload["file"]): _base(s) for s in splits}
     if len(bases) == 1:
         return rows.selectExpr("*", f"CAST({next(iter(bases.values()))} AS BIGINT) AS __base")
-    if len(bases) * sum(s.estimate for s in splits) <= _MAP_WORK:
+    # The map is searched through for each row; the join takes 0.7 s more at 366 files of 337,000.
+    if len(bases) * sum(s.estimate for s in splits) <= LIMITS.file_lookups:
         pairs = ", ".join(f"{quote(f)}, CAST({b} AS BIGINT)" for f, b in bases.items())
         return rows.selectExpr("*", f"element_at(map({pairs}), __file) AS __base")
     from pyspark.sql.functions import broadcast

@@ -11,13 +11,9 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from floodmark.errors import UserError
+from floodmark.limits import LIMITS
 from floodmark.sql.parts import truth_of
 
-LARGEST_EPOCH = 10_000_000
-"""Rows of a source that an epoch takes in when there are so many, unless an option says less: a
-large epoch costs far less than many small ones."""
-BEHIND = 1_000_000
-"""A source that has more new rows than so many is behind: the log says so."""
 LARGEST = 2**63 - 1
 """No whole number of an option is larger, unless the option says less."""
 COMMON = frozenset(
@@ -154,7 +150,7 @@ class Options:
 
     def rows_per_epoch(self) -> int:
         """Return the most rows that an epoch takes from the source."""
-        return self.integer("max_rows_per_epoch", LARGEST_EPOCH, least=1, most=10**12)
+        return self.integer("max_rows_per_epoch", LIMITS.source_rows, least=1, most=10**12)
 
     def wrong(self, name: str, expected: str, example: str) -> UserError:
         """Make the error for a value that an option does not take, with one that it does."""

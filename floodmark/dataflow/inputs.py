@@ -17,7 +17,6 @@ from floodmark.plan import nodes as n
 from floodmark.plan.declared import UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
-from floodmark.spark.keyed import FEW
 from floodmark.spark.rows import Rows, set_weight
 from floodmark.spark.types import ident
 from floodmark.storage.object_record import ObjectRecord
@@ -92,7 +91,7 @@ class EpochInputs:
     @property
     def few(self) -> bool:
         """Tell whether the epoch changes few rows."""
-        return self.rows is not None and self.rows <= FEW
+        return self.rows is not None and self.rows <= self.tables.limits.broadcast_rows
 
     def fall_due(self, rows: int) -> None:
         """Count rows, at most so many, that change because of the time."""

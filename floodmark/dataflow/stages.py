@@ -17,6 +17,7 @@ from floodmark.dataflow.state.held_rows import HeldFiles
 from floodmark.dataflow.state.io import StateIO
 from floodmark.dataflow.state.own import OwnGroups, OwnRows
 from floodmark.dataflow.state.values import ValuesFiles
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
@@ -25,7 +26,6 @@ from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.state import Beside
 from floodmark.tables import layout
-from floodmark.tables.limits import PLAN_NODES
 from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ObjectStages(StateIO):
 
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
-    plan_nodes: int = PLAN_NODES
+    plan_nodes: int = LIMITS.plan_nodes
     lasting: ClassVar[bool] = True
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:

@@ -37,7 +37,7 @@ def open_epoch(
             now = last + timedelta(microseconds=1)
             if last - clock > _STANDS_STILL:
                 notes.append(f"the clock went back from {last} to {clock}; kept {now}")
-    notes += notes_on(offers or {})
+    notes += notes_on(offers or {}, warehouse.limits.source_behind)
     deployed = warehouse.at_version(version)
     back = deployed.takes_back
     notes += [back.text] if back is not None and version != former else []

@@ -14,7 +14,7 @@ def refuse_unready(warehouse: Warehouse) -> None:
     That is E0436 and E0881 of the environment, E0433 where the tables are ahead of the log, E0431
     where the log lacks a record, E0409 where one is damaged.
     """
-    large_bytes()
+    large_bytes(warehouse.limits)
     if warehouse.durable is None:
         durable_by_default()
     check_choice(warehouse.objects, warehouse.durable)

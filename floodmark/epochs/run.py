@@ -25,7 +25,6 @@ from floodmark.tables.cutoff import cutoff_of
 from floodmark.warehouse.suspensions import CHANGED_FUNCTIONS, suspend
 from floodmark.warehouse.warehouse import Warehouse
 
-THREADS = 4
 Progressed = Callable[[int, ObjectRecord], None]
 """Hears of each object that an epoch has advanced."""
 
@@ -84,7 +83,7 @@ class Run:
         faults: list[Exception] = []
         waiting = {o.key: needs_of(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
         running: dict[Future[ObjectRecord | _Skipped], str] = {}
-        with ThreadPoolExecutor(THREADS) as pool:
+        with ThreadPoolExecutor(self.warehouse.limits.object_threads) as pool:
             while waiting or running:
                 busy = waiting.keys() | set(running.values())
                 ready = [key for key, needs in waiting.items() if not needs & busy]

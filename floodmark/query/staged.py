@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import Schema
 from floodmark.spark.types import nullable_ddl
 from floodmark.storage.local_files import disk_errors
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet as pq
     from pyspark.sql import DataFrame, SparkSession
-
-FEW = 5_000
-"""So many rows are sent as they are."""
-_FILE_ROWS = 250_000
-_FEW_BYTES = 2**20
 
 
 def staged(
@@ -40,7 +36,8 @@ def staged(
     waiting, held = iter(pieces), list[pa.Table]()
     for piece in waiting:
         held.append(piece)
-        if sum(p.num_rows for p in held) > FEW or sum(p.nbytes for p in held) > _FEW_BYTES:
+        rows, size = sum(p.num_rows for p in held), sum(p.nbytes for p in held)
+        if rows > LIMITS.staged_rows or size > LIMITS.staged_bytes:
             write_pieces(_chained(held, waiting), folder)
             return spark.read.schema(nullable_ddl(schema)).parquet(folder)
     if not any(piece.num_rows for piece in held):
@@ -105,7 +102,7 @@ class _Files:
             write_statistics=bounded(rows),
             store_decimal_as_integer=True,
         )
-        self._number, self._room = self._number + 1, _FILE_ROWS
+        self._number, self._room = self._number + 1, LIMITS.staged_file_rows
 
     def close(self) -> None:
         """Finish the file that is open."""

@@ -8,19 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from floodmark.limits import Limits
 from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-FEW = 2_000_000
-"""So many rows are sent whole to every task; beyond, Spark decides from what it knows of sizes."""
-ALIKE = 100_000
-"""So many rows are looked for by their keys as they are; of more, each key once."""
-BROADCAST_BYTES = 4 * 2**20
-"""Tables below it are joined whole."""
-AS_MANY = 2
-"""So many times the rows that come are joined whole, too: to choose among them costs as much."""
 _PREFIX = "__other_"
 
 
@@ -35,13 +28,15 @@ def semi_join(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bo
     return rows.join(_keys(others, key, few), _equal(key), "left_semi")
 
 
-def prune_stored(rows: DataFrame, held: int, keys: DataFrame, key: tuple[str, ...]) -> DataFrame:
+def prune_stored(
+    rows: DataFrame, held: int, keys: DataFrame, key: tuple[str, ...], limits: Limits
+) -> DataFrame:
     """Return the rows, those of the keys alone where they hold too many bytes to broadcast.
 
     Spark cannot broadcast the preserved side of the outer join that follows: it would shuffle
     the whole state.
     """
-    if not key or held < BROADCAST_BYTES:
+    if not key or held < limits.whole_bytes:
         return rows
     return semi_join(rows, keys, key, few=False)
 

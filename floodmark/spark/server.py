@@ -22,6 +22,7 @@ from pathlib import Path
 import psutil
 
 from floodmark.errors import TransientError
+from floodmark.limits import LIMITS
 from floodmark.spark.cache import cache_folder
 from floodmark.spark.clients import Client, Desk, clients
 from floodmark.spark.confs import SparkConfig
@@ -37,10 +38,6 @@ from floodmark.spark.launch import (
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.storage.locks import SharedLock, exclusive
 
-START_SECONDS = 180.0
-STOP_SECONDS = 15.0
-# Writing the class archive at the first clean stop takes a while.
-ARCHIVING_STOP_SECONDS = 90.0
 KILL_SECONDS = 30.0
 
 _STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\s")
@@ -121,7 +118,7 @@ def ends(hold: Attachment) -> bool:
     process = record.process() if record is not None and record.nonce == hold.nonce else None
     try:
         if process is not None:
-            process.wait(STOP_SECONDS)
+            process.wait(LIMITS.server_stop_seconds)
     except psutil.TimeoutExpired:
         return False
     return True
@@ -204,7 +201,9 @@ def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> 
 def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
     process.send_signal(signal.SIGTERM)
     try:
-        process.wait(ARCHIVING_STOP_SECONDS if record.archive else STOP_SECONDS)
+        process.wait(
+            LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
+        )
     except psutil.TimeoutExpired:
         return False
     _keep_archive(record.archive)
@@ -261,7 +260,7 @@ def _start(config: SparkConfig, home: ServerHome, token: str) -> ServerRecord:
 
 def _await_port(server: subprocess.Popen[bytes], home: ServerHome) -> int:
     """Return the port that the server says it listens on."""
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + LIMITS.server_start_seconds
     while time.monotonic() < deadline and server.poll() is None:
         found = _STARTED.search(home.log.read_text(errors="replace"))
         if found:
@@ -275,7 +274,9 @@ def _await_port(server: subprocess.Popen[bytes], home: ServerHome) -> int:
         "E0512",
         "the Spark server "
         + (
-            f"ended with code {code}" if code is not None else f"did not start in {START_SECONDS} s"
+            f"ended with code {code}"
+            if code is not None
+            else f"did not start in {LIMITS.server_start_seconds} s"
         ),
         detail="\n".join(home.log.read_text(errors="replace").splitlines()[-15:]),
         hint=f"the whole log is in {home.log}",

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from floodmark.errors import FloodmarkError, TransientError
+from floodmark.limits import LIMITS
 from floodmark.spark import server
 from floodmark.spark.clients import Desk
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
@@ -37,8 +38,6 @@ _SHARED_CLASSES: Mapping[str, str] = {
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",
 }
 
-ANSWER_SECONDS = 60.0
-"""A server that says nothing for so long is replaced."""
 _REFUSED = ("E0510", "E0512", "E0513", "E0514", "E0515")
 """What a server that stays says of its start, its settings and its token."""
 
@@ -192,14 +191,14 @@ def open_sessions(config: SparkConfig) -> Sessions:
     if opened is not None:
         return opened
     with _attach(config) as hold:
-        return _open_local(config, hold, ANSWER_SECONDS)
+        return _open_local(config, hold, LIMITS.server_answer_seconds)
 
 
 def _open_patiently(config: SparkConfig) -> Sessions | None:
     """Open sessions on a server; None where it ended, or was ended as it did not answer."""
     with _attach(config) as hold:
         # Its start, be it by another client, may take longer than an answer.
-        last = time.monotonic() + ANSWER_SECONDS
+        last = time.monotonic() + LIMITS.server_answer_seconds
         while True:
             try:
                 return _open_local(config, hold, last - time.monotonic())

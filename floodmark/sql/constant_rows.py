@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-MANY = 100
-"""So many rows are taken as one token; fewer are read as any other expression."""
+from floodmark.limits import LIMITS
 
 _STRING = r"'[^']*(?:''[^']*)*'"
 # No brackets, names in quotes or comments: what has them is an expression.
@@ -17,13 +16,13 @@ _CUT = re.compile(_CELL)
 
 
 def end_of_rows(text: str, start: int) -> int | None:
-    """Return where a list of `MANY` or more constant rows ends; None where there is none."""
+    """Return where a long list of constant rows ends; None where there is none."""
     found, end, at = 0, start, start
     while (row := _ROW.match(text, at)) is not None:
         found, end = found + 1, row.end()
         comma = _COMMA.match(text, end)
         if comma is None:
-            return end if found >= MANY else None
+            return end if found >= LIMITS.constant_rows else None
         at = comma.end()
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from floodmark.errors import Span, SqlSyntaxError
+from floodmark.limits import LIMITS
 from floodmark.sql.statements import (
     AlterAddColumn,
     AlterColumns,
@@ -29,7 +30,6 @@ from floodmark.sql.statements import (
     Update,
 )
 
-MAX_NAME_LENGTH = 200
 COMPANION_SUFFIXES = ("__late", "__dead_letter", "__changes", "__corrections")
 HIDDEN_COLUMNS = frozenset({"_row_id", "_epoch_timestamp", "_rw_timestamp"})
 _FORBIDDEN_CHARACTERS = frozenset("\0/\\")
@@ -195,8 +195,8 @@ def _object_name(name: str, span: Span | None) -> None:
 def _storable(name: str, span: Span | None) -> None:
     if _FORBIDDEN_CHARACTERS.intersection(name) or name in (".", "..") or name.strip() != name:
         fault = "has characters that cannot be stored"
-    elif len(name.encode()) > MAX_NAME_LENGTH:
-        fault = f"is longer than {MAX_NAME_LENGTH} bytes"
+    elif len(name.encode()) > LIMITS.name_bytes:
+        fault = f"is longer than {LIMITS.name_bytes} bytes"
     else:
         return
     raise SqlSyntaxError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from floodmark.limits import LIMITS
 from floodmark.storage.table import DataFile
 
-TARGET_BYTES = 128 * 1024 * 1024
 FEWEST = 4
 """The files of a merge at least, and how much larger one tier's files are than those of the tier
 below: a merge then always leaves its tier, so a row is rewritten at most once a tier."""
@@ -15,7 +15,7 @@ below: a merge then always leaves its tier, so a row is rewritten at most once a
 
 def plan_compaction(
     files: Sequence[DataFile],
-    target_bytes: int = TARGET_BYTES,
+    target_bytes: int = LIMITS.compact_bytes,
     tiers: int = 12,
 ) -> list[list[DataFile]]:
     """Return groups of files, each to be rewritten as one; files in no group stay.

@@ -68,11 +68,6 @@ class CurrentRows:
         base = ((self.base, self.base.files),)
         return base if self.layer is None else (*base, (self.layer, self.over))
 
-    @property
-    def few(self) -> bool:
-        """Tell whether the layer's keys are few."""
-        return rows_of(self.over) <= keyed.FEW
-
     def bytes_of(self, files: Sequence[DataFile]) -> int:
         """Return the size of what a reader of some of the table's files reads."""
         return sum(file.size for file in (*files, *self.over))
@@ -125,9 +120,10 @@ class CurrentRows:
         rows = tables.read(self.base, schema, files)
         layer = tables.read(self.layer, layout.layer_schema(self.found), over)
         assert layer is not None
-        return self.overlaid(rows, layer.where(f"{EPOCH} > {self.folded}"))
+        few = rows_of(over) <= tables.limits.broadcast_rows
+        return self.overlaid(rows, layer.where(f"{EPOCH} > {self.folded}"), few=few)
 
-    def overlaid(self, rows: DataFrame | None, layer: DataFrame) -> DataFrame:
+    def overlaid(self, rows: DataFrame | None, layer: DataFrame, *, few: bool) -> DataFrame:
         """Return rows of the table with the newest rows of the layer in the place of theirs."""
         from pyspark.sql import functions as F
 
@@ -138,7 +134,7 @@ class CurrentRows:
         alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
         if rows is None:
             return alive
-        kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=self.few)
+        kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=few)
         return kept.unionAll(alive)
 
 

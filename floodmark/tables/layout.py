@@ -204,7 +204,3 @@ def fetched_tables(found: AnalysedObject) -> list[str]:
     nodes = () if plan is None else plan.nodes
     external = (m for m in nodes if n.is_lookup(m) and m.external and not m.stored)
     return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
-
-
-SHORT_LOG = 8
-"""Files at which an operator shortens the log of its input, where it keeps the last rows alone."""

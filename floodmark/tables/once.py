@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import Schema
 from floodmark.storage.plain_files import plain
 from floodmark.tables.rewrite import compares_alike
@@ -12,12 +13,14 @@ from floodmark.tables.rewrite import compares_alike
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HELD_BYTES = 64 * 2**20
-"""So much of the keys is held whole; keys in ascending order are told of any number of rows."""
 
+def each_once(
+    paths: Sequence[str], columns: Schema, key: Sequence[str], limits: Limits = LIMITS
+) -> bool | None:
+    """Tell whether no two rows of the files have one key; None where only Spark can tell.
 
-def each_once(paths: Sequence[str], columns: Schema, key: Sequence[str]) -> bool | None:
-    """Tell whether no two rows of the files have one key; None where only Spark can tell."""
+    Keys in ascending order are told of any number of rows.
+    """
     import pyarrow as pa
 
     names = list(key)
@@ -31,7 +34,7 @@ def each_once(paths: Sequence[str], columns: Schema, key: Sequence[str]) -> bool
         ascending = ascending and _ascends(rows if last is None else pa.concat_tables([last, rows]))
         last = rows.slice(rows.num_rows - 1)
         size += rows.nbytes
-        if size <= HELD_BYTES:
+        if size <= limits.unique_bytes:
             held.append(rows)
         elif not ascending:
             return None

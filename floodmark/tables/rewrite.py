@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import Kind, Schema
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.plain_files import file_size, parquet_writer, plain
@@ -20,10 +21,6 @@ from floodmark.storage.table import DataFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FEW_BYTES = 64 * 2**20
-"""So much of touched files is rewritten here, as they are at rest; more is Spark's."""
-_CHANGED_BYTES = 4 * 2**20
-"""So many changes: they are held whole."""
 _SMALL_BYTES = 4 * 2**20
 """Smaller files become one; a larger one stays a file of its own, and clustered as it is."""
 _GROUP_BYTES = 16 * 2**20
@@ -33,9 +30,15 @@ _GROUP_ROWS = 2**18
 _COMPARED_BY_SPARK = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
-def is_small(touched: Sequence[DataFile], changes: Sequence[DataFile], key: Schema) -> bool:
+def is_small(
+    touched: Sequence[DataFile],
+    changes: Sequence[DataFile],
+    key: Schema,
+    limits: Limits = LIMITS,
+) -> bool:
     """Tell whether files are few, and their keys compare here as they do in Spark."""
-    few = _bytes_of(touched) <= FEW_BYTES and _bytes_of(changes) <= _CHANGED_BYTES
+    few = _bytes_of(touched) <= limits.rewrite_bytes
+    few = few and _bytes_of(changes) <= limits.rewrite_changed_bytes
     return few and compares_alike(key)
 
 

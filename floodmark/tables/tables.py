@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, nullable_ddl
@@ -46,9 +47,10 @@ _EPOCH_FIELD = Field(EPOCH, BIGINT)
 class Tables:
     """The tables of a warehouse as Spark frames; safe between threads."""
 
-    def __init__(self, store: Store, spark: SparkSession) -> None:
+    def __init__(self, store: Store, spark: SparkSession, limits: Limits = LIMITS) -> None:
         self.store = store
         self.spark = spark
+        self.limits = limits
 
     def at(self, table: str, version: int) -> Handle:
         """Return a table at a pinned version."""

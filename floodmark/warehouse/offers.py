@@ -6,17 +6,17 @@ import traceback
 from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from floodmark.connectors.base import Connector, Discovery, Split
-from floodmark.connectors.options import BEHIND, Options
+from floodmark.connectors.options import Options
 from floodmark.connectors.registry import connector_of
 from floodmark.errors import DataError, FloodmarkError, OutOfReach
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 
-def notes_on(offers: Mapping[str, Sequence[Split]]) -> list[str]:
-    """Return what to log of sources, by key, that are behind: they make the epoch a large one."""
+def notes_on(offers: Mapping[str, Sequence[Split]], most: int) -> list[str]:
+    """Return what to log of sources, by key, that have more than `most` new rows."""
     rows = {source: sum(split.estimate for split in splits) for source, splits in offers.items()}
-    return [f"{source} was behind: about {n:,} rows" for source, n in rows.items() if n > BEHIND]
+    return [f"{source} was behind: about {n:,} rows" for source, n in rows.items() if n > most]
 
 
 class Offers:

@@ -10,11 +10,11 @@ from datetime import timedelta
 from typing import Any
 
 from floodmark.errors import NotSupported, Span, UserError
+from floodmark.limits import LIMITS, Limits
 from floodmark.plan.declare.option_lengths import LONGEST, counts_nothing, length_of
 from floodmark.sql import statements as s
 from floodmark.stream.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.stream.ndu import mode as determinism
-from floodmark.tables.limits import MAX_DUE_ROWS, PLAN_NODES
 from floodmark.tables.results import Result
 
 QUERY_TIMEOUT = "query_timeout"
@@ -66,9 +66,9 @@ SETTINGS: Mapping[str, Setting] = {
     determinism.OPTION: Setting(
         DeterminismMode.STRICT.value, _word(*(mode.value for mode in DeterminismMode))
     ),
-    "max_due_rows": Setting(str(MAX_DUE_ROWS), _count(1_000_000_000)),
+    "max_due_rows": Setting(str(LIMITS.max_due_rows), _count(1_000_000_000)),
     "partitions": Setting("day", _word(*GRAINS)),
-    "plan_nodes": Setting(str(PLAN_NODES), _count(1_000_000)),
+    "plan_nodes": Setting(str(LIMITS.plan_nodes), _count(1_000_000)),
     "max_clock_jump": Setting("1 day", _length),
     QUERY_TIMEOUT: Setting("10 minutes", _seconds),
 }
@@ -107,8 +107,13 @@ class Timeouts:
 class Settings:
     """The settings of one connection, by name."""
 
-    def __init__(self) -> None:
-        self.values = {name: setting.default for name, setting in SETTINGS.items()}
+    def __init__(self, limits: Limits = LIMITS) -> None:
+        self._defaults = {name: setting.default for name, setting in SETTINGS.items()}
+        self._defaults |= {
+            "max_due_rows": str(limits.max_due_rows),
+            "plan_nodes": str(limits.plan_nodes),
+        }
+        self.values = {**self._defaults}
         self._given: set[str] = set()
 
     def set(self, statement: s.SetOption) -> Result:
@@ -118,7 +123,7 @@ class Settings:
             told = () if _is_zone(statement) else (f"nothing follows from {statement.name} here",)
             return Result(status="SET", notices=told)
         name = statement.name.lower()
-        self.values[name] = value
+        self.values[name] = self._defaults[name] if statement.value is None else value
         (self._given.discard if statement.value is None else self._given.add)(name)
         return Result(status="SET")
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from floodmark.catalog.places import project_of
 from floodmark.errors import DataError, TransientError
+from floodmark.limits import LIMITS, Limits
 from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
 from floodmark.storage.catalog_log import CatalogLog
@@ -55,6 +56,7 @@ class Warehouse:
         sessions: Callable[[], Sessions],
         wait: float = 60.0,
         durable: bool | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         check_choice(place, durable)
         self.objects = objects_of(place)
@@ -64,13 +66,14 @@ class Warehouse:
         self.log = EpochLog(self.objects)
         self.catalogs = CatalogLog(self.objects)
         self.lease = lease_of(self.objects)
-        self.offers = Offers(self.log)
+        self.limits = limits
+        self.offers = Offers(self.log, limits)
         self.retention_record = Retention(self.objects)
         self.pending_drops = LeavingTables(self.objects)
         self.wait = wait
         self.home: Path | None = None
         self.guard = ClockGuard(self.objects, self.log)
-        self.settings = Settings()
+        self.settings = Settings(limits)
         self._sessions = sessions
         self._tables: Tables | None = None
         self._deployed = EMPTY
@@ -112,9 +115,10 @@ class Warehouse:
     def tables(self) -> Tables:
         """Return the tables as frames of the present sessions; attaches to Spark at first use."""
         spark = self._sessions().main
-        if self._tables is None or self._tables.spark is not spark:
-            self._tables = Tables(self.store, spark)
-        return self._tables
+        made = self._tables
+        if made is None or (made.spark, made.limits) != (spark, self.limits):
+            self._tables = made = Tables(self.store, spark, self.limits)
+        return made
 
     def detach(self) -> None:
         """Forget Spark sessions that have ended; the next use attaches anew."""

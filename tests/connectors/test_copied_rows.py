@@ -15,12 +15,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from floodmark.connectors import copied_blocks, copied_csv, copied_json
+from floodmark.connectors import copied_csv, copied_json
 from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_rows import pieces, read_rows
 from floodmark.connectors.copied_values import NoValue, parse_texts
 from floodmark.errors import DataError
+from floodmark.limits import Limits
 from floodmark.scalar.types import Kind, SqlType
 
 TYPES = {
@@ -143,7 +144,8 @@ def test_a_file_is_cut_between_records(tmp_path: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbf1,"a\nb"\n2,"c""\n\n"\n3,d\n4,"e\n')
     whole = path.read_bytes()[3:]
     for size in range(1, len(whole) + 3):
-        found = list(blocks(CopyFile(path, "csv"), quoted=True, size=max(size, 4)))
+        limits = Limits(copy_block_bytes=max(size, 4))
+        found = list(blocks(CopyFile(path, "csv", limits=limits), quoted=True))
         assert b"".join(b.data for b in found) == whole
         for block in found[:-1]:
             assert block.data.endswith(b"\n") and block.data.count(b'"') % 2 == 0
@@ -153,27 +155,26 @@ def test_a_file_is_cut_between_records(tmp_path: Path) -> None:
 
 
 def test_a_record_without_an_end_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(copied_blocks, "MOST_BYTES", 100)
-    monkeypatch.setattr(copied_blocks, "BLOCK_BYTES", 10)
+    limits = Limits(copy_record_bytes=100, copy_block_bytes=10)
     path = tmp_path / "a.csv"
     path.write_text('1\n"' + "x\n" * 200)
     with pytest.raises(DataError, match=":2: a record of more than") as refused:
-        list(pieces(CopyFile(path, "csv"), {"v": TYPES["v"]}, [], set()))
+        list(pieces(CopyFile(path, "csv", limits=limits), {"v": TYPES["v"]}, [], set()))
     assert refused.value.code == "E0425"
 
 
-def test_lines_are_counted_over_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copied_blocks.blocks, "__kwdefaults__", {"size": 8})
+def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
+    limits = Limits(copy_block_bytes=8)
     csv, lines = tmp_path / "a.csv", tmp_path / "a.json"
     csv.write_text('i,v\n1,"a\nb"\n2,c\nno,d\n')
     lines.write_text('{"i": 1}\n\n{"i": 2}\n{"i": "no"}\n')
     types = {name: TYPES[name] for name in ("i", "v")}
     with pytest.raises(DataError, match=":5: column \"i\": 'no' is not"):
-        read_rows(CopyFile(csv, "csv", header=True), types, [])
+        read_rows(CopyFile(csv, "csv", header=True, limits=limits), types, [])
     with pytest.raises(DataError, match=":4: column \"i\": 'no' is not"):
-        read_rows(CopyFile(lines, "json"), types, [])
+        read_rows(CopyFile(lines, "json", limits=limits), types, [])
 
 
 def test_rows_without_a_column_are_rows(tmp_path: Path) -> None:

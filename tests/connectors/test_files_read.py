@@ -17,6 +17,7 @@ from floodmark.connectors import files
 from floodmark.connectors.base import Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
+from floodmark.limits import Limits
 from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
@@ -96,7 +97,7 @@ def test_many_rows_find_their_file_by_a_join(
         write_rows(tmp_path / f"{number}.json", "JSON", [number, number + 10])
     connector = source(tmp_path, "JSON", SCHEMA, NAME)
     small = rows(sessions, connector)
-    monkeypatch.setattr(files, "_MAP_WORK", 0)
+    monkeypatch.setattr(files, "LIMITS", Limits(file_lookups=0))
     assert rows(sessions, connector) == small
 
 

@@ -14,9 +14,8 @@ from deltalake import write_deltalake
 
 from floodmark.api import Floodmark
 from floodmark.connectors.lookup import Key, Lookup, Values
-from floodmark.epochs.maintenance import folding
-from floodmark.epochs.objects import at_rest
 from floodmark.errors import TransientError, UserError
+from floodmark.limits import Limits
 from floodmark.tables import failpoints
 from tests.warehouses import NOW, READINGS, Site, put
 
@@ -236,11 +235,9 @@ def test_a_static_table_changes_until_it_is_looked_up(site: Site) -> None:
 
 
 def test_what_is_looked_up_first_and_rows_that_are_gone_look_nothing_up(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    site: Site,
 ) -> None:
-    monkeypatch.setattr(at_rest, "LAYER_BYTES", 0)
-    monkeypatch.setattr(at_rest, "LAYER_FACTOR", 0)
-    monkeypatch.setattr(folding, "_SHARE", 0)
+    layered = Limits(layer_bytes=0, layer_factor=0, layer_share=0)
     site.define(
         "CREATE TABLE e (pk INT PRIMARY KEY, k INT);",
         "CREATE TABLE s1 (k INT, name VARCHAR) WITH (static = 'true');",
@@ -249,7 +246,7 @@ def test_what_is_looked_up_first_and_rows_that_are_gone_look_nothing_up(
         "JOIN s1 FOR SYSTEM_TIME AS OF PROCTIME() ON e.k = s1.k "
         "JOIN s2 FOR SYSTEM_TIME AS OF PROCTIME() ON e.k = s2.k;",
     )
-    with site.connect() as fm:
+    with site.connect(limits=layered) as fm:
         fm.execute("INSERT INTO s1 VALUES (1, 'a')")
         fm.execute("INSERT INTO s2 VALUES (1, 'b')")
         fm.execute("INSERT INTO e VALUES (1, 1)")

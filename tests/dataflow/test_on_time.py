@@ -17,6 +17,7 @@ from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
 from floodmark.dataflow.operators import late_row_pruning
+from floodmark.limits import Limits
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.plan.declared import WatermarkInfo
 from floodmark.sql.parse import parse_script
@@ -119,7 +120,7 @@ def test_nothing_is_told_of_times_beyond_the_years_of_python(tmp_path: Path) -> 
 def test_a_watermark_is_left_out_only_where_no_row_is_late(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(late_row_pruning, "_PIECE", 8)
+    monkeypatch.setattr(late_row_pruning, "LIMITS", Limits(late_piece=8))
     mark, drawn = watermark(), random.Random(7)
     told = {True: 0, False: 0}
     for spread in (0, 1, 3, 4, 6, 8) * 4:

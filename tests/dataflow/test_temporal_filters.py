@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from floodmark.api import Floodmark
-from floodmark.dataflow.state import clustered
+from floodmark.limits import Limits
 from floodmark.session.audit import ReplayOutcome
 from floodmark.tables import failpoints
 from tests.warehouses import Site, contents
@@ -71,14 +71,11 @@ def test_epochs_open_when_a_bound_is_reached(site: Site) -> None:
         assert {r.outcome for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
 
 
-def test_after_a_long_stop_time_goes_in_portions(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(clustered, "ROWS_PER_FILE", 2)
+def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:
     site.define("SET max_due_rows = 2;",
                 "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ);",
                 "CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE now() < ts;")  # fmt: skip
-    with site.connect() as fm:
+    with site.connect(limits=Limits(state_file_rows=2)) as fm:
         fm.clock.set(START)  # type: ignore[attr-defined]
         _insert(fm, *((k, k) for k in range(1, 7)))
         fm.clock.set(_at(500_000))  # type: ignore[attr-defined]
@@ -115,13 +112,12 @@ def test_an_interrupted_epoch_makes_what_is_due_once(
         assert _keys(fm, "during") == [1, 2, 3]
 
 
-def test_random_periods_and_clocks(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clustered, "ROWS_PER_FILE", 2)
+def test_random_periods_and_clocks(site: Site) -> None:
     drawn = random.Random(7)
     rows: dict[int, float] = {}
     now = 0.0
     site.define(DEFINED)
-    with site.connect() as fm:
+    with site.connect(limits=Limits(state_file_rows=2)) as fm:
         fm.clock.set(START)  # type: ignore[attr-defined]
         for step in range(9):
             changed: dict[int, float] = {}

@@ -11,10 +11,10 @@ import pytest
 
 from floodmark.api import Floodmark
 from floodmark.cli.status import state
-from floodmark.epochs.backfill import workers
 from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.errors import DataError
+from floodmark.limits import Limits
 from floodmark.storage.backfill_log import Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.tables import failpoints
@@ -56,6 +56,9 @@ class Gate:
             assert self.open.wait(120)
 
 
+_LIMITS = Limits(backfill_threads=4)
+
+
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """Backfill every view that reads anything, no faster than the test wants."""
@@ -69,7 +72,6 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     monkeypatch.setenv(VARIABLE, "0")
     monkeypatch.setattr(failpoints, "reach", gate.reach)
     monkeypatch.setattr(Backfill, "run", noted)
-    monkeypatch.setattr(workers, "AT_ONCE", 4)
     yield gate
     gate.open.set()
 
@@ -77,7 +79,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 def _begun(site: Site, name: str = "warehouse", *views: str) -> None:
     """Take in something before there are views, or after the given ones."""
     site.define(READINGS, NAMES, *views)
-    with site.connect(name) as fm:
+    with site.connect(name, limits=_LIMITS) as fm:
         fm.execute("INSERT INTO d VALUES ('a', 'Alpha'), ('b', 'Beta')")
         fm.advance(now=NOW)
 
@@ -101,7 +103,7 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
     put(site.landing, "0", readings(0, 30))
     _begun(site)
     site.define(READINGS, NAMES, *VIEWS)
-    with site.connect() as fm:
+    with site.connect(limits=_LIMITS) as fm:
         assert _states(fm) == {
             "s": "active", "d": "active", **dict.fromkeys(
                 ("st", "j", "p", "h", "st2"), "backfilling, not begun"
@@ -132,9 +134,9 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
     assert steps[1].epoch >= created + 5
     assert {s.epoch - (s.first or 0) for key, s in gate.steps if key == "h" and s.first} == {0}
     put(site.landing, "6", readings(180, 30))
-    with site.connect() as fm:
+    with site.connect(limits=_LIMITS) as fm:
         fm.advance(now=NOW)
-    with site.connect("other") as fm:
+    with site.connect("other", limits=_LIMITS) as fm:
         fm.execute("INSERT INTO d VALUES ('c', 'Gamma'), ('b', 'Beta!')")
         fm.advance(now=NOW)
     _assert_same_rows(site.root / "warehouse", site.root / "other")
@@ -143,7 +145,7 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
 def test_a_definition_ends_a_backfill(site: Site, gate: Gate) -> None:
     put(site.landing, "0", readings(0, 30))
     _begun(site)
-    with site.connect() as fm:
+    with site.connect(limits=_LIMITS) as fm:
         fm.execute(GROUPED.strip().rstrip(";"))
         fm.execute("CREATE MATERIALIZED VIEW gone AS SELECT id, v FROM s WHERE v > 3")
         fm.execute("CREATE MATERIALIZED VIEW fed AS SELECT k, count(*) AS n FROM s GROUP BY k")
@@ -175,7 +177,7 @@ def test_a_definition_ends_a_backfill(site: Site, gate: Gate) -> None:
 def test_maintenance_leaves_what_a_backfill_writes(site: Site, gate: Gate) -> None:
     put(site.landing, "0", readings(0, 30))
     _begun(site)
-    with site.connect() as fm:
+    with site.connect(limits=_LIMITS) as fm:
         fm.execute(GROUPED.strip().rstrip(";"))
         # The first rows of a table are on the disk before its log is.
         rows = site.root / "warehouse" / "_changes" / "public" / "st" / "6-1" / "rows.parquet"
@@ -189,7 +191,7 @@ def test_a_backfill_that_fails_is_resumed(site: Site, gate: Gate) -> None:
     put(site.landing, "0", readings(0, 30))
     _begun(site)
     gate.open.set()
-    with site.connect() as fm:
+    with site.connect(limits=_LIMITS) as fm:
         fm.execute(GROUPED.strip().rstrip(";"))
         gate.breaks.set()
         fm.advance(now=NOW)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
-from floodmark.epochs.maintenance.after_seal import MOST_FILES
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import Schema
 from floodmark.spark.session import Sessions
 from floodmark.storage.table import DataFile, Handle, Store
@@ -99,7 +99,7 @@ def long(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, sessions: Sessions
 ) -> Long:
     """Return a run of more epochs than a table may have files."""
-    assert MOST_FILES < 50
+    assert LIMITS.compact_files < 50
     return _run(Site(tmp_path_factory.mktemp("long"), sessions), request.param)
 
 

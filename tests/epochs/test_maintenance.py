@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.api import Floodmark, connect
-from floodmark.epochs.maintenance import after_seal, compacting
+from floodmark.epochs.maintenance import after_seal
+from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 
 DEFINITIONS = """
@@ -38,14 +39,11 @@ def _files(floodmark: Floodmark) -> dict[str, int]:
 
 
 @pytest.mark.spark
-def test_contents_and_pinned_epochs_stay(
-    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(after_seal, "MOST_FILES", 4)
-    monkeypatch.setattr(after_seal, "CHECKPOINT_EVERY", 3)
+def test_contents_and_pinned_epochs_stay(sessions: Sessions, tmp_path: Path) -> None:
+    limits = Limits(compact_files=4, checkpoint_commits=3)
     landing = tmp_path / "landing"
     landing.mkdir()
-    with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
+    with connect(tmp_path / "warehouse", sessions=lambda: sessions, limits=limits) as floodmark:
         floodmark.execute_script(DEFINITIONS.format(path=landing))
         for number in range(7):
             _land(landing, number)
@@ -74,13 +72,11 @@ def test_contents_and_pinned_epochs_stay(
         assert _read(floodmark, head + 2)[1] == [("a", 9, 16), ("b", 9, 17)]
 
 
-def test_what_fails_after_a_seal_is_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_after_a_seal_is_a_warning(tmp_path: Path) -> None:
     with connect(tmp_path) as floodmark:
         floodmark.execute("CREATE TABLE t (a INT PRIMARY KEY)")
         (tmp_path / "public/t/_delta_log/00000000000000000001.checkpoint.parquet").mkdir()
-        monkeypatch.setattr(after_seal, "CHECKPOINT_EVERY", 1)
+        floodmark.warehouse.limits = Limits(checkpoint_commits=1)
         after_seal.after_seal(floodmark.warehouse, {}, floodmark.status())
         (warning,) = floodmark.warehouse.log.events(2)
         assert warning.kind == "warning" and "E0508" in warning.message
@@ -88,11 +84,10 @@ def test_what_fails_after_a_seal_is_a_warning(
 
 @pytest.mark.spark
 def test_an_arrangement_is_as_long_as_what_it_adds_up_to(
-    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sessions: Sessions, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(after_seal, "MOST_FILES", 3)
-    monkeypatch.setattr(compacting, "SHORT_LOG", 1)
-    with connect(tmp_path / "warehouse", sessions=lambda: sessions) as floodmark:
+    limits = Limits(compact_files=3, log_files=1)
+    with connect(tmp_path / "warehouse", sessions=lambda: sessions, limits=limits) as floodmark:
         floodmark.execute_script("""
             CREATE TABLE t (k INT PRIMARY KEY, g INT);
             CREATE MATERIALIZED VIEW v AS

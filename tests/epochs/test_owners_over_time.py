@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE
-from floodmark.epochs.maintenance import after_seal
 from floodmark.errors import FloodmarkError, TransientError
+from floodmark.limits import Limits
 from floodmark.session.audit.audit import ReplayOutcome
 from floodmark.tables import failpoints
 from tests.warehouses import NOW, Site
@@ -179,8 +179,8 @@ def _sealed(fm: Floodmark) -> int:
     return fm.warehouse.log.head().sealed
 
 
-def test_maintenance_keeps_who_holds_rows(fm: Floodmark, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(after_seal, "MOST_FILES", 1)
+def test_maintenance_keeps_who_holds_rows(fm: Floodmark) -> None:
+    fm.warehouse.limits = Limits(compact_files=1)
     fm.execute("INSERT INTO x VALUES (3, NULL)")  # another holder, no change
     fm.maintain()
     assert _rows(fm) == ROWS

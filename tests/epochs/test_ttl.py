@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from floodmark.api import Floodmark
-from floodmark.epochs.objects import at_rest
 from floodmark.errors import FloodmarkError
+from floodmark.limits import Limits
 from floodmark.session.audit import ReplayOutcome
 from floodmark.storage.object_record import ObjectRecord
-from floodmark.tables import failpoints, rewrite
+from floodmark.tables import failpoints
 from tests.warehouses import Site, contents, digests, put, readings
 
 pytestmark = pytest.mark.spark
@@ -128,13 +128,10 @@ def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:
 
 
 @pytest.mark.parametrize("sql", [WRITTEN, BY_COLUMN], ids=["written", "column"])
-def test_rows_in_a_layer_go_too(site: Site, monkeypatch: pytest.MonkeyPatch, sql: str) -> None:
-    monkeypatch.setattr(at_rest, "LAYER_BYTES", 0)
-    monkeypatch.setattr(at_rest, "LAYER_ROWS", 0)
-    monkeypatch.setattr(at_rest, "LAYER_FACTOR", 0)
-    monkeypatch.setattr(rewrite, "FEW_BYTES", 0)
+def test_rows_in_a_layer_go_too(site: Site, sql: str) -> None:
+    limits = Limits(layer_bytes=0, layer_rows=0, layer_factor=0, rewrite_bytes=0)
     site.define(sql.replace(", ts TIMESTAMPTZ, a INT", ", a INT, ts TIMESTAMPTZ DEFAULT now()"))
-    with site.connect() as fm:
+    with site.connect(limits=limits) as fm:
         _go_to(fm, 0)
         fm.execute("INSERT INTO t (k, a) VALUES (1, 1), (2, 2), (3, 3)")
         _go_to(fm, 2)

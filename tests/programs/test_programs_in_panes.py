@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from floodmark.dataflow.operators import panes, transitions
 from floodmark.epochs import run as epoch_run
-from floodmark.spark import keyed
+from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
 from tests.program_spark import case_of, isolated, mismatches, run_all
@@ -20,7 +21,8 @@ def test_sums_by_panes_are_those_of_the_programs(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
-    monkeypatch.setattr(keyed, "ALIKE", 0)
+    for module in (panes, transitions):
+        monkeypatch.setattr(module, "LIMITS", Limits(distinct_rows=0))
     chosen = [load(path) for path in PROGRAMS if path.name.startswith("hop_")]
     cases = [
         case_of(program, program, f"p{i}_", tmp_path, use_dml=False)

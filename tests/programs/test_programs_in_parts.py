@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from floodmark.epochs import run as epoch_run
+from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import load
-from floodmark.warehouse.settings import Settings
 from tests.program_spark import case_of, has_own_clock, isolated, mismatches, partitions_of, run_all
 from tests.programs.test_programs_spark import PROGRAMS, refusal
 
@@ -26,7 +26,6 @@ def test_queries_in_parts_emit_what_the_programs_say(
     names: tuple[str, ...], sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
-    monkeypatch.setattr(Settings, "plan_nodes", 1)
     programs = [load(path) for path in PROGRAMS if not names or path.stem in names]
     runs = [p for p in programs if refusal(p) is None and not has_own_clock(p)]
     cases = [
@@ -35,6 +34,6 @@ def test_queries_in_parts_emit_what_the_programs_say(
         if len(partitions_of(program)) == 1
     ]
     assert len(cases) >= len(names)
-    outcome = run_all(cases, tmp_path, sessions).outcome()
+    outcome = run_all(cases, tmp_path, sessions, Limits(plan_nodes=1)).outcome()
     assert not outcome.broken
     assert not [text for case in cases for text in mismatches(case, outcome)]

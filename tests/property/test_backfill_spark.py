@@ -10,6 +10,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.epochs.backfill import workers
 from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
+from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from floodmark.storage.backfill_log import Standing, Step
 from floodmark.storage.epoch_log import ObjectRecord
@@ -52,7 +53,7 @@ def test_views_that_are_created_late_equal_batch(
         return step(self, to, standing)
 
     monkeypatch.setenv(VARIABLE, "0")
-    monkeypatch.setattr(workers, "AT_ONCE", OPEN)
+    warehouse.limits = Limits(backfill_threads=OPEN)
     monkeypatch.setattr(Backfill, "run", noted)
     run.run.pipeline = analyse_catalog(Catalog(objects))
     for number in range(1, BEFORE + 1):

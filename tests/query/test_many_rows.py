@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.client.core import SparkConnectClient
 
-from floodmark.epochs.objects import merging
+from floodmark.limits import Limits
 from floodmark.query import staged as staged_rows
 from floodmark.spark import keyed, server
 from floodmark.spark.confs import SparkConfig
@@ -121,9 +121,9 @@ def test_rows_that_come_once_are_not_gathered(
         for rows in steps:
             path.write_text("".join(f"{k},{g}\n" for k, g in rows))
             for table, many in (("fast", 10), ("slow", 1_000)):
-                monkeypatch.setattr(merging, "MANY", many)
+                fm.warehouse.limits = Limits(unique_rows=many)
                 fm.execute(f"COPY {table} (k, g) FROM '{path}'")
-        monkeypatch.setattr(merging, "MANY", 10)
+        fm.warehouse.limits = Limits(unique_rows=10)
         for table in ("fast", "slow"):
             fm.execute("BEGIN")
             fm.execute(f"COPY {table} (k, g) FROM '{path}'")
@@ -172,10 +172,9 @@ def test_keys_are_looked_for_first_where_far_more_rows_are_stored_than_come(
         return among(*rest, **named)
 
     monkeypatch.setattr(keyed, "semi_join", choosing)
-    monkeypatch.setattr(keyed, "BROADCAST_BYTES", 0)
     path = tmp_path / "a.csv"
     site.define("CREATE TABLE t (k INT PRIMARY KEY, g VARCHAR);")
-    with site.connect() as fm:
+    with site.connect(limits=Limits(whole_bytes=0)) as fm:
         for first, rows in ((0, 40), (38 - count, count)):
             path.write_text("".join(f"{k},{rows}\n" for k in range(first, first + rows)))
             fm.execute(f"COPY t FROM '{path}'")

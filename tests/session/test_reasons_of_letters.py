@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.limits import Limits
 from floodmark.session.inspect import dead_letters
 
 
@@ -20,14 +20,14 @@ def letters(path: Path, why: str, count: int) -> str:
     return str(path)
 
 
-def test_no_more_letters_are_looked_at_than_a_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dead_letters, "_LOOKED_AT", 12)
-    monkeypatch.setattr(dead_letters, "_AT_ONCE", 5)
+def test_no_more_letters_are_looked_at_than_a_sample(tmp_path: Path) -> None:
+    limits = Limits(letters=12, letters_piece=5)
     paths = [letters(tmp_path / "old", "a / b", 9), letters(tmp_path / "new", "c / d", 40)]
     store: Any = SimpleNamespace(paths=lambda handle: paths)
     table: Any = None
-    assert dead_letters.frequent(store, table) == [("E0621 c / d", 12)]
+    assert dead_letters.frequent(store, table, limits=limits) == [("E0621 c / d", 12)]
     paths[1] = letters(tmp_path / "new", "c / d", 4)
-    assert dead_letters.frequent(store, table) == [("E0621 a / b", 8), ("E0621 c / d", 4)]
+    assert dead_letters.frequent(store, table, limits=limits) == [
+        ("E0621 a / b", 8),
+        ("E0621 c / d", 4),
+    ]

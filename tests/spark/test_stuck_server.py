@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 
 import floodmark
 from floodmark.errors import DataError, FloodmarkError
+from floodmark.limits import Limits
 from floodmark.spark import deadline, server, session
 from floodmark.spark.clients import Desk, clients, running_marks
 from floodmark.spark.confs import SparkConfig
@@ -137,8 +138,8 @@ def test_a_server_that_does_not_answer_is_replaced(
     assert answers(port, 10)
     os.kill(before.pid, signal.SIGSTOP)
     assert not answers(port, 1)
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 12.0)
-    monkeypatch.setattr(server, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(session, "LIMITS", Limits(server_answer_seconds=12))
+    monkeypatch.setattr(server, "LIMITS", Limits(server_stop_seconds=1))
     with open_sessions(own_config) as opened:
         assert opened.main.range(3).count() == 3
         assert server.status(own_config).pid != before.pid
@@ -150,8 +151,8 @@ def test_a_start_may_take_longer_than_an_answer(
 ) -> None:
     with open_sessions(own_config):
         before = server.status(own_config)
-    monkeypatch.setattr(session, "ANSWER_SECONDS", 8.0)
-    monkeypatch.setattr(server, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(session, "LIMITS", Limits(server_answer_seconds=8))
+    monkeypatch.setattr(server, "LIMITS", Limits(server_stop_seconds=1))
     with ThreadPoolExecutor(1) as pool:
         # As if another client started it.
         with exclusive(server.server_home(own_config).start_lock):
@@ -170,8 +171,8 @@ def test_a_server_deaf_to_the_signal_is_killed(
         pid = server.status(own_config).pid
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
-    monkeypatch.setattr(server, "STOP_SECONDS", 1.0)
-    monkeypatch.setattr(server, "ARCHIVING_STOP_SECONDS", 1.0)
+    soon = Limits(server_stop_seconds=1, server_archive_seconds=1)
+    monkeypatch.setattr(server, "LIMITS", soon)
     assert server.stop(own_config)
     assert not server.status(own_config).running
 

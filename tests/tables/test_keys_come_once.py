@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet as pq
 
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
 from floodmark.tables import once
 
@@ -42,24 +43,20 @@ def test_what_is_told_is_so(
         ordered = sorted(keys, key=repr)
         parts = [[ordered.pop(0) for _ in part] for part in parts]
     paths = _written(tmp_path_factory.mktemp("keys"), parts)
-    with pytest.MonkeyPatch.context() as patch:
-        if not holds:
-            patch.setattr(once, "HELD_BYTES", 0)
-        told = once.each_once(paths, COLUMNS, ("k", "g"))
+    limits = LIMITS if holds else Limits(unique_bytes=0)
+    told = once.each_once(paths, COLUMNS, ("k", "g"), limits)
     assert told is (len(set(keys)) == len(keys)) or (told is None and not holds)
 
 
 @pytest.mark.parametrize("rows", [200_000, 70_000])
-def test_keys_in_order_need_no_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
-    monkeypatch.setattr(once, "HELD_BYTES", 1_000)
+def test_keys_in_order_need_no_room(tmp_path: Path, rows: int) -> None:
+    limits = Limits(unique_bytes=1_000)
     keys: list[Key] = [(i // 2, "ab"[i % 2]) for i in range(rows)]
     paths = _written(tmp_path, [keys[:100_000], [], keys[100_000:]])
-    assert once.each_once(paths, COLUMNS, ("k", "g")) is True
+    assert once.each_once(paths, COLUMNS, ("k", "g"), limits) is True
     # In the order of other columns, or with a key twice, they are not.
-    assert once.each_once(paths, COLUMNS, ("g", "k")) is None
-    assert once.each_once([*paths, paths[0]], COLUMNS, ("k", "g")) is None
+    assert once.each_once(paths, COLUMNS, ("g", "k"), limits) is None
+    assert once.each_once([*paths, paths[0]], COLUMNS, ("k", "g"), limits) is None
 
 
 @pytest.mark.parametrize("at", [0, 65_535, 65_536, 99_999])

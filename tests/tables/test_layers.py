@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from floodmark.api import Floodmark
-from floodmark.epochs.maintenance import folding
-from floodmark.epochs.objects import at_rest
+from floodmark.limits import Limits
 from floodmark.storage.table import Conflict
 from floodmark.tables.current import stored_rows
 from floodmark.tables.tables import Writer
@@ -45,12 +45,8 @@ _OBJECTS = ("t", *_VIEWS)
 Rows = dict[str, list[tuple[object, ...]]]
 
 
-@pytest.fixture
-def layered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layer whatever touches a file, and fold when told to."""
-    monkeypatch.setattr(at_rest, "LAYER_BYTES", 0)
-    monkeypatch.setattr(at_rest, "LAYER_FACTOR", 0)
-    monkeypatch.setattr(folding, "_SHARE", 0)
+_LAYERED = Limits(layer_bytes=0, layer_factor=0, layer_share=0)
+"""Layer whatever touches a file, and fold when told to."""
 
 
 def _layers(fm: Floodmark) -> dict[str, int]:
@@ -80,10 +76,10 @@ def _counted(fm: Floodmark) -> dict[str, int | None]:
     return {key: stored_rows(fm.store, pipeline[key], records[key]) for key in _OBJECTS}
 
 
-def test_rows_under_a_layer_are_those_of_the_query(site: Site, layered: None) -> None:
+def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
     site.define(_PIPELINE)
     seen: dict[int, Rows] = {}
-    with site.connect() as fm:
+    with site.connect(limits=_LAYERED) as fm:
         for statement in _STATEMENTS:
             fm.execute(statement)
             epoch = fm.warehouse.log.head().sealed
@@ -107,27 +103,25 @@ def test_rows_under_a_layer_are_those_of_the_query(site: Site, layered: None) ->
         assert max(_layers(fm).values()) <= 24, "what was folded is in no layer"
 
 
-def test_a_layer_is_folded_when_it_is_large_or_old(
-    site: Site, layered: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_layer_is_folded_when_it_is_large_or_old(site: Site) -> None:
     site.define(_PIPELINE)
-    with site.connect() as fm:
+    with site.connect(limits=_LAYERED) as fm:
         fm.execute(_STATEMENTS[0])
-        for setting, value in (("_SHARE", 1000), ("MOST_EPOCHS", 1)):
-            with monkeypatch.context() as patched:
-                patched.setattr(folding, setting, value)
-                fm.execute(f"UPDATE t SET v = v + {value} WHERE k % 3 = 0")
-            assert _plain(site) == _rows(fm), setting
+        for limits in (replace(_LAYERED, layer_share=1000), replace(_LAYERED, layer_epochs=1)):
+            fm.warehouse.limits = limits
+            fm.execute("UPDATE t SET v = v + 1000 WHERE k % 3 = 0")
+            assert _plain(site) == _rows(fm), limits
+        fm.warehouse.limits = _LAYERED
         fm.execute("UPDATE t SET v = v + 1 WHERE k % 3 = 0")
         assert _plain(site) != _rows(fm)
 
 
 def test_an_epoch_that_failed_behind_its_layer_is_done_again(
-    site: Site, layered: None, monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.define(_PIPELINE)
     commit = Writer.commit
-    with site.connect() as fm:
+    with site.connect(limits=_LAYERED) as fm:
         for statement in _STATEMENTS[:2]:
             fm.execute(statement)
 
@@ -140,7 +134,7 @@ def test_an_epoch_that_failed_behind_its_layer_is_done_again(
         with pytest.raises(Conflict):
             fm.execute(_STATEMENTS[2])
         monkeypatch.setattr(Writer, "commit", commit)
-        monkeypatch.setattr(at_rest, "LAYER_BYTES", 2**40)
+        fm.warehouse.limits = replace(_LAYERED, layer_bytes=2**40)
         fm.advance()
         assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
         fm.execute(_STATEMENTS[3])

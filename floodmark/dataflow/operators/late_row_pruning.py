@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from floodmark.limits import LIMITS
 from floodmark.plan.declared import WatermarkInfo
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.spark.expressions import compile_bound
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 WORTH = 100_000
 """Rows of an epoch below which sorting them costs less than one more query."""
-_PIECE = 1024
 _SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
 
 
@@ -55,7 +55,7 @@ def possibly_late(
     find more.
     """
     pieces = rows.selectExpr(
-        "__partition", f"__offset div {_PIECE} AS __piece",
+        "__partition", f"__offset div {LIMITS.late_piece} AS __piece",
         *(ident(mark.column) for mark in marks),
     ).groupBy("__partition", "__piece")  # fmt: skip
     from pyspark.sql import functions as F

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import hop
 from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Kind
-from floodmark.spark import keyed
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.accumulator_columns import NEW, ROWS, Upkeep
 from floodmark.stream.properties.aggregate_calls import aggregate_of
@@ -35,7 +35,7 @@ Sums = Callable[[Sequence[str], "DataFrame"], "DataFrame"]
 def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept], rows: int | None) -> bool:
     """Tell whether sums can be taken by panes, and `rows` changes make that the cheaper way."""
     windows = node.input
-    if not isinstance(windows, n.Hop) or (rows is not None and rows <= keyed.ALIKE):
+    if not isinstance(windows, n.Hop) or (rows is not None and rows <= LIMITS.distinct_rows):
         return False
     in_each, rest = divmod(micros(windows.size), micros(windows.slide))
     read = {c for e in node.expressions for c in columns_of(e)}

@@ -11,6 +11,7 @@ from floodmark.dataflow.operators import panes
 from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
 from floodmark.dataflow.operators.project import raised
 from floodmark.dataflow.operators.shared_state import shared
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -97,7 +98,7 @@ def against_stored(
     The keys of the touched groups lie within the bounds.
     """
     changed = ctx.inputs.rows
-    keys = changes if changed is not None and changed <= keyed.ALIKE else partial
+    keys = changes if changed is not None and changed <= LIMITS.distinct_rows else partial
     keys = keys.selectExpr(*map(ident, node.group))
     stored = state.stored(keys, node.group, within)
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR
 from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.project import raising
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.functions.quoting import quote
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 _REFUSED = "__refused"
 _REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
-MANY = 100
-"""So many rows of constants go to Spark as data."""
-_PIECE = 2**14
 Row = list[tuple[Expr, Compiled]]
 
 
@@ -61,7 +59,7 @@ def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False
 
 def are_constants(node: n.Values) -> bool:
     """Tell whether the rows go to Spark as data: as a text of SQL, many would take it minutes."""
-    many = len(node.rows) >= MANY
+    many = len(node.rows) >= LIMITS.constant_rows
     return many and all(isinstance(e, Literal) for row in node.rows for e in row)
 
 
@@ -69,8 +67,8 @@ def constant_pieces(node: n.Values) -> Iterator[pa.Table]:
     """Yield rows of constants as data, some at a time."""
     import pyarrow as pa
 
-    for start in range(0, len(node.rows), _PIECE):
-        some = node.rows[start : start + _PIECE]
+    for start in range(0, len(node.rows), LIMITS.constants_piece):
+        some = node.rows[start : start + LIMITS.constants_piece]
         arrays = [
             pa.array(
                 [to_arrow(e.value, f.type) for e in column if isinstance(e, Literal)],

@@ -32,7 +32,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.layout import SHORT_LOG
+from floodmark.tables.bounds import EVERYWHERE, Bounds
 from floodmark.tables.tables import Change
 
 if TYPE_CHECKING:
@@ -123,9 +123,8 @@ class ArrangedRows:
         return Change(() if changes is None else self.io.writer.write(self.table, changes), over)
 
     def _is_long(self, handle: Handle) -> bool:
-        return (
-            self.gone is not None and self.gone.stays is not None and len(handle.files) >= SHORT_LOG
-        )
+        most = self.io.tables.limits.log_files
+        return self.gone is not None and self.gone.stays is not None and len(handle.files) >= most
 
     def _shortened(self, changes: DataFrame, handle: Handle) -> tuple[DataFile, ...]:
         """Write the rows that are needed, those of the changes among them, in place of the log."""

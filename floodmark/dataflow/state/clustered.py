@@ -15,9 +15,6 @@ from floodmark.tables.tables import Change
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-ROWS_PER_FILE = 65_536
-"""So many rows at most are written again because the first of them waits no longer."""
-
 
 @dataclass
 class Clustered:
@@ -56,7 +53,9 @@ class Clustered:
             if rows is None:
                 return None
             touched = self.touched(before, bound)
-            files = self.io.writer.write(self.table, self._ordered(rows, few=few), ROWS_PER_FILE)
+            files = self.io.writer.write(
+                self.table, self._ordered(rows, few=few), self.io.tables.limits.state_file_rows
+            )
             return Change(files, touched) if files or touched else None
 
         return self.io.commit_once(self.table, self.schema, build)

@@ -41,7 +41,8 @@ class AggregateFiles:
         files = prune(handle, None, within)
         rows = self.io.tables.read(handle, self.schema, files)
         held = sum(file.size for file in files)
-        return None if rows is None else keyed.prune_stored(rows, held, keys, key)
+        limits = self.io.tables.limits
+        return None if rows is None else keyed.prune_stored(rows, held, keys, key, limits)
 
     def groups(self, keeps: FileFilter | None, *, after: bool) -> DataFrame | None:
         """Return the groups before or after the epoch, at least those of the files that matter."""
@@ -102,7 +103,7 @@ class AggregateFiles:
         key: tuple[str, ...],
     ) -> tuple[DataFile, ...] | None:
         """Rewrite the touched files without Spark; None where they are not few, or not alike."""
-        if not rewrite.is_small(touched, files, self.schema[: len(key)]):
+        if not rewrite.is_small(touched, files, self.schema[: len(key)], self.io.tables.limits):
             return None
         values = [f.name for f in self.schema[len(key) :]]
         moved = rewrite.read(paths, [*key, *(NEW + c for c in values)])
@@ -132,7 +133,7 @@ class AggregateFiles:
         stored = self.io.tables.read(handle, self.schema, touched)
         if stored is None:
             return new
-        few = rows_of(files) <= keyed.FEW
+        few = rows_of(files) <= self.io.tables.limits.broadcast_rows
         return keyed.anti_join(stored, transitions, key, few=few).unionAll(new)
 
     def _new(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:

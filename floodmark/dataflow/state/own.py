@@ -37,7 +37,7 @@ class OwnGroups:
             return None
         renamed = [f"{ident(names[c])} AS {ident(c)}" for c in self.node.names]
         groups = rows.selectExpr(*renamed, *(ident(f.name) for f in layout.own_state(home)))
-        return keyed.prune_stored(groups, held, keys, key)
+        return keyed.prune_stored(groups, held, keys, key, self.io.tables.limits)
 
 
 @dataclass

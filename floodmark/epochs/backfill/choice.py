@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 
 from floodmark.catalog.objects import Kind
 from floodmark.errors import UserError
+from floodmark.limits import LIMITS, Limits
 from floodmark.storage.backfill_log import BackfillLog
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -19,8 +20,6 @@ from floodmark.warehouse.warehouse import Warehouse
 
 VARIABLE = "FLOODMARK_BACKFILL_BYTES"
 """The environment's word on how many bytes a view must read to be backfilled."""
-LARGE_BYTES = 128 * 2**20
-"""A view that reads less is filled in the epoch that creates it: the lease is held for seconds."""
 
 
 def backfills(
@@ -55,7 +54,7 @@ def backfills(
     for found in pipeline.stored:
         if found.key in created and found.key in able:
             reads = [pipeline[key] for key in found.reads if key not in created]
-            large = _bytes_of(warehouse, reads, before) > large_bytes()
+            large = _bytes_of(warehouse, reads, before) > large_bytes(warehouse.limits)
             if large or waiting & set(found.reads):
                 waiting.add(found.key)
                 out[found.key] = ObjectRecord(
@@ -85,14 +84,14 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
     return out
 
 
-def large_bytes() -> int:
+def large_bytes(limits: Limits = LIMITS) -> int:
     """Return above how many bytes of inputs a view is backfilled; E0881 for no number."""
-    text = os.environ.get(VARIABLE, str(LARGE_BYTES)).strip()
+    text = os.environ.get(VARIABLE, str(limits.backfill_bytes)).strip()
     if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
         raise UserError(
             "E0881",
             f"{VARIABLE} is {text!r}",
-            hint=f"a number of bytes, such as {VARIABLE}={LARGE_BYTES}",
+            hint=f"a number of bytes, such as {VARIABLE}={limits.backfill_bytes}",
         )
     return int(text)
 

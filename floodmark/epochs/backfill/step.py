@@ -64,7 +64,7 @@ class Backfill:
         """Do a step, or what an earlier attempt has left of it, and return the view's record."""
         warehouse = self.warehouse
         sessions = warehouse.sessions()
-        tables = Tables(Fenced(warehouse.store, self.alive), sessions.main)
+        tables = Tables(Fenced(warehouse.store, self.alive), sessions.main, warehouse.limits)
         fills = f"{step.epoch}-{self.key}-backfill"
         with sessions.guard(fills, warehouse.settings.timeouts.fill):
             record = advance(self.found, self._work(step, standing), tables, sessions, None)

@@ -16,7 +16,6 @@ from floodmark.tables import failpoints
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 
-AT_ONCE = 2
 _POLL_SECONDS = 0.5
 _PATIENCE = 20
 
@@ -28,7 +27,7 @@ class Workers:
         self._warehouse = warehouse
         self._on_progress = on_progress
         self._stop = threading.Event()
-        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._pool = ThreadPoolExecutor(warehouse.limits.backfill_threads)
         self._running: dict[str, Future[bool]] = {}
 
     def __enter__(self) -> Workers:

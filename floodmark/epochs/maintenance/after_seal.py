@@ -14,10 +14,6 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout, scratch
 from floodmark.warehouse.warehouse import Warehouse
 
-MOST_FILES = 40
-"""Active files of a table above which it is compacted after a seal."""
-CHECKPOINT_EVERY = 100
-
 
 def after_seal(
     warehouse: Warehouse,
@@ -29,16 +25,16 @@ def after_seal(
     A table is looked at only when the epoch has committed to it, through the handle that the commit
     left behind. What goes wrong is logged and left to the next time.
     """
-    was = versions_of(before.values())
+    was, limits = versions_of(before.values()), warehouse.limits
     for table, version in versions_of(after.values()).items():
         old = was.get(table, 0)
         if version == old:
             continue
         with harmless(warehouse, table):
-            if len(warehouse.tables.at(table, version).files) > MOST_FILES:
+            if len(warehouse.tables.at(table, version).files) > limits.compact_files:
                 with warehouse.sessions().guard():
                     compact(warehouse.tables, table)
-            if version // CHECKPOINT_EVERY > old // CHECKPOINT_EVERY:
+            if version // limits.checkpoint_commits > old // limits.checkpoint_commits:
                 warehouse.store.checkpoint(table)
     pipeline = warehouse.deployed().pipeline
     for key, record in after.items():

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
+from floodmark.limits import Limits
 from floodmark.spark.types import ident
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import STATE
-from floodmark.tables.layout import SHORT_LOG
 from floodmark.tables.tables import Tables
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compact(tables: Tables, table: str) -> int:
     """Merge a table's small files in one commit that changes no data; return how many went."""
     handle = tables.store.open(table)
-    groups = groups_of(handle)
+    groups = groups_of(handle, tables.limits)
     if not groups:
         return 0
     adds_up = _adds_up(handle)
@@ -36,14 +36,14 @@ def compact(tables: Tables, table: str) -> int:
     return len(gone)
 
 
-def groups_of(handle: Handle) -> list[list[DataFile]]:
+def groups_of(handle: Handle, limits: Limits) -> list[list[DataFile]]:
     """Return the files of a table that are to be merged, by what becomes one file.
 
     The operators that shorten the log of their input themselves do so before it is as long.
     """
-    if _adds_up(handle) and len(handle.files) < 2 * SHORT_LOG:
+    if _adds_up(handle) and len(handle.files) < 2 * limits.log_files:
         return []
-    return plan_compaction(handle.files)
+    return plan_compaction(handle.files, limits.compact_bytes)
 
 
 def _adds_up(handle: Handle) -> bool:

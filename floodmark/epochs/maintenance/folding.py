@@ -15,11 +15,6 @@ from floodmark.tables.current import CurrentRows
 from floodmark.tables.keys import touched_files
 from floodmark.tables.tables import FOLD, Tables, rows_of
 
-MOST_EPOCHS = 64
-"""Others see a table's rows at most so many epochs late."""
-_SHARE = 8
-"""A layer is folded when it has one row for so many of the table."""
-
 
 def is_due(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> bool:
     """Tell whether a layer has become large or old."""
@@ -27,9 +22,8 @@ def is_due(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> bool:
     if rows is None or not rows.over:
         return False
     first = min(file.low.get(EPOCH, 0) for file in rows.over)
-    return record.position - max(first, rows.folded + 1) >= MOST_EPOCHS - 1 or rows_of(
-        rows.over
-    ) * _SHARE > rows_of(rows.base.files)
+    old = record.position - max(first, rows.folded + 1) >= tables.limits.layer_epochs - 1
+    return old or rows_of(rows.over) * tables.limits.layer_share > rows_of(rows.base.files)
 
 
 def fold(tables: Tables, found: AnalysedObject, record: ObjectRecord) -> int:

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-CLEAN_UP_EVERY = timedelta(days=1)
 _LONGEST_STATEMENT = _LONGEST_REPLAY = timedelta(days=1)
 
 
@@ -126,7 +125,8 @@ def is_due(warehouse: Warehouse) -> bool:
     if not warehouse.log.head().sealed:
         return False
     since = warehouse.retention_record.read().cleaned_at or warehouse.log.sealed(1).sealed_at
-    return warehouse.clock.now() - since >= min(CLEAN_UP_EVERY, warehouse.settings.retention)
+    often = timedelta(hours=warehouse.limits.clean_up_hours)
+    return warehouse.clock.now() - since >= min(often, warehouse.settings.retention)
 
 
 def oldest_retained(warehouse: Warehouse, limit: datetime) -> int:
@@ -223,7 +223,7 @@ def _maintained(
             with warehouse.sessions().guard():
                 expired += reclaim(warehouse.tables, table, horizon.ending[table])
         gone = 0
-        if groups_of(store.open(table)):
+        if groups_of(store.open(table), warehouse.limits):
             with warehouse.sessions().guard():
                 gone = compact(warehouse.tables, table)
         store.checkpoint(table)

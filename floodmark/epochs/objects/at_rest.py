@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from floodmark.changelog import KIND
 from floodmark.dataflow.operators import materialize
 from floodmark.scalar.types import VARCHAR, Field
-from floodmark.spark import keyed
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout, rewrite
@@ -20,13 +19,6 @@ from floodmark.tables.cut import Cut
 from floodmark.tables.keys import touched_files
 from floodmark.tables.tables import Change, Tables, Writer, rows_of
 
-LAYER_BYTES = 64 * 2**20
-LAYER_ROWS = 500_000
-LAYER_FACTOR = 8
-"""An epoch rewrites so many bytes and rows, or so many times those that it changes; it layers more.
-
-A million rows take 0.3 s.
-"""
 _KIND_FIELD = Field(KIND, VARCHAR)
 
 
@@ -83,8 +75,9 @@ class AtRest:
         if not self.found.relation.stream_key:
             return False
         changed, rewritten = (sum(f.size for f in found) for found in (files, touched))
-        large = rewritten > max(LAYER_BYTES, LAYER_FACTOR * changed)
-        return large or rows_of(touched) > max(LAYER_ROWS, LAYER_FACTOR * rows_of(files))
+        most, factor = self.tables.limits, self.tables.limits.layer_factor
+        large = rewritten > max(most.layer_bytes, factor * changed)
+        return large or rows_of(touched) > max(most.layer_rows, factor * rows_of(files))
 
     def _commit_layer(self, current: Handle, paths: Sequence[str]) -> Change:
         """Put the files of the changelog into the layer, as they are; drop what was folded."""
@@ -113,7 +106,7 @@ class AtRest:
         columns = (*layout.row_schema(self.found), *layout.own_state(self.found))
         changes = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
         stored = self.tables.read(current, layout.current_schema(self.found), touched)
-        few = rows_of(files) <= keyed.FEW
+        few = rows_of(files) <= self.tables.limits.broadcast_rows
         key = self.found.relation.stream_key
         rows = materialize.rewritten(stored, changes, columns, key, epoch, few=few)
         return self.writer.write(table, rows)
@@ -128,7 +121,7 @@ class AtRest:
         """Rewrite touched files without Spark where they are few; tell whether that is done."""
         relation, store = self.found.relation, self.tables.store
         key = [f for f in relation.columns if f.name in relation.stream_key]
-        if not rewrite.is_small(touched, files, tuple(key)):
+        if not rewrite.is_small(touched, files, tuple(key), self.tables.limits):
             return False
         names = [f.name for f in (*layout.row_schema(self.found), *layout.own_state(self.found))]
         folder = store.stage(current.table, self.writer.epoch, self.writer.attempt)

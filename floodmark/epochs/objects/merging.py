@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
 _OVER = "__over"
-MANY = 100_000
-"""Of so many rows, none of them stored, it is told first whether each has its own key."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +161,8 @@ class Merging(OfTable):
             return materialize.inserted(operations[0].frame, self.columns, epoch)
         ties = [o.tie for o in operations if o.tie is not None]
         gathered = merge.gathered([o.frame for o in operations], ties)
-        few = rows <= keyed.FEW and not self.task.work.created & {*self.found.feeders}
+        few = rows <= self.task.tables.limits.broadcast_rows
+        few = few and not self.task.work.created & {*self.found.feeders}
         owners = self.found.owners
         if self.replaces:
             firsts = self.firsts
@@ -184,7 +183,8 @@ class Merging(OfTable):
         Where rows are stored among their keys, the merge looks for them: once is enough.
         """
         first, key = operations[0], layout.merge_key(self.found)
-        if len(operations) > 1 or first.adds < MANY:
+        limits = self.task.tables.limits
+        if len(operations) > 1 or first.adds < limits.unique_rows:
             return False
         if self.cutoff is not None or self.outcome.routed:
             return False
@@ -192,7 +192,7 @@ class Merging(OfTable):
             return first.fresh
         if stored is not None:
             return False
-        told = once.each_once(first.paths, self.columns, key)
+        told = once.each_once(first.paths, self.columns, key, limits)
         return keyed.is_unique(first.frame, key) if told is None else told
 
     def _stored(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:

@@ -22,7 +22,7 @@ from floodmark.epochs.objects.timed import timed
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.plan.declared import Declared
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.spark import columns, keyed
+from floodmark.spark import columns
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
@@ -163,7 +163,7 @@ class _Intake:
             rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
             stored, _ = task.stored_rows(of_files(accepted, key) or {})
             stored = not_over(stored, found.period, task.work.now)
-            few = rows_of(accepted) <= keyed.FEW
+            few = rows_of(accepted) <= task.tables.limits.broadcast_rows
             names = [f.name for f in layout.row_schema(found)]
             promise = f"PRIMARY KEY ({', '.join(task.declared.primary_key)})"
             once = task.writer.write_routed(

@@ -25,12 +25,12 @@ from floodmark.epochs.objects.at_rest import AtRest
 from floodmark.epochs.objects.beginning import begins
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.epochs.sinks.records import unknown
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import Declared
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
-from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE, WEIGHT_FIELD
 from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
@@ -42,7 +42,6 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import failpoints, layout
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
-from floodmark.tables.limits import PLAN_NODES
 from floodmark.tables.tables import Tables, Writer, rows_of
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class Work:
     record_of: Callable[[int], str | None] = unknown
     former: Mapping[str, AnalysedObject] = field(default_factory=dict)
     outside: bool = True
-    plan_nodes: int = PLAN_NODES
+    plan_nodes: int = LIMITS.plan_nodes
 
     def inputs(self, tables: Tables, found: AnalysedObject) -> EpochInputs:
         """Return what a plan of the object reads."""
@@ -262,8 +261,9 @@ class Task:
         if rows is None:
             return None, True
         files = prune(rows.base, None, within)
-        few = rows.bytes_of(files) < keyed.BROADCAST_BYTES
-        few = few or rows_of((*files, *rows.over)) <= keyed.AS_MANY * coming
+        limits = self.tables.limits
+        few = rows.bytes_of(files) < limits.whole_bytes
+        few = few or rows_of((*files, *rows.over)) <= limits.whole_factor * coming
         return rows.stored(self.tables, files), few
 
     def apply(

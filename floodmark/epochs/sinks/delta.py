@@ -15,6 +15,7 @@ from floodmark.epochs.sinks.identity import Identity, check_permission, out_of_r
 from floodmark.epochs.sinks.outgoing import PUT, Outgoing
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.errors import DataError, FloodmarkError, TransientError
+from floodmark.limits import LIMITS
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
 from floodmark.storage.local_files import make_folder
@@ -27,11 +28,6 @@ from floodmark.tables import failpoints, rewrite
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TRIES = 5
-"""How often a commit is made anew when others have written in between."""
-CHECKPOINT_EVERY = 100
-ROWS_PER_FILE = 2_000_000
-_KEYS_LOOKED_UP = 100_000
 _OTHERS = ".others"
 _OWNER = "_owner"
 """In the folder of an attempt until it is committed: the application of the sink whose it is."""
@@ -147,7 +143,7 @@ class DeltaSender:
                 return rows or 0
             except Conflict:
                 tries, attempt = tries + 1, attempt + 1
-                if tries == TRIES:
+                if tries == LIMITS.sink_tries:
                     raise
                 handle = store.open(self._name)
                 self._check_table(handle)
@@ -213,7 +209,7 @@ class DeltaSender:
             epoch=epoch,
             metadata={"sink": self.identity.name, "epoch": epoch, "record": record},
         )
-        if done.version % CHECKPOINT_EVERY == 0:
+        if done.version % LIMITS.checkpoint_commits == 0:
             try:
                 store.checkpoint(self._name)
             except TransientError:
@@ -255,7 +251,7 @@ class DeltaSender:
 
     def _touched(self, handle: Handle, changed: pa.Table) -> tuple[DataFile, ...]:
         """Return the files that can have a key that changes."""
-        if changed.num_rows > _KEYS_LOOKED_UP:
+        if changed.num_rows > LIMITS.sink_keys:
             return handle.files
         keys = {c: changed.column(c).to_pylist() for c in self.outside.key}
         return prune(handle, keys, None)
@@ -303,7 +299,7 @@ def _write(stage: Path, rows: Iterator[pa.Table]) -> int:
         for part in rows:
             if not part.num_rows:
                 continue
-            if writer is None or total // ROWS_PER_FILE >= number:
+            if writer is None or total // LIMITS.sink_delta_rows >= number:
                 if writer is not None:
                     writer.close()
                 stage.mkdir(parents=True, exist_ok=True)

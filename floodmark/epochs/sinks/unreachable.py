@@ -8,12 +8,10 @@ from datetime import timedelta
 from floodmark.epochs.sinks.identity import probe
 from floodmark.epochs.sinks.sender import sender_of
 from floodmark.errors import FloodmarkError
+from floodmark.limits import LIMITS
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.suspensions import UNREACHABLE
 from floodmark.warehouse.warehouse import Warehouse
-
-_FIRST_PAUSE = timedelta(seconds=30)
-_LONGEST_PAUSE = timedelta(hours=1)
 
 
 def pause_after(tries: int) -> timedelta:
@@ -24,7 +22,8 @@ def pause_after(tries: int) -> timedelta:
     """
     if tries < 2:
         return timedelta(0)
-    return min(_FIRST_PAUSE * (1 << min(tries - 2, 16)), _LONGEST_PAUSE)
+    seconds = LIMITS.sink_pause_seconds << min(tries - 2, 16)
+    return timedelta(seconds=min(seconds, LIMITS.sink_longest_pause_seconds))
 
 
 class UnreachableSinks:

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.errors import BindError, NotSupported
+from floodmark.limits import LIMITS
 from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import bind_type
 from floodmark.plan.bind.context import BindContext
@@ -27,8 +28,6 @@ _CLASSES = {
     s.Volatility.STABLE: Determinism.STABLE,
     s.Volatility.VOLATILE: Determinism.VOLATILE,
 }
-MAX_FUNCTION = 5_000
-"""What the text of an SQL function has of nodes, those of what it calls in their places."""
 _LANGUAGES = ("sql", "python")
 _SEVERAL = {FunctionKind.TABLE: "table functions", FunctionKind.AGGREGATE: "aggregates"}
 
@@ -106,11 +105,11 @@ def check(function: UserFunction, functions: Functions) -> None:
         check_python(function)
         return
     parts = _parts_of(function, functions, {})
-    if parts > MAX_FUNCTION:
+    if parts > LIMITS.function_nodes:
         raise BindError(
             "E0147",
-            f"{function.name} grows to {parts:,} parts with what it calls; {MAX_FUNCTION:,} are "
-            "the most",
+            f"{function.name} grows to {parts:,} parts with what it calls; "
+            f"{LIMITS.function_nodes:,} are the most",
             span=function.span,
             hint="call each function once, and use its value twice in another one: f(g(x))",
         )

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from floodmark.errors import BindError, Span
+from floodmark.limits import LIMITS
 from floodmark.plan.expr.expressions import Expr
-
-MAX_EXPRESSION = 50_000
-"""What an expression has of nodes; one that stands in two places counts twice.
-
-`x BETWEEN a AND b` has x twice, and the call of an SQL function each argument as often as its text.
-"""
 
 
 def check_growth(expr: Expr, span: Span | None) -> None:
@@ -22,7 +17,7 @@ def check_parts(parts: int, span: Span | None) -> None:
 
     What is long is refused by its length: to bind it first takes seconds.
     """
-    if parts > MAX_EXPRESSION:
-        text = f"the expression grows to {parts:,} parts; {MAX_EXPRESSION:,} are the most"
+    if parts > LIMITS.expression_nodes:
+        text = f"the expression grows to {parts:,} parts; {LIMITS.expression_nodes:,} are the most"
         hint = "compute what it repeats in a materialized view, as a column"
         raise BindError("E0147", text, span=span, hint=hint)

@@ -10,19 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from floodmark.errors import BindError, Span
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
-
-MAX_NODES = 2_000
-"""What a plan has of nodes; one that two places share counts twice."""
-
-MAX_DEPTH = 200
-"""How many nodes stand above one another."""
-
-MAX_JOINS = 64
-"""What a plan has of joins: each adds to what is known of the columns of all others."""
-
-MAX_COLUMNS = 1_664
-"""What a select list has of columns, as in PostgreSQL."""
 
 _HINT = "give parts of it to materialized views, which are planned and computed once"
 
@@ -60,9 +49,9 @@ def check_size(root: n.Node, span: Span | None) -> None:
     """Refuse a plan that is too large: E0133."""
     size = size_of(root)
     found = (
-        (size.nodes, MAX_NODES, "operators"),
-        (size.depth, MAX_DEPTH, "operators above one another"),
-        (size.joins, MAX_JOINS, "joins"),
+        (size.nodes, LIMITS.query_nodes, "operators"),
+        (size.depth, LIMITS.query_depth, "operators above one another"),
+        (size.joins, LIMITS.query_joins, "joins"),
     )
     for count, most, what in found:
         if count > most:
@@ -72,8 +61,8 @@ def check_size(root: n.Node, span: Span | None) -> None:
 
 def check_columns(count: int, span: Span | None) -> None:
     """Refuse a select list of too many columns: E0134."""
-    if count > MAX_COLUMNS:
-        text = f"the select list has more than {MAX_COLUMNS:,} columns"
+    if count > LIMITS.query_columns:
+        text = f"the select list has more than {LIMITS.query_columns:,} columns"
         raise BindError("E0134", text, span=span, hint="name the columns that are needed")
 
 

@@ -42,7 +42,7 @@ def _merged(
         rows = reader.tables.read_paths(paths, (*columns, WEIGHT_FIELD, ORDINAL_FIELD))
         if not target.relation.primary_key and target.append_only:
             return stored.unionAll(rows.selectExpr(*names))
-        few = sum(int(entry["rows"]) for entry in entries) <= keyed.FEW
+        few = sum(int(entry["rows"]) for entry in entries) <= reader.tables.limits.broadcast_rows
         pairs = merged(reader, target, stored, rows, few=few)
         kept = keyed.anti_join(stored, rows, layout.merge_key(target), few=few)
         alive = pairs.where(f"{NEW_ROW} IS NOT NULL")

@@ -267,7 +267,7 @@ class _Again:
         if found.key in work.corrected:
             pinned[corrected] = self.warehouse.store.open(corrected).version
         overlay = Overlay(self.warehouse.store, self.warehouse.objects.below(scratch), pinned)
-        again = Tables(overlay, sessions.main)
+        again = Tables(overlay, sessions.main, self.warehouse.limits)
         record = advance(found, work, again, sessions, self._connector(found))
         parts = [
             Part(

@@ -9,14 +9,12 @@ from itertools import islice
 from typing import Any
 
 from floodmark.changelog import ERROR, WEIGHT
+from floodmark.limits import LIMITS, Limits
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.layout import dead_letter_table
 
-_LOOKED_AT = 100_000
-"""Letters, the newest files first, that are looked at for the most frequent reasons."""
-_AT_ONCE = 10_000
 _VALUE = re.compile(r"(?s): '.*' is (?=not |outside )")
 _LATEST = re.compile("(?<= is not up to ).*")
 """The last time that is not too far ahead: each epoch has another one."""
@@ -47,24 +45,26 @@ def told(store: Store, found: AnalysedObject) -> str | None:
     return f"{rows:,}: {most}" if rows else None
 
 
-def frequent(store: Store, handle: Handle, most: int = 3) -> list[tuple[str, int]]:
+def frequent(
+    store: Store, handle: Handle, most: int = 3, limits: Limits = LIMITS
+) -> list[tuple[str, int]]:
     """Return the most frequent reasons of the newest letters of a table, with their rows.
 
     Letters that differ in nothing but the value count as one reason. Without Spark.
     """
     counted: Counter[str] = Counter()
-    for weight, error in islice(_newest(store, handle), _LOOKED_AT):
+    for weight, error in islice(_newest(store, handle, limits), limits.letters):
         counted[_reason(error)] += weight
     return [(reason, rows) for reason, rows in counted.most_common(most) if rows > 0]
 
 
-def _newest(store: Store, handle: Handle) -> Iterator[tuple[int, dict[str, Any]]]:
+def _newest(store: Store, handle: Handle, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the weight and the error of each letter, those of the newest file first."""
     from pyarrow import parquet as pq
 
     for path in reversed(store.paths(handle)):
         with pq.ParquetFile(plain(path)) as file:
-            for batch in file.iter_batches(_AT_ONCE, columns=[WEIGHT, ERROR]):
+            for batch in file.iter_batches(limits.letters_piece, columns=[WEIGHT, ERROR]):
                 columns = (batch.column(name).to_pylist() for name in (WEIGHT, ERROR))
                 yield from zip(*columns, strict=True)
 

@@ -9,13 +9,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 from sqlglot import exp
 
 from floodmark.errors import Span, SqlSyntaxError
+from floodmark.limits import LIMITS
 from floodmark.sql.lexer import Token, TokenKind, tokenize
 from floodmark.sql.parts import Statement
 from floodmark.sql.words import RESERVED, keyword_hint, slip_hint
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_MAX_DEPTH = 60
 _PLAIN = (TokenKind.WORD, TokenKind.OPERATOR)
 
 
@@ -186,10 +186,10 @@ class Cursor:
     ) -> T:
         """Read one level deeper; too many levels are the user's error, not a crash."""
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
+        if self._depth > LIMITS.nesting:
             raise SqlSyntaxError(
                 "E0111",
-                f"more than {_MAX_DEPTH} levels of nesting",
+                f"more than {LIMITS.nesting} levels of nesting",
                 span=self.place(self.current),
                 hint="split the query into views or common table expressions",
             )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from floodmark.errors import SqlSyntaxError
+from floodmark.limits import LIMITS
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.parser.calls import read_call_or_column, read_subquery_or_expression
 from floodmark.sql.parser.cursor import Cursor
@@ -18,7 +19,6 @@ from floodmark.sql.parser.types import TYPES, read_data_type
 
 _OR, _AND, _NOT, _IS, _COMPARE, _RANGE, _OTHER, _ADD, _MULTIPLY, _POWER, _ZONE = range(1, 12)
 _UNARY = 12
-_MAX_CHAIN = 300
 
 
 class _Binary(NamedTuple):
@@ -102,14 +102,14 @@ def read_operand(cursor: Cursor) -> exp.Expression:
 def _read_infix(cursor: Cursor, floor: int) -> exp.Expression:
     start = cursor.index
     left = _read_prefix(cursor)
-    for _ in range(_MAX_CHAIN):
+    for _ in range(LIMITS.chain):
         grown = _grow(cursor, start, left, floor)
         if grown is None:
             return left
         left = grown
     raise SqlSyntaxError(
         "E0112",
-        f"more than {_MAX_CHAIN} operators in one chain",
+        f"more than {LIMITS.chain} operators in one chain",
         span=cursor.span_from(start),
         hint="use IN (…) or ANY(ARRAY[…]) for long lists",
     )
@@ -252,7 +252,7 @@ def _read_is(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression
 
 
 def _read_postfix(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression:
-    for _ in range(_MAX_CHAIN // 3):
+    for _ in range(LIMITS.chain // 3):
         if cursor.accept("::"):
             left = cursor.node(start, exp.Cast(this=left, to=read_data_type(cursor)))
         elif cursor.accept("["):
@@ -266,7 +266,7 @@ def _read_postfix(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expre
             return left
     raise SqlSyntaxError(
         "E0112",
-        f"more than {_MAX_CHAIN // 3} casts, subscripts and fields in one chain",
+        f"more than {LIMITS.chain // 3} casts, subscripts and fields in one chain",
         span=cursor.span_from(start),
         hint="split the expression: SELECT … FROM (SELECT …) AS q",
     )

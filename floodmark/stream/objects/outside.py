@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlparse
 from floodmark.catalog.objects import CatalogObject
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
 from floodmark.sql import statements as s
 from floodmark.stream.objects.outside_types import check_types
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 FILES, DELTA = "files", "delta"
 OP = "op"
 """VARCHAR: the column with the row kind; `changelog_op` where the query has a column `op`."""
-ROWS_PER_FILE = 1_000_000
 _MOST = 1_000_000_000
 _NOT_YET = ("kafka", "jdbc", "iceberg", "s3", "elasticsearch", "redis")
 _ENCODES = ("json", "csv", "parquet")
@@ -61,7 +61,7 @@ class Outside:
     key: tuple[str, ...] = ()
     forced: bool = False
     keeping: bool = False
-    rows_per_file: int = ROWS_PER_FILE
+    rows_per_file: int = LIMITS.sink_file_rows
     header: bool = True
     delimiter: str = ","
 
@@ -136,7 +136,7 @@ def bind_outside(declared: CatalogObject, plan: StreamPlan) -> Outside:
         _key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
         forced,
         keeping,
-        options.count("rows_per_file", ROWS_PER_FILE),
+        options.count("rows_per_file", LIMITS.sink_file_rows),
         options.flag("csv.header", True),
         _delimiter(options),
     )

@@ -7,6 +7,7 @@ from typing import Any
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import (
     determinism,
@@ -28,9 +29,6 @@ from floodmark.stream.passes.refresh import OPTION as REFRESH
 from floodmark.stream.passes.refresh import parse_refresh
 
 PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
-MAX_CALLS = 512
-"""So many aggregates, or window functions, has one operator. A `sum(CASE …)` is some 230 nodes of
-an epoch's query, and a query of 100,000 nodes is planned for some ten seconds."""
 _SINK_TYPES = ("append-only", "upsert")
 
 
@@ -112,11 +110,11 @@ def _check_calls(node: n.Node) -> None:
             count, what = len(node.calls), "window functions"
         case _:
             return
-    if count > MAX_CALLS:
+    if count > LIMITS.query_calls:
         raise NotSupported(
             "E0349",
-            f"{count:,} {what} of one query are too many to be kept incremental: {MAX_CALLS} "
-            "are the most",
+            f"{count:,} {what} of one query are too many to be kept incremental: "
+            f"{LIMITS.query_calls} are the most",
             span=node.span,
             hint="compute parts of them in materialized views of their own, and join these by key",
         )

@@ -2,9 +2,9 @@
 
 import pytest
 
+from floodmark.limits import LIMITS
 from floodmark.plan.bind import binder
 from floodmark.plan.bind.coercion import number_literal
-from floodmark.plan.expr.size import MAX_EXPRESSION
 from tests.plan.bind.test_wide_numbers import outcome
 
 
@@ -23,7 +23,7 @@ def test_a_list_is_refused_by_its_length(
     monkeypatch.setattr(
         binder, "number_literal", lambda *given: bound.append(given) or number_literal(*given)
     )
-    count = MAX_EXPRESSION // parts + 1
+    count = LIMITS.expression_nodes // parts + 1
     item = {"(1, 2) IN ({})": "(1, 2)", "CASE 1 {} END": "WHEN 1 THEN 2"}.get(text, "1")
     item = "WHEN true THEN 1" if text == "CASE {} END" else item
     between = " " if "WHEN" in item else ", "

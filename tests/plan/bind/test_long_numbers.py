@@ -5,8 +5,8 @@ Python reads none of more than 4,300.
 
 import pytest
 
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, VARCHAR
-from floodmark.sql.constant_rows import MANY
 from tests.plan.bind.test_wide_numbers import outcome
 
 LONG = "9" * 5000
@@ -42,7 +42,7 @@ def test_zeros_before_a_number_are_none_of_its_digits() -> None:
 
 
 def test_long_values_are_read_as_short_ones() -> None:
-    rows = ", ".join(["(1)"] * MANY)
+    rows = ", ".join(["(1)"] * LIMITS.constant_rows)
     assert outcome(f"INSERT INTO t VALUES {rows}, ({LONG})", (INT,)) == "E0257"
     assert outcome(f"INSERT INTO t VALUES {rows}, ('{LONG}')", (INT,)) == "E0258"
 

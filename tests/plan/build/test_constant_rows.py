@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from floodmark.errors import FloodmarkError
+from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.expr.evaluate import evaluate
@@ -31,7 +32,6 @@ from floodmark.scalar.types import (
     numeric,
 )
 from floodmark.sql import statements as s
-from floodmark.sql.constant_rows import MANY
 from floodmark.sql.nodes import ConstantRows
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_script, parse_statement
@@ -79,12 +79,12 @@ def valued(expr: Expr) -> tuple[SqlType, str]:
 def test_a_cell_is_what_it_is_alone(type_: SqlType) -> None:
     for cell in CELLS:
         alone = built(f"({cell})", (type_,))
-        among = built(", ".join(itertools.repeat(f"({cell})", MANY)), (type_,))
-        assert among == (alone if isinstance(alone, tuple) else alone * MANY), cell
+        among = built(", ".join(itertools.repeat(f"({cell})", LIMITS.constant_rows)), (type_,))
+        assert among == (alone if isinstance(alone, tuple) else alone * LIMITS.constant_rows), cell
 
 
 def test_what_is_wrong_is_pointed_at_where_it_is() -> None:
-    rows = [f"({i}, 'x{i}')" for i in range(2 * MANY)]
+    rows = [f"({i}, 'x{i}')" for i in range(2 * LIMITS.constant_rows)]
     rows[137] = "(137, 'x),(' ,  'three')"
     assert built(",\n".join(rows), (INT, VARCHAR))[0] == "E0215"
     rows[137] = "( 'x),(' , 'b')"
@@ -94,7 +94,7 @@ def test_what_is_wrong_is_pointed_at_where_it_is() -> None:
 
 
 def test_rows_of_more_values_than_columns_have_their_own_types() -> None:
-    found = built(", ".join("(1, 'a', 2.5)" for _ in range(MANY)), (INT,))
+    found = built(", ".join("(1, 'a', 2.5)" for _ in range(LIMITS.constant_rows)), (INT,))
     assert isinstance(found, list)
     assert found[0] == built("(1, 'a', 2.5)", (INT,))[0]
 
@@ -116,7 +116,7 @@ def test_rows_of_more_values_than_columns_have_their_own_types() -> None:
     ],
 )
 def test_only_the_values_of_an_insert_are_taken_whole(text: str, whole: bool) -> None:
-    rows = ", ".join(f"({i}, 'b''s')" for i in range(MANY))
+    rows = ", ".join(f"({i}, 'b''s')" for i in range(LIMITS.constant_rows))
     (statement,) = parse_script(text.format(rows=rows))
     query = getattr(statement, "query", None)
     assert query is not None
@@ -125,7 +125,7 @@ def test_only_the_values_of_an_insert_are_taken_whole(text: str, whole: bool) ->
 
 
 def test_statements_before_and_behind_are_read() -> None:
-    rows = ",\n".join(f"({i})" for i in range(MANY))
+    rows = ",\n".join(f"({i})" for i in range(LIMITS.constant_rows))
     found = parse_script(f"SELECT 1;\nINSERT INTO t VALUES {rows};\nSELECT 'b'")
     assert [type(one).__name__ for one in found] == ["Select", "Insert", "Select"]
-    assert found[2].span.line == MANY + 2
+    assert found[2].span.line == LIMITS.constant_rows + 2

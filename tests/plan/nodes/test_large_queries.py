@@ -8,6 +8,7 @@ import pytest
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import FloodmarkError
+from floodmark.limits import Limits
 from floodmark.stream.objects import supported
 from tests.program_reference import compile_sql
 
@@ -130,7 +131,7 @@ def test_a_long_chain_of_union_all_has_the_types_of_all_branches() -> None:
 def test_an_operator_that_cannot_be_split_is_refused_by_count(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supported, "MAX_CALLS", 12)
+    monkeypatch.setattr(supported, "LIMITS", Limits(query_calls=12))
 
     def compiled(count: int, end: str = "") -> None:
         items = ", ".join(f"{call.format(i=i)} AS c{i}" for i in range(count))
