@@ -80,8 +80,9 @@ bench-nexmark: install ## Nexmark against Flink, Structured Streaming and Spark 
 golden: install ## Rewrite the golden plans; review the diff
 	$(BIN)/python -m tests.golden.rewrite
 
-docs: install ## Write docs/errors.md and docs/pictures
+docs: install ## Write docs/errors.md, docs/options.md and docs/pictures
 	$(BIN)/python docs/generate_errors.py
+	$(BIN)/python docs/generate_options.py
 	$(BIN)/python -m docs.generate_pictures
 
 clean: ## Remove what the demo made

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from floodmark.catalog.option_table import default_of
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
+from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
@@ -152,8 +154,8 @@ class CatalogObject:
         return next((o.value for o in options if o.name.lower() == name), default)
 
     def is_on(self, name: str) -> bool:
-        """Tell whether a WITH option says yes."""
-        return s.truth_of(self.option(name) or "") is True
+        """Tell whether a WITH option says yes, or is not given and does so by default."""
+        return truth_of(self.option(name, default_of(name)) or "") is True
 
 
 SINK_PREFIX = "sink:"

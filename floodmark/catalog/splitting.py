@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from floodmark.catalog.objects import catalog_name
+from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.catalog.references import calls_of, rename, table_name, tables_of
 from floodmark.errors import BindError
 from floodmark.scalar.functions import AGGREGATES, SETS, SYNONYMS
@@ -17,6 +18,7 @@ from floodmark.sql.nodes import ChangelogOf, WindowTable
 STORED = "__stored"
 """What a split source is called, behind the name of the view over it."""
 _SPLIT = "split"
+_HINT = "WITH (split = true) makes a view of what looks at several rows, with its options"
 _MORE = (
     exp.Join, exp.Group, exp.Having, exp.Distinct, exp.Limit, exp.Offset, exp.Fetch, exp.Order,
     exp.SetOperation, exp.Values, exp.Window, exp.WithinGroup, exp.Lateral, exp.Exists,
@@ -27,24 +29,15 @@ _MORE = (
 
 def is_split(transform: s.Transform) -> bool:
     """Tell whether a TRANSFORM USING may be split; E0239 for options that it does not have."""
-    found = False
-    for option in transform.options:
-        value = s.truth_of(option.value) if option.name.lower() == _SPLIT else None
-        if value is None and option.name.lower() == _SPLIT:
-            raise _option_error(option, f"split = '{option.value}' is neither true nor false")
-        found = found or bool(value)
-    others = (o for o in transform.options if o.name.lower() != _SPLIT)
-    other = None if found else next(others, None)
-    if other is not None:
-        raise _option_error(
-            other, f"a TRANSFORM USING that is not split has no option {other.name}"
-        )
-    return found
-
-
-def _option_error(option: s.Option, what: str) -> BindError:
-    hint = "WITH (split = true) makes a view of what looks at several rows, with its options"
-    return BindError("E0239", what, span=option.span, hint=hint)
+    given = {option.name.lower(): option for option in transform.options}
+    specs = specs_of(OptionPlace.TRANSFORM)
+    if _SPLIT in given and specs[_SPLIT].check(given[_SPLIT], "E0239", _HINT):
+        return True
+    for name, option in given.items():
+        if name not in specs:
+            what = f"a TRANSFORM USING that is not split has no option {option.name}"
+            raise BindError("E0239", what, span=option.span, hint=_HINT)
+    return False
 
 
 def parts_of(

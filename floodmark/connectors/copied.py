@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from floodmark.connectors.options import nearest
+from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
 from floodmark.errors import DataError, Span
 from floodmark.limits import LIMITS, Limits
-from floodmark.scalar.casts import cast_value
+from floodmark.scalar.casts import cast_value, truth_of
 from floodmark.scalar.functions import RowError
 from floodmark.scalar.types import UNKNOWN, SqlType
 from floodmark.sql import statements as s
@@ -59,7 +59,7 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
             raise _wrong_option(
                 given["format"], f"no format {format_!r}", nearest(format_, FORMATS)
             )
-    known = ("format", "header", "delimiter", "null") if format_ == "csv" else ("format",)
+    known = specs_of(OptionPlace.COPY, *([OptionPlace.COPY_CSV] if format_ == "csv" else []))
     for name, option in given.items():
         if name not in known:
             raise _wrong_option(option, f"no option {name!r} for {format_}", nearest(name, known))
@@ -79,8 +79,9 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
 def _truth(option: s.Option | None) -> bool:
     if option is None:
         return False
-    if (found := s.truth_of(option.value)) is None:
-        raise _wrong_option(option, f"header is no {option.value!r}", "true or false")
+    if (found := truth_of(option.value)) is None:
+        what = f"header = {option.value!r} is neither true nor false"
+        raise _wrong_option(option, what, "true or false")
     return found
 
 

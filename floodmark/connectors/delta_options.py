@@ -9,17 +9,15 @@ from floodmark.connectors.metadata import check_metadata
 from floodmark.connectors.options import Options
 from floodmark.errors import UserError
 
-OPTIONS = ("path", "mode", "ignore_deletes", "skip_change_commits", "starting_version")
-
 
 def make_delta(spec: SourceSpec, options: Options) -> DeltaConnector:
     """Make the connector from a source's options; no file is touched."""
-    options.check_names(OPTIONS)
-    mode = options.choice("mode", (APPEND, CHANGE_FEED), APPEND)
-    ignores, skips = (options.flag(name, False) for name in OPTIONS[2:4])
+    options.check_names()
+    mode = options.read("mode")
+    ignores, skips = (options.read(n) for n in ("ignore_deletes", "skip_change_commits"))
     if mode == CHANGE_FEED and (ignores or skips):
-        name = OPTIONS[2] if ignores else OPTIONS[3]
-        raise options.wrong(name, "an option of mode = 'change_feed'", "false")
+        name = "ignore_deletes" if ignores else "skip_change_commits"
+        raise options.wrong(name, "is not an option of mode = 'change_feed'", "false")
     if spec.format not in (("", "PLAIN") if mode == APPEND else ("UPSERT",)):
         raise UserError(
             "E0485",
@@ -32,11 +30,11 @@ def make_delta(spec: SourceSpec, options: Options) -> DeltaConnector:
         spec,
         TableFeed(
             spec.name,
-            options.folder("path", "lake/orders"),
+            options.read("path"),
             spec.schema,
             mode,
             ignores,
             skips,
-            None if first is None else options.integer("starting_version", least=0),
+            None if first is None else options.read("starting_version"),
         ),
     )

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import Split
-from floodmark.connectors.options import nearest
 from floodmark.errors import DataError
 from floodmark.scalar.types import Schema
 

@@ -36,7 +36,6 @@ _TYPES = (
     Kind.BOOLEAN, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.NUMERIC,
     Kind.VARCHAR, Kind.UUID, Kind.JSONB, Kind.BYTEA, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ,
 )  # fmt: skip
-OPTIONS = ("store", "path", "table", "chunk", "busy_seconds")
 _MOST_VALUES = 30_000
 """So many values SQLite takes in one query, and some."""
 _SPELLINGS = 4
@@ -156,12 +155,8 @@ class Lookup(WithoutFiles):
 
 
 def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
-    """Make the connector.
-
-    Options: `store` = sqlite | delta, `path` of the file or folder, `table` (sqlite; the name by
-    default), `chunk` (keys a query, 500), `busy_seconds` (how long a locked file is waited for, 5).
-    """
-    options.check_names(OPTIONS)
+    """Make the connector from a source's options."""
+    options.check_names()
     for field in spec.schema:
         if field.type.kind not in _TYPES:
             raise UserError(
@@ -169,15 +164,15 @@ def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
                 f"{spec.name}.{field.name}: {field.type} cannot be looked up elsewhere",
                 hint="declare it as VARCHAR and cast it in the query, or leave it out",
             )
-    path = Path(options.nonempty_text("path", "dim.db"))
+    path = Path(options.read("path"))
     store: Store
-    if options.choice("store", ("sqlite", "delta")) == "sqlite":
-        table = options.nonempty_text("table", "dim", spec.name.rpartition(".")[2])
-        busy = options.number("busy_seconds", 5.0, least=0, most=3600)
+    if options.read("store") == "sqlite":
+        table = options.read("table", spec.name.rpartition(".")[2])
+        busy = options.read("busy_seconds")
         store = SqliteStore(spec.name, path, table, busy)
     else:
         store = DeltaStore(spec.name, path)
-    return Lookup(spec, store, options.integer("chunk", 500, least=1, most=10**6))
+    return Lookup(spec, store, options.read("chunk"))
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import METADATA, SourceSpec
-from floodmark.connectors.options import nearest
 from floodmark.errors import UserError
 from floodmark.scalar.types import SqlType
 from floodmark.spark.types import ident, spark_type

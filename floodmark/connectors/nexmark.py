@@ -9,25 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, hash_of, number_below, unit
-from floodmark.connectors.options import Options, nearest
+from floodmark.connectors.options import Options
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field
 from floodmark.spark.types import ident, spark_type
 
-OPTIONS = (
-    "nexmark.table.type",
-    "nexmark.event.num",
-    "nexmark.seed",
-    "nexmark.event.rate",
-    "nexmark.base.time",
-    "nexmark.out.of.order.group.size",
-)
 FIRST_ID = 1000
 GROUP = 50
 """Events in which the kinds of event repeat."""
@@ -196,9 +189,9 @@ def rows_of(table: str, events: int) -> int:
 
 def make_nexmark(spec: SourceSpec, options: Options) -> GeneratedConnector:
     """Make the connector for one table: `nexmark.table.type` = person | auction | bid."""
-    options.check_names(OPTIONS)
-    table = options.choice("nexmark.table.type", _TABLES)
-    total = rows_of(table, options.integer("nexmark.event.num", least=0, most=10**12))
+    options.check_names()
+    table = options.read("nexmark.table.type")
+    total = rows_of(table, options.read("nexmark.event.num"))
     generator = _generator(options)
     texts = _TABLES[table](generator)
     first, share = _SHARES[table]
@@ -229,14 +222,9 @@ def _column(spec: SourceSpec, table: str, column: Field, texts: Mapping[str, str
 
 
 def _generator(options: Options) -> Nexmark:
-    text = options.text("nexmark.base.time", "2015-07-15 00:00:00")
-    try:
-        base = datetime.fromisoformat(text)
-    except ValueError:
-        raise options.wrong("nexmark.base.time", "a timestamp", "2015-07-15 00:00:00") from None
     return Nexmark(
-        seed=options.integer("nexmark.seed", 0),
-        rate=options.integer("nexmark.event.rate", 10_000, least=1, most=10**9),
-        base=base if base.tzinfo else base.replace(tzinfo=UTC),
-        group_size=options.integer("nexmark.out.of.order.group.size", 1, least=1, most=10**6),
+        seed=options.read("nexmark.seed"),
+        rate=options.read("nexmark.event.rate"),
+        base=options.read("nexmark.base.time"),
+        group_size=options.read("nexmark.out.of.order.group.size"),
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.datagen import make_datagen
 from floodmark.connectors.delta_options import make_delta
 from floodmark.connectors.files_options import make_files
 from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
-from floodmark.connectors.options import Options, nearest
+from floodmark.connectors.options import Options
 from floodmark.errors import UserError
 from floodmark.stream.objects.analysed import AnalysedObject
 
@@ -42,7 +43,7 @@ def check_connector(spec: SourceSpec) -> None:
 
 def _make(spec: SourceSpec, options: Options) -> Connector:
     options.rows_per_epoch()
-    options.flag("static", False)
+    options.read("static")
     name = options.text("connector").lower()
     if name not in CONNECTORS:
         raise UserError(

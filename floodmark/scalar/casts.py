@@ -35,6 +35,7 @@ MORE_DECIMALS = "[.][0-9]{7,}"
 UUID_TEXT = r"^[{]?([0-9a-fA-F]{8})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{4})-?([0-9a-fA-F]{12})[}]?$"  # noqa: E501
 TRUE_TEXTS = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
 FALSE_TEXTS = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+"""How PostgreSQL spells yes and no, in whatever case."""
 BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _TEXT = RowErrorCode.INVALID_TEXT
 _VERSIONS: Mapping[tuple[Kind, Kind], int] = {
@@ -161,12 +162,21 @@ def from_text(text: str, target: SqlType) -> Any:
                 raise RowError(_TEXT)
             return _float(text, target)
         case Kind.BOOLEAN:
-            word = text.strip(" \t\n\r\f").lower()
-            if word not in TRUE_TEXTS and word not in FALSE_TEXTS:
+            if (value := truth_of(text)) is None:
                 raise RowError(_TEXT)
-            return word in TRUE_TEXTS
+            return value
         case _:
             return _other_text(text, target)
+
+
+def truth_of(text: str) -> bool | None:
+    """Return the yes or no that a text says: of a value, an option, a variable; None for neither.
+
+    >>> truth_of("ON"), truth_of(" 0"), truth_of("")
+    (True, False, None)
+    """
+    word = text.strip(" \t\n\r\f").lower()
+    return True if word in TRUE_TEXTS else False if word in FALSE_TEXTS else None
 
 
 def _decimal(text: str) -> Decimal:

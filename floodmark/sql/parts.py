@@ -80,19 +80,6 @@ class Option:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-_TRUTH = dict.fromkeys(("true", "t", "on", "yes", "1"), True)
-_TRUTH |= dict.fromkeys(("false", "f", "off", "no", "0"), False)
-
-
-def truth_of(text: str) -> bool | None:
-    """Return the yes or no that an option's text says, in whatever case; None for neither.
-
-    >>> truth_of("ON"), truth_of("0"), truth_of("")
-    (True, False, None)
-    """
-    return _TRUTH.get(text.lower())
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnDef:
     """A column of a definition.

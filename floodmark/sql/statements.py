@@ -62,9 +62,6 @@ from floodmark.sql.parts import (
 from floodmark.sql.parts import (
     WatermarkDef as WatermarkDef,
 )
-from floodmark.sql.parts import (
-    truth_of as truth_of,
-)
 from floodmark.sql.row_statements import (
     Begin as Begin,
 )

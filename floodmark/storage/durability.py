@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from floodmark.errors import UserError
+from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.objects import Objects, Place, create_once
@@ -23,7 +24,6 @@ VARIABLE: Final = "FLOODMARK_DURABLE"
 NAME: Final = "warehouse.json"
 _KEY: Final = f"{ENGINE}/{NAME}"
 _TITLE: Final = "the record of the warehouse"
-_CHOICES = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class _Recorded:
 
 def durable_by_default() -> bool:
     """Return what a warehouse becomes of which nobody says it; E0436 for an unknown value."""
-    text = os.environ.get(VARIABLE, "true").strip().lower()
-    if text not in _CHOICES:
+    text = os.environ.get(VARIABLE, "true")
+    if (durable := truth_of(text)) is None:
         raise UserError(
             "E0436",
             f"{VARIABLE} is {text!r}",
             hint=f"{VARIABLE}=true or {VARIABLE}=false",
         )
-    return _CHOICES[text]
+    return durable
 
 
 def objects_of(place: Place, durable: bool | None = None) -> Objects:

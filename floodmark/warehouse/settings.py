@@ -3,85 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from floodmark.catalog.option_table import OptionPlace, specs_of
+from floodmark.catalog.option_values import UnfitError
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.limits import LIMITS, Limits
-from floodmark.plan.declare.option_lengths import LONGEST, counts_nothing, length_of
 from floodmark.sql import statements as s
 from floodmark.stream.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.stream.ndu import mode as determinism
 from floodmark.tables.results import Result
 
 QUERY_TIMEOUT = "query_timeout"
-GRAINS = ("hour", "day", "week", "month")
-"""What `SET partitions` takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What SET gives a value; `read` makes it of a text, or raises ValueError with the reason."""
-
-    default: str
-    read: Callable[[str], Any]
-
-
-def _count(most: int) -> Callable[[str], int]:
-    """Return what reads a whole number from 1 on."""
-
-    def read(text: str) -> int:
-        if not re.fullmatch("[0-9]{1,18}", text) or not 1 <= int(text) <= most:
-            raise ValueError(f"{text!r} is not a whole number from 1 to {most:,}")
-        return int(text)
-
-    return read
-
-
-def _length(text: str, most: timedelta = LONGEST) -> timedelta:
-    if counts_nothing(text):
-        raise ValueError(f"{text!r} is a number without a unit")
-    return length_of(text, ValueError, most)
-
-
-def _seconds(text: str) -> float | None:
-    """Return the seconds of a length of at most 30 days; None for 0: as long as it takes."""
-    return None if text.strip() == "0" else _length(text, timedelta(days=30)).total_seconds()
-
-
-def _word(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text.lower() not in words:
-            raise ValueError(f"{text!r} is not one of {', '.join(words)}")
-        return text.lower()
-
-    return read
-
-
-SETTINGS: Mapping[str, Setting] = {
-    "retention": Setting("7 days", _length),
-    determinism.OPTION: Setting(
-        DeterminismMode.STRICT.value, _word(*(mode.value for mode in DeterminismMode))
-    ),
-    "max_due_rows": Setting(str(LIMITS.max_due_rows), _count(1_000_000_000)),
-    "partitions": Setting("day", _word(*GRAINS)),
-    "plan_nodes": Setting(str(LIMITS.plan_nodes), _count(1_000_000)),
-    "max_clock_jump": Setting("1 day", _length),
-    QUERY_TIMEOUT: Setting("10 minutes", _seconds),
-}
-"""Every setting, with its value unless SET gives another.
-
-`retention` says how long changes, late rows and old epochs are kept; `determinism` is the option of
-that name of the views and sinks that are created from then on; `max_due_rows` how many rows come
-and go in one epoch because of the time; `partitions` how long the spans of event time are by which
-an orchestrator shows what is final; `plan_nodes` above how many nodes a query of an epoch is split;
-`max_clock_jump` how far the machine's clock may be ahead of what it has counted since the last
-epoch; `query_timeout` how long an object's work in one epoch may take, which holds for filling it
-only where SET says it.
-"""
+SETTINGS = specs_of(OptionPlace.SETTING)
+"""Every setting, with its value unless SET gives another."""
 
 
 ACCEPTED = frozenset(
@@ -108,11 +45,8 @@ class Settings:
     """The settings of one connection, by name."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
-        self._defaults = {name: setting.default for name, setting in SETTINGS.items()}
-        self._defaults |= {
-            "max_due_rows": str(limits.max_due_rows),
-            "plan_nodes": str(limits.plan_nodes),
-        }
+        own = {name: str(getattr(limits, name)) for name in ("max_due_rows", "plan_nodes")}
+        self._defaults = {name: own.get(name) or s.default or "" for name, s in SETTINGS.items()}
         self.values = {**self._defaults}
         self._given: set[str] = set()
 
@@ -142,7 +76,8 @@ class Settings:
     @property
     def timeouts(self) -> Timeouts:
         """Return how long the work on an object may take."""
-        seconds = self._read(QUERY_TIMEOUT)
+        length = self._read(QUERY_TIMEOUT)
+        seconds = None if length is None else length.total_seconds()
         return Timeouts(seconds, seconds if QUERY_TIMEOUT in self._given else None)
 
     @property
@@ -166,7 +101,7 @@ class Settings:
         return DeterminismMode(self._read(determinism.OPTION))
 
     def _read(self, name: str) -> Any:
-        return SETTINGS[name].read(self.values[name])
+        return SETTINGS[name].parse.read(self.values[name])
 
 
 def value_of(statement: s.SetOption) -> str | None:
@@ -180,6 +115,7 @@ def value_of(statement: s.SetOption) -> str | None:
     if name not in SETTINGS:
         return None
     value = SETTINGS[name].default if statement.value is None else statement.value
+    assert value is not None
     _check_value(name, value, statement.span)
     return value
 
@@ -216,8 +152,8 @@ def _check_value(name: str, value: str, span: Span | None = None) -> None:
         mode_named(value, span)
         return
     try:
-        SETTINGS[name].read(value)
-    except ValueError as problem:
+        SETTINGS[name].parse.read(value)
+    except UnfitError as problem:
         other = ", or '0' for as long as it takes" if name == QUERY_TIMEOUT else ""
         raise UserError(
             "E0369",

@@ -1,4 +1,4 @@
-"""Limits: one place for the numbers, each with a unit and a sentence, and `doctor -v` prints them."""
+"""Limits: one place for the numbers, with a unit and a sentence; `doctor -v` prints them."""
 
 from __future__ import annotations
 

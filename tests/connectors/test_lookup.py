@@ -98,7 +98,7 @@ def test_keys_are_found_however_they_are_written(tmp_path: Path) -> None:
         (low, day, 1), (low, day, 2), (high, day, 1),
     ]  # fmt: skip
     write_deltalake(str(tmp_path / "outside"), pa.table({"u": texts}))
-    options = {"store": "delta", "path": str(tmp_path / "outside")}
+    options = {"connector": "lookup", "store": "delta", "path": str(tmp_path / "outside")}
     spec = SourceSpec("d", (Field("u", UUID),), "PLAIN", "JSON", options)
     assert list(make_lookup(spec, Options("d", options)).fetch(["u"], [(high,)])) == [
         (high, 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.connectors.delta_options import OPTIONS
+from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.connectors.registry import connector_of
 from floodmark.testing.program import parse
 from tests.program_reference import compile_sql, run_reference
@@ -31,4 +31,4 @@ def test_the_sources_can_be_made() -> None:
 
 def test_each_option_of_delta_sources_is_there() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", PAGE.partition("## Delta tables as sources")[2], re.M)
-    assert {*rows, "path"} == {*OPTIONS}
+    assert {*rows, "path"} == {*specs_of(OptionPlace.DELTA)}

@@ -1,6 +1,6 @@
 """Each setting and each option has a type with bounds: another value is refused when it is planned.
 
-The names are those of the engine's own lists, so that one that is added fails here until it has a
+The names are those of the one table, so that an option that is added fails here until it has a
 statement and a type.
 """
 
@@ -10,13 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from floodmark.connectors import datagen, delta_options, files_options, lookup, nexmark, options
+from floodmark.catalog.option_table import OptionPlace as P
+from floodmark.catalog.option_table import specs_of
 from floodmark.errors import FloodmarkError
-from floodmark.plan.declare import table_options
-from floodmark.stream.ndu import mode
-from floodmark.stream.objects import analysed, outside, owners, sinks, snapshot
-from floodmark.stream.passes import refresh
-from floodmark.warehouse.settings import SETTINGS
+from floodmark.stream.objects import sinks
 from tests.sql.planned_scripts import Planner
 
 VALUES = {
@@ -52,6 +49,7 @@ _TABLES = (
     "CREATE TABLE base (k INT PRIMARY KEY, v BIGINT);"
     "CREATE TABLE target (k INT PRIMARY KEY, v BIGINT);"
 )
+_MARKED = "t DATE, WATERMARK FOR t AS t"
 _COLUMNS = (
     "(v BIGINT, s VARCHAR, d DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 second')"
 )
@@ -87,46 +85,47 @@ def _datagen() -> Iterator[tuple[str, str]]:
 
 
 def _forms() -> Iterator[tuple[str, str]]:
-    yield from ((name, f"SET {name} = {{}}") for name in SETTINGS)
+    yield from ((name, f"SET {name} = {{}}") for name in specs_of(P.SETTING))
     files = {"path": "'p'", "format": "'csv'"}
-    plain = [n for n in files_options.OPTIONS if n != "path"]
-    yield from _source("files", files, (*options.COMMON, "path", *plain))
-    yield from _source("delta", {"path": "'p'"}, delta_options.OPTIONS)
+    plain = [n for n in specs_of(P.FILES) if n != "path"]
+    yield from _source("files", files, (*specs_of(P.CONNECTED), "path", *plain))
+    yield from _source("delta", {"path": "'p'"}, specs_of(P.DELTA))
     made = {"nexmark.table.type": "'bid'", "nexmark.event.num": "9"}
-    yield from _source("nexmark", made, nexmark.OPTIONS)
+    yield from _source("nexmark", made, specs_of(P.NEXMARK))
     made = {"datagen.rows": "9", "datagen.rows.per.second": "9"}
-    yield from _source("datagen", made, datagen.OPTIONS)
+    own = [n for n in specs_of(P.DATAGEN) if not n.startswith("fields.")]
+    yield from _source("datagen", made, own)
     yield from _datagen()
-    for name in lookup.OPTIONS:
+    for name in specs_of(P.LOOKUP):
         given = {"connector": "'lookup'", "store": "'sqlite'", "path": "'p'"}
         yield name, f"CREATE TABLE x (k INT PRIMARY KEY) WITH ({_with(given, name)})"
-    for name in table_options.OPTIONS:
-        given = {} if name == table_options.RETENTION else {"ttl": "'1 day'"}
-        yield name, f"CREATE TABLE x (k INT PRIMARY KEY) WITH ({_with(given, name)})"
-    for name in ("static", "on_error", "watermark.max_ahead"):
-        yield (
-            name,
-            f"CREATE TABLE x (t DATE, WATERMARK FOR t AS t) APPEND ONLY WITH ({name} = {{}})",
-        )
-    for name in (mode.OPTION, snapshot.SNAPSHOT, refresh.OPTION):
+    for name in specs_of(P.TABLE):
+        if name == "connector":
+            continue
+        given = {"ttl": "'1 day'"} if name.startswith("ttl_") else {}
+        key = "k INT PRIMARY KEY" if "ttl" in name or name.startswith("ret") else _MARKED
+        end = "" if key is not _MARKED else "APPEND ONLY "
+        yield name, f"CREATE TABLE x ({key}) {end}WITH ({_with(given, name)})"
+    for name in specs_of(P.MATERIALIZED_VIEW):
         yield name, f"CREATE MATERIALIZED VIEW x AS SELECT k, v FROM base WITH ({name} = {{}})"
-    inside = (analysed.BACKFILL, owners.ON_DELETE, snapshot.SNAPSHOT, "type", mode.OPTION)
-    for name in (*inside, sinks.FORCED, sinks.KEEPING):
+    for name in specs_of(P.SINK_INTO):
         yield name, f"CREATE SINK x INTO target AS SELECT k, v FROM base WITH ({name} = {{}})"
     given = {"connector": "'files'", "path": "'p'", "format": "'csv'", "primary_key": "'k'"}
-    for name in (*outside._COMMON, *outside._OF_FILES, *outside._OF_CSV):
+    for name in specs_of(P.SINK_FILES, P.SINK_CSV):
         if name not in (sinks.FORCED, sinks.KEEPING):
             of = {"type": "'upsert'", **given}
             yield name, f"CREATE SINK x AS SELECT k, v FROM base WITH ({_with(of, name)})"
-    for name in ("format", "header", "delimiter", "null"):
+    for name in specs_of(P.COPY, P.COPY_CSV):
         yield name, f"COPY base TO '/tmp/x.csv' WITH ({name} = {{}})"
     yield "copied path", "COPY base TO {}"
-    yield "continuous", "CREATE TABLE x WITH (continuous = {}) AS SELECT k, v FROM base"
-    yield (
-        "split",
-        "CREATE SOURCE x (k INT) WITH (connector = 'datagen', datagen.rows = 3) "
-        "TRANSFORM USING (SELECT k FROM x) WITH (split = {})",
-    )
+    for name in specs_of(P.TABLE_AS):
+        yield name, f"CREATE TABLE x WITH ({name} = {{}}) AS SELECT k, v FROM base"
+    for name in specs_of(P.TRANSFORM):
+        yield (
+            name,
+            "CREATE SOURCE x (k INT) WITH (connector = 'datagen', datagen.rows = 3) "
+            f"TRANSFORM USING (SELECT k FROM x) WITH ({name} = {{}})",
+        )
 
 
 def _taken(name: str) -> set[str]:

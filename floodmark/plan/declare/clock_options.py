@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from difflib import get_close_matches
-from functools import partial
 
+from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
+from floodmark.catalog.option_values import Length, UnfitError
 from floodmark.errors import BindError, Span
-from floodmark.plan.declare.option_lengths import length_of
 from floodmark.plan.declared import (
     ADVANCE,
     IDLE_AFTER,
@@ -24,12 +23,8 @@ from floodmark.plan.declared import (
 from floodmark.scalar.types import SqlType
 from floodmark.sql.statements import Option
 
+_SPECS = specs_of(OptionPlace.TABLE)
 _TERM = re.compile(r"""(now|max) \s* \( \s* ("?)(\w*)\2 \s* \) \s* (?: - \s* (.+))?""", re.X | re.I)
-_EXAMPLES = {
-    MAX_AHEAD: "1 day",
-    ADVANCE: "max(ts) - 5 seconds, now() - 10 minutes",
-    IDLE_AFTER: "10 minutes",
-}
 
 
 def clock_options(
@@ -68,12 +63,8 @@ def _check(
 ) -> None:
     where = option.span or span
     if name not in OPTIONS:
-        close = get_close_matches(name, OPTIONS, n=1, cutoff=0.5)
-        meant = f"did you mean {close[0]}? " if close else ""
-        known = ", ".join(OPTIONS)
-        raise BindError(
-            "E0248", f"unknown option {name}", span=where, hint=f"{meant}known: {known}"
-        )
+        hint = nearest(name, OPTIONS)
+        raise BindError("E0248", f"unknown option {name}", span=where, hint=hint)
     if not marked:
         raise BindError(
             "E0249",
@@ -119,10 +110,13 @@ def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:
 
 
 def _duration(option: Option, text: str) -> timedelta:
-    return length_of(text, partial(_wrong, option))
+    try:
+        return Length().read(text)
+    except UnfitError as why:
+        raise _wrong(option, str(why)) from None
 
 
 def _wrong(option: Option, why: str, known: str = "") -> BindError:
     name = option.name.lower()
-    hint = f"there is {known}" if known else f"write {name} = '{_EXAMPLES[name]}'"
+    hint = f"there is {known}" if known else f"write {name} = '{_SPECS[name].parse.example}'"
     return BindError("E0248", f"{name}: {why}", span=option.span, hint=hint)

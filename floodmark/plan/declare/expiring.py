@@ -9,9 +9,10 @@ from floodmark.errors import BindError, Span
 from floodmark.plan.declare.table_options import OPTIONS, check_names
 from floodmark.plan.declare.ttl import bind_ttl
 from floodmark.plan.declared import LOOKUP, Ttl
+from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import SqlType
 from floodmark.sql import statements as s
-from floodmark.sql.parts import WatermarkDef, truth_of
+from floodmark.sql.parts import WatermarkDef
 
 
 @dataclass(frozen=True, slots=True)

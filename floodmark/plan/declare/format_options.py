@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.errors import BindError
 from floodmark.sql import statements as s
 
-_OF_CSV = ("delimiter", "escape", "header", "null", "quote")
 _PREFIX = "csv."
+_OF_CSV = tuple(
+    sorted(n.removeprefix(_PREFIX) for n in specs_of(OptionPlace.FILES) if n.startswith(_PREFIX))
+)
 
 
 def format_options(st: s.CreateSource | s.CreateTable) -> tuple[tuple[str, str], ...]:

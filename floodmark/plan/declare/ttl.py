@@ -9,19 +9,19 @@ any more, and what follows the table keeps what it has made of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 
+from floodmark.catalog.option_table import OptionPlace, specs_of
+from floodmark.catalog.option_values import UnfitError
 from floodmark.errors import BindError, Span
-from floodmark.plan.declare.option_lengths import fitting, length_of
 from floodmark.plan.declare.table_options import COLUMN, MODE, OPTIONS, RETENTION, TTL
 from floodmark.plan.declared import Ttl, TtlMode
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.statements import Option
 
 TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE)
+_SPECS = specs_of(OptionPlace.TABLE)
 _EXAMPLE = "write ttl = '7 days'"
 
 
@@ -66,7 +66,8 @@ def bind_ttl(
     column, mode = found.get(COLUMN), found.get(MODE)
     chosen = TtlMode.DISCARD if append_only else TtlMode.DELETE
     if mode is not None:
-        chosen = _mode(mode)
+        hint = "'delete' takes rows back from what follows the table, 'discard' does not"
+        chosen = TtlMode(_SPECS[MODE].check(mode, "E0754", hint))
     if chosen is TtlMode.DISCARD and not append_only:
         _refuse_discard(found, span)
     name = None if column is None else _column(column, types)
@@ -90,35 +91,15 @@ def _length(found: Mapping[str, Option], span: Span | None) -> timedelta:
             span=option.span or span,
             hint=f"add ttl = '7 days', or leave {name} out",
         )
-    if retention is not None:
-        return _seconds(retention)
-    assert ttl is not None
-    return length_of(ttl.value, partial(_wrong, ttl))
-
-
-def _seconds(option: Option) -> timedelta:
-    text = option.value.strip()
-    if not re.fullmatch("[0-9]{1,12}", text):
-        raise _wrong(option, f"{option.value!r} is not a whole number of seconds")
-    return fitting(timedelta(seconds=int(text)), option.value, partial(_wrong, option))
-
-
-def _wrong(option: Option, why: str) -> BindError:
-    name = option.name.lower()
-    hint = _EXAMPLE if name == TTL else f"write {RETENTION} = 604800 for seven days"
-    return BindError("E0751", f"{name}: {why}", span=option.span, hint=hint)
-
-
-def _mode(option: Option) -> TtlMode:
-    modes = {mode.value: mode for mode in TtlMode}
-    if option.value.lower() not in modes:
-        raise BindError(
-            "E0754",
-            f"{MODE} = '{option.value}' is no mode",
-            span=option.span,
-            hint="'delete' takes rows back from what follows the table, 'discard' does not",
-        )
-    return modes[option.value.lower()]
+    given = retention or ttl
+    assert given is not None
+    try:
+        length: timedelta = _SPECS[given.name.lower()].parse.read(given.value)
+    except UnfitError as why:
+        name = given.name.lower()
+        hint = _EXAMPLE if name == TTL else f"write {RETENTION} = 604800 for seven days"
+        raise BindError("E0751", f"{name}: {why}", span=given.span, hint=hint) from None
+    return length
 
 
 def _column(option: Option, types: Mapping[str, SqlType]) -> str:

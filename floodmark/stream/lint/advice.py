@@ -207,7 +207,7 @@ def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _no_snapshot(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if (found.object.option("snapshot") or "").lower() != "false":
+    if found.object.is_on("snapshot"):
         return ()
     return (
         Note("A117", "depends on where epochs are cut: snapshot = false starts at one of them"),

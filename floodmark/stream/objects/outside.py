@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from os.path import normpath
 from pathlib import Path
@@ -13,9 +12,11 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote, urlparse
 
 from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.limits import LIMITS
+from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
 from floodmark.sql import statements as s
 from floodmark.stream.objects.outside_types import check_types
@@ -31,9 +32,6 @@ OP = "op"
 _MOST = 1_000_000_000
 _NOT_YET = ("kafka", "jdbc", "iceberg", "s3", "elasticsearch", "redis")
 _ENCODES = ("json", "csv", "parquet")
-_COMMON = ("connector", "path", "type", "primary_key", FORCED, KEEPING, "determinism")
-_OF_FILES = ("format", "encode", "rows_per_file")
-_OF_CSV = ("csv.header", "csv.delimiter")
 
 
 class SinkType(StrEnum):
@@ -123,8 +121,9 @@ def bind_outside(declared: CatalogObject, plan: StreamPlan) -> Outside:
     type_ = _type(options, plan)
     columns = tuple(Field(f.name, f.type) for f in plan.root.schema if not is_hidden(f.name))
     encode = _encode(options, statement) if connector == FILES else _parquet(statement)
-    known = [*_COMMON, *(_OF_FILES if connector == FILES else ())]
-    options.check_names([*known, *(_OF_CSV if encode == "csv" else ())], connector)
+    places = [OptionPlace.SINK_FILES if connector == FILES else OptionPlace.SINK_DELTA]
+    places += [OptionPlace.SINK_CSV] if encode == "csv" else []
+    options.check_names(specs_of(*places), connector)
     forced, keeping = options.flag(FORCED, False), options.flag(KEEPING, False)
     _check_mode(options, plan, type_, forced=forced or keeping)
     found = Outside(
@@ -232,13 +231,11 @@ class _Options:
         allowed = sorted(known)
         for name, option in self.found.items():
             if name not in allowed:
-                near = get_close_matches(name, allowed, n=2, cutoff=0.5)
-                meant = f"did you mean {' or '.join(near)}? " if near else ""
                 raise BindError(
                     "E0721",
                     f"a sink to {connector} has no option {name!r}",
                     span=option.span,
-                    hint=f"{meant}known: {', '.join(allowed)}",
+                    hint=nearest(name, allowed),
                 )
 
     def flag(self, name: str, default: bool) -> bool:
@@ -246,8 +243,8 @@ class _Options:
         text = self.text(name)
         if text is None:
             return default
-        if (found := s.truth_of(text)) is None:
-            raise self.wrong(name, "it is no yes or no", "'true' or 'false'")
+        if (found := truth_of(text)) is None:
+            raise self.wrong(name, "it is neither true nor false", "'true' or 'false'")
         return found
 
     def count(self, name: str, default: int) -> int:

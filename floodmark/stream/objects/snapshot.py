@@ -6,6 +6,7 @@ from floodmark.catalog.objects import CatalogObject
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
+from floodmark.scalar.casts import truth_of
 from floodmark.sql import statements as s
 from floodmark.stream.operators.lower import StreamPlan
 
@@ -15,15 +16,15 @@ _ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
 
 def takes_snapshot(found: CatalogObject) -> bool:
     """Tell whether an object is filled with what its inputs have when it is created."""
-    return (found.option(SNAPSHOT) or "true").lower() != "false"
+    return found.is_on(SNAPSHOT)
 
 
 def parse_snapshot(option: s.Option) -> None:
     """Raise E0850 for a value that is neither true nor false."""
-    if option.value.lower() not in ("true", "false"):
+    if truth_of(option.value) is None:
         raise BindError(
             "E0850",
-            f"{SNAPSHOT} = '{option.value}' is neither 'true' nor 'false'",
+            f"{SNAPSHOT} = '{option.value}' is neither true nor false",
             span=option.span,
             hint="WITH (snapshot = false) begins with the rows that come",
         )

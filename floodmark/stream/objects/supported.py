@@ -15,6 +15,7 @@ from floodmark.plan.expr.determinism import (
     reads_now,
 )
 from floodmark.plan.expr.printing import to_text
+from floodmark.scalar.casts import truth_of
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.mode import OPTION, parse_mode
 from floodmark.stream.objects.analysed import BACKFILL
@@ -47,7 +48,7 @@ def check_options(found: CatalogObject) -> None:
         if option.name.lower() == "type" and option.value in _SINK_TYPES:
             continue
         of_sink = found.kind is Kind.SINK and option.name.lower() in (FORCED, KEEPING)
-        if of_sink and s.truth_of(option.value) is not None:
+        if of_sink and truth_of(option.value) is not None:
             continue
         if option.name.lower() == OPTION:
             parse_mode(option)

@@ -10,6 +10,7 @@ from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.rules.first_rows import unordered
+from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -28,14 +29,14 @@ def is_continuous(statement: s.CreateTableAs) -> bool:
     """Tell whether a sink goes on feeding the table; E0846 for an option that says neither."""
     for option in statement.options:
         if option.name.lower() == CONTINUOUS:
-            if option.value.lower() not in ("true", "false"):
+            if (value := truth_of(option.value)) is None:
                 raise BindError(
                     "E0846",
-                    f"{CONTINUOUS} = '{option.value}' is neither 'true' nor 'false'",
+                    f"{CONTINUOUS} = '{option.value}' is neither true nor false",
                     span=option.span,
                     hint=f"WITH ({CONTINUOUS} = false) fills the table once",
                 )
-            return option.value.lower() == "true"
+            return value
     return True
 
 

@@ -1,0 +1,284 @@
+"""The one table of options: of definitions, of COPY, and of SET.
+
+Names, types, defaults and what `docs/options.md` says of them are here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from difflib import get_close_matches
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from floodmark.catalog.option_values import (
+    Character,
+    Choice,
+    Count,
+    Delimiter,
+    Folder,
+    Length,
+    LengthWithUnit,
+    Moment,
+    Number,
+    Seconds,
+    Text,
+    Timeout,
+    Truth,
+    UnfitError,
+    Value,
+    Whole,
+)
+from floodmark.errors import BindError
+from floodmark.limits import LIMITS
+from floodmark.sql.statements import Option
+
+
+class OptionPlace(Enum):
+    """What has options; the value is its title in the docs."""
+
+    CONNECTED = "Sources and tables with a connector"
+    TABLE = "Tables"
+    FILES = "Connector `files`"
+    DEBEZIUM = "Connector `files` with FORMAT DEBEZIUM"
+    DELTA = "Connector `delta`"
+    LOOKUP = "Connector `lookup`"
+    DATAGEN = "Connector `datagen`"
+    NEXMARK = "Connector `nexmark`"
+    TRANSFORM = "TRANSFORM USING"
+    TABLE_AS = "CREATE TABLE … AS"
+    MATERIALIZED_VIEW = "Materialized views"
+    SINK_INTO = "Sinks into a table"
+    SINK_FILES = "Sinks to files"
+    SINK_CSV = "Sinks to files as CSV"
+    SINK_DELTA = "Sinks to Delta"
+    COPY = "COPY"
+    COPY_CSV = "COPY of CSV"
+    SETTING = "SET"
+
+
+P = OptionPlace
+CONNECTORS: Mapping[str, OptionPlace] = {
+    p.name.lower(): p for p in (P.FILES, P.DATAGEN, P.DELTA, P.LOOKUP, P.NEXMARK)
+}
+"""What has the options of a connector, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """One option: `default` is its text unless it is given, None where there is none."""
+
+    name: str
+    applies_to: tuple[OptionPlace, ...]
+    parse: Value
+    default: str | None
+    doc: str
+
+    def check(self, option: Option, code: str, hint: str) -> Any:
+        """Return the value of an option that is given; a BindError where it has none."""
+        try:
+            return self.parse.read(option.value)
+        except UnfitError as error:
+            what = f"{self.name} = '{option.value}' {error.problem}"
+            raise BindError(code, what, span=option.span, hint=hint) from None
+
+
+_TRUTH = Truth()
+_IN_WITH = (P.CONNECTED, P.TABLE)
+_SINKS = (P.SINK_INTO, P.SINK_FILES, P.SINK_DELTA)
+_OUTSIDE = (P.SINK_FILES, P.SINK_DELTA)
+_MODES = Choice(("strict", "flink", "ignore"), "is none of strict, flink and ignore")
+_TABLES = Choice(("auction", "bid", "person"), example="bid")
+_FIELDS = (
+    ("kind", Choice(("random", "sequence")), "random", "How the values of a column are made."),
+    ("start", Text(what="a number, or a timestamp"), None, "The first value of a sequence."),
+    ("end", Whole(), None, "The last value of a sequence, which then begins again."),
+    ("step", Number(-1e9, 1e9), "1.0", "Seconds between the times of a sequence."),
+    ("min", Text(what="a number, or a timestamp"), None, "The lowest random value."),
+    ("max", Text(what="a number, or a timestamp"), None, "The highest random value."),
+    ("length", Whole(0, 1_000_000), "10", "Characters of a random text."),
+    ("nulls", Number(0, 1), "0.0", "The share of values that are NULL."),
+    ("seed", Whole(), None, "What the values are drawn from; `datagen.seed` unless given."),
+)
+
+FIELDS = tuple(name for name, *_ in _FIELDS)
+"""The options of one column of `datagen`."""
+OPTIONS: tuple[OptionSpec, ...] = (
+    # Sources and tables.
+    OptionSpec("connector", _IN_WITH,
+               Text("files", what=", ".join(f"`{name}`" for name in CONNECTORS)), None,
+               "Where rows come from; a table without one is written by statements."),
+    OptionSpec("format", (P.CONNECTED,), Text("json"), None,
+               "The encoding, where no FORMAT … ENCODE says it."),
+    OptionSpec("encode", (P.CONNECTED,), Text("json"), None, "The same."),
+    OptionSpec("on_error", _IN_WITH, Choice(("dead_letter", "fail", "null")), "dead_letter",
+               "What becomes of a row that does not parse; only `dead_letter` is available."),
+    OptionSpec("static", _IN_WITH, _TRUTH, "false",
+               "Promises that rows never change: lookups into them keep no state."),
+    OptionSpec("max_rows_per_epoch", (P.CONNECTED,), Whole(1, 10**12), str(LIMITS.source_rows),
+               "Rows that one epoch takes at most."),
+    OptionSpec("watermark.advance", _IN_WITH,
+               Text("max(ts) - 5 seconds, now() - 10 minutes", what="terms of `max` and `now()`"),
+               None, "The watermark is the greatest of these terms, where that is higher."),
+    OptionSpec("watermark.idle_after", _IN_WITH, Length(example="10 minutes"), None,
+               "A partition without rows for so long is not waited for."),
+    OptionSpec("watermark.max_ahead", _IN_WITH, Length(example="1 day"), None,
+               "A row whose time is further ahead of the clock is a dead letter."),
+    OptionSpec("ttl", (P.TABLE,), Length(), None, "How long a row stays."),
+    OptionSpec("ttl_column", (P.TABLE,), Text("ts", what="a column with a time"), None,
+               "The time from which it counts; without it that of the last write."),
+    OptionSpec("ttl_mode", (P.TABLE,), Choice(("delete", "discard"), "is no mode"), None,
+               "Whether the end of a row is a delete for what follows the table; `discard` is the "
+               "default of APPEND ONLY tables, `delete` of others."),
+    OptionSpec("retention_seconds", (P.TABLE,), Seconds(), None, "The TTL in seconds."),
+    # Connectors.
+    OptionSpec("path", (P.FILES,), Folder("landing/orders"), None, "The folder."),
+    OptionSpec("match_pattern", (P.FILES,), Text("*.csv", what="a pattern of a shell"), "*",
+               "Which files of the folder are taken."),
+    OptionSpec("follow_symlinks", (P.FILES,), _TRUTH, "false",
+               "Takes files that a link outside the folder leads to."),
+    OptionSpec("on_missing", (P.FILES,), Choice(("error", "null")), "null",
+               "Whether a declared column that no row has is NULL, or stops the source."),
+    OptionSpec("csv.header", (P.FILES, P.SINK_CSV), _TRUTH, "true",
+               "The first line has the names of the columns."),
+    OptionSpec("csv.delimiter", (P.FILES, P.SINK_CSV), Delimiter(), ",", "Between values."),
+    OptionSpec("csv.quote", (P.FILES,), Character(), '"', "Around values."),
+    OptionSpec("csv.escape", (P.FILES,), Character(), '"', "Before a quote within quotes."),
+    OptionSpec("csv.null", (P.FILES,), Text(empty=True), "",
+               "The text without quotes that is NULL."),
+    OptionSpec("decimal.handling.mode", (P.DEBEZIUM,), Choice(("double", "precise", "string")),
+               "string", "How Debezium has written a NUMERIC."),
+    OptionSpec("binary.handling.mode", (P.DEBEZIUM,), Choice(("base64", "bytes", "hex")), "bytes",
+               "How Debezium has written a BYTEA."),
+    OptionSpec("path", (P.DELTA,), Folder("lake/orders"), None, "The folder of the Delta table."),
+    OptionSpec("mode", (P.DELTA,), Choice(("append", "change_feed")), "append",
+               "Rows that are added, or changes by primary key."),
+    OptionSpec("ignore_deletes", (P.DELTA,), _TRUTH, "false",
+               "Mode `append` passes commits over that only remove files."),
+    OptionSpec("skip_change_commits", (P.DELTA,), _TRUTH, "false",
+               "Mode `append` passes commits over that remove files, with what they add."),
+    OptionSpec("starting_version", (P.DELTA,), Whole(0), None,
+               "Begins with the commit of that version, without the rows from before it."),
+    OptionSpec("store", (P.LOOKUP,), Choice(("delta", "sqlite"), example="sqlite"), None,
+               "What keeps the rows: a Delta table or an SQLite file."),
+    OptionSpec("path", (P.LOOKUP,), Text("dim.db", what="a local path"), None,
+               "Of the file, or of the table's folder."),
+    OptionSpec("table", (P.LOOKUP,), Text("dim", what="a name"), None,
+               "The table in the SQLite file; the name of this table unless given."),
+    OptionSpec("chunk", (P.LOOKUP,), Whole(1, 10**6), "500", "Keys in one query."),
+    OptionSpec("busy_seconds", (P.LOOKUP,), Number(0, 3600), "5.0",
+               "How long a locked SQLite file is waited for."),
+    OptionSpec("datagen.rows", (P.DATAGEN,), Whole(0, 2**46), None,
+               "How many rows there are in all; may be left out beside a rate."),
+    OptionSpec("datagen.rows.per.second", (P.DATAGEN,), Whole(1, 10**9), None,
+               "The rate at which rows appear; without it all are there at once."),
+    OptionSpec("datagen.start", (P.DATAGEN,), Moment(), "2024-01-01 00:00:00",
+               "When the first one appears."),
+    OptionSpec("datagen.seed", (P.DATAGEN,), Whole(), "0", "What random values are drawn from."),
+    *(OptionSpec(f"fields.<column>.{name}", (P.DATAGEN,), value, default, doc)
+      for name, value, default, doc in _FIELDS),
+    OptionSpec("nexmark.table.type", (P.NEXMARK,), _TABLES, None, "Which of the three tables."),
+    OptionSpec("nexmark.event.num", (P.NEXMARK,), Whole(0, 10**12), None,
+               "Events of all three tables."),
+    OptionSpec("nexmark.seed", (P.NEXMARK,), Whole(), "0", "What events are drawn from."),
+    OptionSpec("nexmark.event.rate", (P.NEXMARK,), Whole(1, 10**9), "10000",
+               "Events in a second of event time."),
+    OptionSpec("nexmark.base.time", (P.NEXMARK,), Moment(), "2015-07-15 00:00:00",
+               "The time of the first event."),
+    OptionSpec("nexmark.out.of.order.group.size", (P.NEXMARK,), Whole(1, 10**6), "1",
+               "Events of so many neighbours are shuffled."),
+    # Queries.
+    OptionSpec("split", (P.TRANSFORM,), _TRUTH, "false",
+               "Makes a view of what looks at several rows; the other options are then its own."),
+    OptionSpec("continuous", (P.TABLE_AS,), _TRUTH, "true",
+               "Whether a sink goes on feeding the table; other options are those of the table."),
+    OptionSpec("type", (P.SINK_INTO,), Choice(("append-only", "upsert")), None,
+               "What the sink promises of its changes."),
+    OptionSpec("connector", _OUTSIDE, Choice(("files", "delta")), None, "What is written."),
+    OptionSpec("path", _OUTSIDE, Folder("out/orders"), None, "The folder that is written to."),
+    OptionSpec("type", _OUTSIDE, Choice(("append-only", "upsert", "retract")), None,
+               "Writes rows, rows by key, or every change; `append-only` where rows never change."),
+    OptionSpec("primary_key", _OUTSIDE, Text("k, g", what="columns with commas between"), None,
+               "The key of type `upsert`; that of the query unless given."),
+    OptionSpec("format", (P.SINK_FILES,), Choice(("csv", "json", "parquet")), None,
+               "The encoding, where no FORMAT … ENCODE says it."),
+    OptionSpec("encode", (P.SINK_FILES,), Choice(("csv", "json", "parquet")), None, "The same."),
+    OptionSpec("rows_per_file", (P.SINK_FILES,), Count(10**9), str(LIMITS.sink_file_rows),
+               "A file has no more rows."),
+    OptionSpec("force_append_only", _SINKS, _TRUTH, "false",
+               "Drops deletes, and takes the new rows of updates for inserts."),
+    OptionSpec("ignore_delete", _SINKS, _TRUTH, "false", "Keeps rows that the query takes back."),
+    OptionSpec("backfill", (P.SINK_INTO,), Choice(("diff", "none")), None,
+               "Whether another query is made up for in the target's rows."),
+    OptionSpec("on_delete", (P.SINK_INTO,), Choice(("row", "columns")), "row",
+               "A delete takes the row away, or clears the columns that the sink lists."),
+    OptionSpec("snapshot", (P.MATERIALIZED_VIEW, P.SINK_INTO), _TRUTH, "true",
+               "Without it the view or sink begins with the rows that come, not with what is "
+               "there."),
+    OptionSpec("refresh", (P.MATERIALIZED_VIEW,), Choice(("full",)), None,
+               "Recomputes the rows in each epoch, instead of keeping them incremental."),
+    OptionSpec("determinism", (P.MATERIALIZED_VIEW, *_SINKS), _MODES, "strict",
+               "What becomes of an expression that may give another value the second time."),
+    # Statements.
+    OptionSpec("format", (P.COPY,), Choice(("csv", "json", "parquet")), None,
+               "How the file is written; from its name unless given."),
+    OptionSpec("header", (P.COPY_CSV,), _TRUTH, "false",
+               "The first line has the names of the columns."),
+    OptionSpec("delimiter", (P.COPY_CSV,), Delimiter(), None,
+               "Between values; `,` unless given, of a `.tsv` a tab."),
+    OptionSpec("null", (P.COPY_CSV,), Text(empty=True), "",
+               "The text without quotes that is NULL."),
+    OptionSpec("retention", (P.SETTING,), LengthWithUnit(), "7 days",
+               "How long changes, late rows and old epochs are kept."),
+    OptionSpec("determinism", (P.SETTING,), _MODES, "strict",
+               "The option of that name of views and sinks that are created from then on."),
+    OptionSpec("max_due_rows", (P.SETTING,), Count(10**9), str(LIMITS.max_due_rows),
+               "Rows that come and go in one epoch because of the time."),
+    OptionSpec("partitions", (P.SETTING,), Choice(("hour", "day", "week", "month")), "day",
+               "The spans of event time by which an orchestrator shows what is final."),
+    OptionSpec("plan_nodes", (P.SETTING,), Count(10**6), str(LIMITS.plan_nodes),
+               "Above so many nodes a query of an epoch is split."),
+    OptionSpec("max_clock_jump", (P.SETTING,), LengthWithUnit(example="1 day"), "1 day",
+               "How far the machine's clock may be ahead of what it has counted since the last "
+               "epoch."),
+    OptionSpec("query_timeout", (P.SETTING,), Timeout(timedelta(days=30), "10 minutes"),
+               "10 minutes",
+               "How long an object's work in one epoch may take; filling it only where SET says "
+               "it."),
+)  # fmt: skip
+"""Every option that anything has."""
+
+
+@cache
+def specs_of(*places: OptionPlace) -> Mapping[str, OptionSpec]:
+    """Return the options of some places together, by name."""
+    return {spec.name: spec for spec in OPTIONS if {*places} & {*spec.applies_to}}
+
+
+def default_of(name: str) -> str | None:
+    """Return the text that an option of a definition has unless it is given."""
+    return next((spec.default for spec in OPTIONS if spec.name == name), None)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a hint that names what may have been meant.
+
+    >>> nearest("pth", ["path", "seed"])
+    'did you mean path? known: path, seed'
+    """
+    names = sorted(known)
+    close = get_close_matches(name, names, n=2, cutoff=0.5)
+    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"{meant}known: {', '.join(names)}"
+
+
+def refuse_unknown(
+    names: Iterable[str], known: Iterable[str], error: Callable[[str, str], Exception]
+) -> None:
+    """Raise what `error` makes of the first name that is not known, and of a hint."""
+    known = frozenset(known)
+    for name in names:
+        if name not in known:
+            raise error(name, nearest(name, known))

@@ -1,0 +1,137 @@
+"""The page of options is that of the one table, which says what the engine does."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from floodmark.catalog.option_table import OPTIONS, OptionPlace, OptionSpec, specs_of
+from floodmark.catalog.option_values import Choice, Text, Truth, UnfitError
+from floodmark.errors import FloodmarkError
+from floodmark.plan.declared import TtlMode
+from floodmark.scalar.casts import FALSE_TEXTS, TRUE_TEXTS, truth_of
+from floodmark.stream.ndu.mode import DeterminismMode
+from floodmark.stream.objects.outside import SinkType
+from tests.sql.planned_scripts import Planner
+
+ROOT = Path(__file__).parents[2]
+_TABLES = (
+    "CREATE TABLE base (k INT PRIMARY KEY, v BIGINT);"
+    "CREATE TABLE target (k INT PRIMARY KEY, v BIGINT);"
+)
+_FORMS = {
+    OptionPlace.CONNECTED: "CREATE SOURCE x (k INT) WITH (connector = 'files', path = 'p', {})",
+    OptionPlace.FILES: "CREATE SOURCE x (k INT) WITH (connector = 'files', path = 'p', "
+    "format = 'csv', {})",
+    OptionPlace.DELTA: "CREATE SOURCE x (k INT) WITH (connector = 'delta', path = 'p', {})",
+    OptionPlace.TABLE: "CREATE TABLE x (k INT PRIMARY KEY) WITH ({})",
+    OptionPlace.TRANSFORM: "CREATE SOURCE x (k INT) WITH (connector = 'files', path = 'p') "
+    "TRANSFORM USING (SELECT k FROM x) WITH ({})",
+    OptionPlace.TABLE_AS: "CREATE TABLE x WITH ({}) AS SELECT k, v FROM base",
+    OptionPlace.MATERIALIZED_VIEW: "CREATE MATERIALIZED VIEW x AS SELECT k FROM base WITH ({})",
+    OptionPlace.SINK_INTO: "CREATE SINK x INTO target AS SELECT k, v FROM base WITH ({})",
+    OptionPlace.SINK_FILES: "CREATE SINK x AS SELECT k, v FROM base "
+    "WITH (connector = 'files', path = 'p', format = 'csv', type = 'retract', {})",
+    OptionPlace.SINK_CSV: "CREATE SINK x AS SELECT k, v FROM base "
+    "WITH (connector = 'files', path = 'p', format = 'csv', type = 'retract', {})",
+    OptionPlace.SINK_DELTA: "CREATE SINK x AS SELECT k, v FROM base "
+    "WITH (connector = 'delta', path = 'p', type = 'retract', {})",
+    OptionPlace.COPY_CSV: "COPY base TO '/tmp/x.csv' WITH ({})",
+}  # fmt: skip
+"""A definition that a yes or no, or one of a few words, is put into, by what it is of."""
+
+
+def test_the_page_is_up_to_date() -> None:
+    path = ROOT / "docs" / "generate_options.py"
+    spec = importlib.util.spec_from_file_location("generate_options", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "options.md").read_text() == module.page()
+
+
+def test_each_option_has_one_entry_a_place_and_a_default_of_its_type() -> None:
+    places = [(spec.name, place) for spec in OPTIONS for place in spec.applies_to]
+    assert len(set(places)) == len(places)
+    for spec in OPTIONS:
+        assert spec.doc.endswith(".") and spec.applies_to, spec.name
+        if spec.default is not None:
+            spec.parse.read(spec.default)
+        if spec.parse.example and not isinstance(spec.parse, Text):
+            spec.parse.read(spec.parse.example)
+
+
+def _refused(form: str, name: str, value: str) -> str | None:
+    try:
+        Planner().script(_TABLES + form.replace("{}", f"{name} = '{value}'"))
+    except FloodmarkError as error:
+        return error.message
+    return None
+
+
+@pytest.mark.parametrize(
+    ("place", "spec"),
+    [
+        pytest.param(place, spec, id=f"{place.name}-{spec.name}")
+        for place in _FORMS
+        for spec in specs_of(place).values()
+        if isinstance(spec.parse, Truth)
+    ],
+)
+def test_truth_is_spelt_in_one_way(place: OptionPlace, spec: OptionSpec) -> None:
+    """Every spelling of yes or no means the same, and another text is told of alike."""
+    for texts in (TRUE_TEXTS, FALSE_TEXTS):
+        told = {_refused(_FORMS[place], spec.name, text) for text in ("TRUE", "False")}
+        spelt = {
+            _refused(_FORMS[place], spec.name, form)
+            for text in texts
+            for form in (text, text.upper(), text.title())
+        }
+        assert {t and t.split(":")[-1] for t in spelt} <= {t and t.split(":")[-1] for t in told}
+    other = _refused(_FORMS[place], spec.name, "maybe")
+    assert other is not None
+    assert "neither true nor false" in other or "is not available" in other
+
+
+def test_a_text_is_true_as_it_is_in_postgresql() -> None:
+    assert [truth_of(t) for t in ("true", "T", "on", "YES", " 1 ", "tru", "y")] == [True] * 7
+    assert [truth_of(t) for t in ("false", "f", "OFF", "No", "0", "of", "n")] == [False] * 7
+    assert [truth_of(t) for t in ("", "o", "2", "yess", "null", "ja")] == [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("place", "spec"),
+    [
+        pytest.param(place, spec, id=f"{place.name}-{spec.name}")
+        for place in (OptionPlace.MATERIALIZED_VIEW, OptionPlace.SINK_INTO)
+        for spec in specs_of(place).values()
+        if isinstance(spec.parse, Choice)
+    ],
+)
+def test_views_and_sinks_take_the_words_of_the_table(place: OptionPlace, spec: OptionSpec) -> None:
+    """Options of views and sinks are still read where they are used: they agree."""
+    assert isinstance(spec.parse, Choice)
+    for word in spec.parse.words:
+        refused = _refused(_FORMS[place], spec.name, word)
+        assert refused is None or f"= '{word}'" not in refused, refused
+    assert _refused(_FORMS[place], spec.name, "nonsense") is not None
+
+
+def test_words_are_those_of_the_engines_types() -> None:
+    for name, place, values in (
+        ("determinism", OptionPlace.SETTING, DeterminismMode),
+        ("type", OptionPlace.SINK_FILES, SinkType),
+        ("ttl_mode", OptionPlace.TABLE, TtlMode),
+    ):
+        parse = specs_of(place)[name].parse
+        assert isinstance(parse, Choice) and {*parse.words} == {v.value for v in values}
+
+
+def test_a_value_says_what_is_wrong_with_a_text() -> None:
+    timeout = specs_of(OptionPlace.SETTING)["query_timeout"].parse
+    assert timeout.read("0") is None and timeout.read("30 days").days == 30
+    for text, problem in (("31 days", "not between nothing and 30 days"), ("5", "without a unit")):
+        with pytest.raises(UnfitError, match=problem):
+            timeout.read(text)
