@@ -93,9 +93,9 @@ class Options:
         except UnfitError as error:
             raise self.wrong(name, error.problem, value.example or default or "…") from None
 
-    def rows_per_epoch(self) -> int:
-        """Return the most rows that an epoch takes from the source."""
-        return int(self.read("max_rows_per_epoch"))
+    def rows_per_epoch(self, most: int) -> int:
+        """Return the most rows that an epoch takes from the source, `most` unless it says so."""
+        return int(self.read("max_rows_per_epoch", str(most)))
 
     def wrong(self, name: str, problem: str, example: str) -> UserError:
         """Make the error for a value that an option does not take, with one that it does."""

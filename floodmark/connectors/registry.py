@@ -42,7 +42,7 @@ def check_connector(spec: SourceSpec) -> None:
 
 
 def _make(spec: SourceSpec, options: Options) -> Connector:
-    options.rows_per_epoch()
+    options.read("max_rows_per_epoch")
     options.read("static")
     name = options.text("connector").lower()
     if name not in CONNECTORS:

@@ -9,6 +9,7 @@ from floodmark.connectors.base import Connector, Discovery, Split
 from floodmark.connectors.options import Options
 from floodmark.connectors.registry import connector_of
 from floodmark.errors import DataError, FloodmarkError, OutOfReach
+from floodmark.limits import LIMITS, Limits
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
@@ -22,8 +23,9 @@ def notes_on(offers: Mapping[str, Sequence[Split]], most: int) -> list[str]:
 class Offers:
     """Asks the connectors of one warehouse; keeps them, and what each has discovered."""
 
-    def __init__(self, log: EpochLog) -> None:
+    def __init__(self, log: EpochLog, limits: Limits = LIMITS) -> None:
         self._log = log
+        self._limits = limits
         self._connectors: dict[str, tuple[AnalysedObject, Connector]] = {}
         self._discoveries: dict[str, Discovery] = {}
         self._discovered = 0
@@ -100,7 +102,7 @@ class Offers:
                 continue
             discovery = self._discoveries.setdefault(found.key, Discovery())
             try:
-                rows = limit or Options(found.name, dict(found.declared.options)).rows_per_epoch()
+                rows = limit or self._rows_per_epoch(found)
                 taken = positions.get(found.key, {})
                 alike = _alike(found, rows, taken)
                 known = shared.get(alike)
@@ -119,6 +121,11 @@ class Offers:
                 nothing.add(found.key)
         self._nothing, self._having = frozenset(nothing), frozenset(out)
         return out, errors
+
+    def _rows_per_epoch(self, found: AnalysedObject) -> int:
+        assert found.declared is not None
+        options = Options(found.name, dict(found.declared.options))
+        return options.rows_per_epoch(self._limits.source_rows)
 
     def having(self, pipeline: Pipeline) -> frozenset[str]:
         """Return the sources that had something new when they were asked last; once they are."""

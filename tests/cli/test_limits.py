@@ -12,8 +12,13 @@ import pytest
 from typer.testing import CliRunner
 
 import floodmark
+from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.limits import LIMITS, Limits, each_limit
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_statement
+from floodmark.warehouse.offers import Offers
+from floodmark.warehouse.settings import Settings
 
 _ROOT = Path(floodmark.__file__).parent
 
@@ -46,3 +51,37 @@ def test_doctor_prints_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert whole["limits"][0] == {
         "name": "name_bytes", "value": 200, "unit": "bytes", "doc": "A name is no longer.",
     }  # fmt: skip
+
+
+def test_settings_that_are_limits_begin_with_those_of_the_warehouse() -> None:
+    settings = Settings(Limits(plan_nodes=7, max_due_rows=9))
+    assert (settings.plan_nodes, settings.max_due_rows) == (7, 9)
+    settings.set(_parsed("SET plan_nodes = 8"))
+    assert settings.plan_nodes == 8
+    settings.set(_parsed("SET plan_nodes TO DEFAULT"))
+    assert settings.plan_nodes == 7
+
+
+def _parsed(text: str) -> s.SetOption:
+    statement = parse_statement(text)
+    assert isinstance(statement, s.SetOption)
+    return statement
+
+
+def test_a_source_takes_as_many_rows_as_its_warehouse_says(tmp_path: Path) -> None:
+    with connect(tmp_path / "w", limits=Limits(source_rows=3)) as fm:
+        fm.execute("CREATE SOURCE a (k INT) WITH (connector = 'datagen', datagen.rows = 9)")
+        fm.execute(
+            "CREATE SOURCE b (k INT) "
+            "WITH (connector = 'datagen', datagen.rows = 9, max_rows_per_epoch = 5)"
+        )
+        offers = Offers(fm.warehouse.log, fm.warehouse.limits).of(fm.deployed.pipeline)
+    assert {k: sum(split.estimate for split in v) for k, v in offers.items()} == {"a": 3, "b": 5}
+
+
+def test_tests_pass_limits_instead_of_patching_numbers() -> None:
+    """A number that a test lowers is a field of Limits; what is on the disk, BUCKET, is none."""
+    patched = re.compile(r"(?:patch|setattr)[^\n]*\(\s*[\w.]+,\s*\"(_?[A-Z][A-Z_0-9]+)\",\s*[-\d]")
+    found = {(p.name, name) for p in Path(__file__).parents[1].rglob("*.py")
+             for name in patched.findall(p.read_text())}  # fmt: skip
+    assert found == {("test_offers.py", "BUCKET"), ("test_partitions.py", "MOST_EVENTS")}

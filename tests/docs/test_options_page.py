@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.catalog.option_table import OPTIONS, OptionPlace, OptionSpec, specs_of
+from floodmark.catalog.option_table import CONNECTORS, OPTIONS, OptionPlace, OptionSpec, specs_of
 from floodmark.catalog.option_values import Choice, Text, Truth, UnfitError
+from floodmark.connectors import registry
 from floodmark.errors import FloodmarkError
 from floodmark.plan.declared import TtlMode
 from floodmark.scalar.casts import FALSE_TEXTS, TRUE_TEXTS, truth_of
@@ -61,6 +62,10 @@ def test_each_option_has_one_entry_a_place_and_a_default_of_its_type() -> None:
             spec.parse.read(spec.default)
         if spec.parse.example and not isinstance(spec.parse, Text):
             spec.parse.read(spec.parse.example)
+
+
+def test_each_connector_has_options() -> None:
+    assert {*CONNECTORS} == {*registry.CONNECTORS}
 
 
 def _refused(form: str, name: str, value: str) -> str | None:

@@ -325,6 +325,9 @@ def test_whether_a_warehouse_is_durable_is_chosen_once(
     for use in (check_choice, choose):
         with pytest.raises(UserError, match=r"E0436.*durable = false"):
             use(tmp_path, True)
+    for text, durable in (("Off", False), ("0", False), (" no ", False), ("ON", True), ("1", True)):
+        monkeypatch.setenv(durability.VARIABLE, text)
+        assert durability.durable_by_default() is durable
     monkeypatch.setenv(durability.VARIABLE, "maybe")
     with pytest.raises(UserError, match="E0436"):
         choose(tmp_path / "new", None)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable
 
 from floodmark.catalog.objects import Kind
+from floodmark.catalog.option_values import UnfitError, Whole
 from floodmark.errors import UserError
 from floodmark.limits import LIMITS, Limits
 from floodmark.storage.backfill_log import BackfillLog
@@ -87,13 +87,14 @@ def _upstream(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
 def large_bytes(limits: Limits = LIMITS) -> int:
     """Return above how many bytes of inputs a view is backfilled; E0881 for no number."""
     text = os.environ.get(VARIABLE, str(limits.backfill_bytes)).strip()
-    if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+    try:
+        return int(Whole(0).read(text))
+    except UnfitError:
         raise UserError(
             "E0881",
             f"{VARIABLE} is {text!r}",
             hint=f"a number of bytes, such as {VARIABLE}={limits.backfill_bytes}",
-        )
-    return int(text)
+        ) from None
 
 
 def _bytes_of(warehouse: Warehouse, objects: Iterable[AnalysedObject], before: Cut) -> int:

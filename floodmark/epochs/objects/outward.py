@@ -44,7 +44,7 @@ def advance(task: Task) -> ObjectRecord:
     rows = 0
     if task.work.outside:
         begins = found.key in task.work.created
-        rows = sender_of(found, task.work.seed).send(
+        rows = sender_of(found, task.work.seed, task.tables.limits).send(
             task.work.epoch, outgoing, begins=begins, records=task.work.record_of
         )
     marks = inputs.watermarks(found.plan.top)

@@ -15,7 +15,7 @@ from floodmark.epochs.sinks.identity import Identity, check_permission, out_of_r
 from floodmark.epochs.sinks.outgoing import PUT, Outgoing
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.errors import DataError, FloodmarkError, TransientError
-from floodmark.limits import LIMITS
+from floodmark.limits import LIMITS, Limits
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
 from floodmark.storage.local_files import make_folder
@@ -39,6 +39,7 @@ class DeltaSender:
 
     outside: Outside
     identity: Identity
+    limits: Limits = LIMITS
 
     @property
     def folder(self) -> Path:
@@ -143,7 +144,7 @@ class DeltaSender:
                 return rows or 0
             except Conflict:
                 tries, attempt = tries + 1, attempt + 1
-                if tries == LIMITS.sink_tries:
+                if tries == self.limits.sink_tries:
                     raise
                 handle = store.open(self._name)
                 self._check_table(handle)
@@ -209,7 +210,7 @@ class DeltaSender:
             epoch=epoch,
             metadata={"sink": self.identity.name, "epoch": epoch, "record": record},
         )
-        if done.version % LIMITS.checkpoint_commits == 0:
+        if done.version % self.limits.checkpoint_commits == 0:
             try:
                 store.checkpoint(self._name)
             except TransientError:
@@ -229,12 +230,12 @@ class DeltaSender:
         anew = begins and self.identity.app in handle.transactions
         removes = handle.files if anew else ()
         if self.outside.type is not SinkType.UPSERT:
-            rows = _write(stage, outgoing.rows(self.outside))
+            rows = _write(stage, outgoing.rows(self.outside), self.limits)
             return store.staged(self._name, epoch, attempt), removes, rows
         base = () if anew else handle.files
         if not base:
             puts = (_of_kind(part, PUT) for part in outgoing.rows(self.outside))
-            rows = _write(stage, (part.drop_columns([KIND]) for part in puts))
+            rows = _write(stage, (part.drop_columns([KIND]) for part in puts), self.limits)
             return store.staged(self._name, epoch, attempt), removes, rows
         import pyarrow as pa
 
@@ -251,7 +252,7 @@ class DeltaSender:
 
     def _touched(self, handle: Handle, changed: pa.Table) -> tuple[DataFile, ...]:
         """Return the files that can have a key that changes."""
-        if changed.num_rows > LIMITS.sink_keys:
+        if changed.num_rows > self.limits.sink_keys:
             return handle.files
         keys = {c: changed.column(c).to_pylist() for c in self.outside.key}
         return prune(handle, keys, None)
@@ -290,7 +291,7 @@ def _of_kind(part: pa.Table, kind: str) -> pa.Table:
     return part.filter(pc.equal(part.column(KIND), kind))
 
 
-def _write(stage: Path, rows: Iterator[pa.Table]) -> int:
+def _write(stage: Path, rows: Iterator[pa.Table], limits: Limits) -> int:
     """Write rows as files of a stage folder; return how many there are."""
     from pyarrow import parquet as pq
 
@@ -299,7 +300,7 @@ def _write(stage: Path, rows: Iterator[pa.Table]) -> int:
         for part in rows:
             if not part.num_rows:
                 continue
-            if writer is None or total // LIMITS.sink_delta_rows >= number:
+            if writer is None or total // limits.sink_delta_rows >= number:
                 if writer is not None:
                     writer.close()
                 stage.mkdir(parents=True, exist_ok=True)

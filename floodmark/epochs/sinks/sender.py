@@ -9,6 +9,7 @@ from floodmark.epochs.sinks.files import FilesSender
 from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.outgoing import Outgoing
 from floodmark.epochs.sinks.records import Records, unknown
+from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.outside import DELTA
 
@@ -28,10 +29,10 @@ class Sender(Protocol):
         """
 
 
-def sender_of(found: AnalysedObject, seed: str) -> Sender:
+def sender_of(found: AnalysedObject, seed: str, limits: Limits = LIMITS) -> Sender:
     """Return what writes for a sink of the warehouse that has a seed."""
     assert found.outside is not None
     identity = Identity(found.object.storage_name, seed)
     if found.outside.connector == DELTA:
-        return DeltaSender(found.outside, identity)
+        return DeltaSender(found.outside, identity, limits)
     return FilesSender(found.outside, identity)

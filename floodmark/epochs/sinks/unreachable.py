@@ -8,13 +8,13 @@ from datetime import timedelta
 from floodmark.epochs.sinks.identity import probe
 from floodmark.epochs.sinks.sender import sender_of
 from floodmark.errors import FloodmarkError
-from floodmark.limits import LIMITS
+from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.suspensions import UNREACHABLE
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def pause_after(tries: int) -> timedelta:
+def pause_after(tries: int, limits: Limits = LIMITS) -> timedelta:
     """Return how long a sink rests that has failed so many times in a row.
 
     >>> [pause_after(tries).seconds for tries in (1, 2, 3, 4, 20)]
@@ -22,8 +22,8 @@ def pause_after(tries: int) -> timedelta:
     """
     if tries < 2:
         return timedelta(0)
-    seconds = LIMITS.sink_pause_seconds << min(tries - 2, 16)
-    return timedelta(seconds=min(seconds, LIMITS.sink_longest_pause_seconds))
+    seconds = limits.sink_pause_seconds << min(tries - 2, 16)
+    return timedelta(seconds=min(seconds, limits.sink_longest_pause_seconds))
 
 
 class UnreachableSinks:
@@ -52,7 +52,7 @@ class UnreachableSinks:
             if event.code != UNREACHABLE or (keys is not None and key not in keys):
                 continue
             rests = keys is None or key in self._tried
-            if not rests or now >= event.at + pause_after(event.tries):
+            if not rests or now >= event.at + pause_after(event.tries, self._warehouse.limits):
                 out.append(key)
         if not out:
             return []
