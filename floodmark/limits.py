@@ -1,7 +1,8 @@
-"""How much of everything at most: the numbers by which the engine weighs work, memory and time.
+"""The numbers by which the engine weighs work, memory and time.
 
-None of them changes a result. A warehouse holds one `Limits`, and what it does goes by that; what
-knows no warehouse, the parser and the planner among them, goes by `LIMITS`.
+None of them changes a result; the first group decides what is refused. A warehouse holds one
+`Limits`, and its epochs go by that. The parser, the planner, the connectors, what sends rows to
+Spark and Spark's server know no warehouse: they go by `LIMITS`.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ class Limits:
     """The numbers; each field has a unit and a sentence, which `floodmark doctor -v` prints."""
 
     # What a statement may ask for.
-    name_bytes: int = _limit(200, "bytes", "A name is no longer.")
-    nesting: int = _limit(60, "levels", "Brackets and queries of a statement are nested no deeper.")
-    chain: int = _limit(300, "operators", "An expression has no more of them side by side.")
+    name_bytes: int = _limit(200, "bytes", "A name has no more.")
+    nesting: int = _limit(60, "levels", "A statement nests brackets and queries no deeper.")
+    chain: int = _limit(300, "operators", "An expression chains no more, as in a + b + c.")
     query_nodes: int = _limit(
         2_000, "operators", "A plan has no more; one that two places share counts twice."
     )
-    query_depth: int = _limit(200, "operators", "No more of a plan stand above one another.")
+    query_depth: int = _limit(200, "operators", "A plan is no deeper.")
     query_joins: int = _limit(
         64, "joins", "A plan has no more: each adds to what is known of the columns of all others."
     )
@@ -34,123 +35,156 @@ class Limits:
     query_calls: int = _limit(
         512,
         "calls",
-        "One operator of a view has no more aggregates or window functions. A sum(CASE …) is some "
-        "230 nodes of an epoch's query, and one of 100,000 is planned for some ten seconds.",
+        "One operator of a view has no more aggregates or window functions. A sum(CASE …) adds "
+        "some 230 nodes to an epoch's query; one of 100,000 nodes is planned for ten seconds.",
     )
     expression_nodes: int = _limit(
-        50_000, "nodes", "An expression has no more; one that stands in two places counts twice."
+        50_000, "nodes", "An expression has no more; a part that stands in two places counts twice."
     )
     function_nodes: int = _limit(
-        5_000, "nodes", "A function in SQL grows to no more, with what it calls."
+        5_000, "nodes", "A function in SQL has no more, with the functions that it calls."
     )
     constant_rows: int = _limit(
-        100, "rows", "So many rows of constants are read as data, not as expressions."
+        100, "rows", "VALUES with so many rows of constants are read as data, not as expressions."
     )
 
     # What an epoch takes in, and how its queries are cut.
     source_rows: int = _limit(
         10_000_000,
         "rows",
-        "An epoch takes no more of a source whose options do not say; a large epoch costs far less "
-        "than many small ones.",
+        "An epoch takes no more of a source without max_rows_per_epoch. A large epoch costs far "
+        "less than many small ones.",
     )
     source_behind: int = _limit(
-        1_000_000, "rows", "A source with more new rows is behind, which the log says."
+        1_000_000, "rows", "The log names a source that has more new rows: it is behind."
     )
     max_due_rows: int = _limit(
         1_000_000,
         "rows",
-        "No more, or a file of them, come and go in one epoch because of the time, unless "
-        "SET max_due_rows says otherwise: after a long stop there are several epochs.",
+        "No more rows come and go in one epoch because of the time, unless SET max_due_rows says "
+        "otherwise. After a long stop there are several epochs.",
     )
     plan_nodes: int = _limit(
         40_000,
         "nodes",
-        "A query of an epoch with more is split where it can be, unless SET plan_nodes says "
-        "otherwise.",
+        "A query of an epoch with more is split where that is possible, unless SET plan_nodes "
+        "says otherwise.",
     )
-    object_threads: int = _limit(4, "threads", "So many objects of an epoch advance side by side.")
+    object_threads: int = _limit(
+        4, "threads", "So many objects of an epoch advance at the same time."
+    )
     unique_rows: int = _limit(
         100_000,
         "rows",
-        "Of so many rows of one statement the keys are looked at first: if none comes twice and "
-        "none is stored, nothing is merged.",
+        "A statement with so many rows has its keys checked first. Where none comes twice and "
+        "none is stored, nothing has to be merged.",
     )
     unique_bytes: int = _limit(
-        64 * 2**20, "bytes", "Keys that are not in order are held to tell that, if they are fewer."
+        64 * 2**20,
+        "bytes",
+        "That check holds no more keys in memory; keys in ascending order need no room.",
     )
     staged_rows: int = _limit(
-        5_000, "rows", "A statement sends no more to Spark as they are; more go by files."
+        5_000, "rows", "A statement sends so many rows to Spark directly; more go by files."
     )
-    staged_bytes: int = _limit(2**20, "bytes", "The same, by their size.")
-    staged_file_rows: int = _limit(250_000, "rows", "Such a file has no more.")
-    constants_piece: int = _limit(2**14, "rows", "Rows of constants become data so many at a time.")
+    staged_bytes: int = _limit(
+        2**20,
+        "bytes",
+        "A statement sends rows of so many bytes to Spark directly; larger ones go by files.",
+    )
+    staged_file_rows: int = _limit(
+        250_000, "rows", "A file of rows that a statement sends to Spark has no more."
+    )
+    constants_piece: int = _limit(
+        2**14, "rows", "Rows of constants are converted so many at a time."
+    )
     late_piece: int = _limit(
-        1_024, "rows", "Whether one of them may be late is told of so many together."
+        1_024,
+        "rows",
+        "Lateness is checked by the lowest and highest time of so many neighbouring rows.",
     )
-    copy_block_bytes: int = _limit(16 * 2**20, "bytes", "COPY reads a text so much at a time.")
-    copy_record_bytes: int = _limit(2**28, "bytes", "One row of a text that COPY reads has fewer.")
+    copy_block_bytes: int = _limit(
+        16 * 2**20, "bytes", "COPY reads so much of a text file at a time."
+    )
+    copy_record_bytes: int = _limit(2**28, "bytes", "COPY refuses a row of a text file with more.")
     file_lookups: int = _limit(
         100_000_000,
         "rows times files",
-        "Rows of more find the place of their file by a join, of fewer in a map.",
+        "Above that, rows get the offset of their file by a join, below it from a map.",
     )
 
     # How Spark joins what is stored with what comes.
     broadcast_rows: int = _limit(
         2_000_000,
         "rows",
-        "So many are sent whole to every task; of more, Spark decides by what it knows of sizes.",
+        "Rows of so many are broadcast. For more, Spark decides by the sizes that it knows.",
     )
     distinct_rows: int = _limit(
-        100_000, "rows", "So many are looked for by their keys as they are; of more, each key once."
+        100_000,
+        "rows",
+        "Up to so many changes are joined with the stored rows as they are. Of more, each key is "
+        "joined once.",
     )
-    whole_bytes: int = _limit(4 * 2**20, "bytes", "Stored rows of fewer are joined whole.")
+    whole_bytes: int = _limit(
+        4 * 2**20,
+        "bytes",
+        "Stored rows of fewer bytes are joined without looking for their keys first.",
+    )
     whole_factor: int = _limit(
         2,
         "times",
-        "Stored rows that are no more than so many times those that come are joined whole, too.",
+        "So are stored rows that are no more than so many times the incoming ones.",
     )
 
     # How rows at rest follow their changes.
     rewrite_bytes: int = _limit(
         64 * 2**20,
         "bytes",
-        "So much of touched files is rewritten in the engine's process; more is Spark's.",
+        "Touched files of so many bytes are rewritten in the engine's process, more in Spark.",
     )
     rewrite_changed_bytes: int = _limit(
-        4 * 2**20, "bytes", "The same, of the changes, which are held whole."
+        4 * 2**20, "bytes", "The same bound for the changes, which are held in memory."
     )
     layer_bytes: int = _limit(
         64 * 2**20,
         "bytes",
         "An epoch that had to rewrite more puts its changes into a layer over the rows.",
     )
-    layer_rows: int = _limit(500_000, "rows", "The same, by rows; a million take some 0.3 s.")
+    layer_rows: int = _limit(
+        500_000, "rows", "The same bound in rows; to rewrite a million takes some 0.3 s."
+    )
     layer_factor: int = _limit(
-        8, "times", "Up to so many times what changes is rewritten, whatever it is."
+        8, "times", "An epoch always rewrites up to so many times what it changes."
     )
     layer_share: int = _limit(
-        8, "times", "A layer is folded when the table has no more than so many times its rows."
+        8,
+        "times",
+        "A layer is folded into its table when that has fewer than so many times its rows.",
     )
     layer_epochs: int = _limit(
-        64, "epochs", "A layer is folded then: others see a table no more epochs late."
+        64,
+        "epochs",
+        "A layer is folded after so many; until then other programs see the table as it was.",
     )
     state_file_rows: int = _limit(
         65_536,
         "rows",
-        "Files of rows that wait for their time have no more, which are written again when the "
-        "first of them waits no longer.",
+        "A file of rows that wait for their time has no more. It is written again when its first "
+        "row is due.",
     )
     log_files: int = _limit(
-        8, "files", "Operators shorten the log of their input when it has so many."
+        8, "files", "An operator shortens the log of its input when that has so many."
     )
     compact_files: int = _limit(40, "files", "A table with more is compacted after a seal.")
-    compact_bytes: int = _limit(128 * 2**20, "bytes", "Compaction makes files of that size.")
+    compact_bytes: int = _limit(128 * 2**20, "bytes", "Compaction makes files of about that size.")
     checkpoint_commits: int = _limit(
         100, "commits", "A table gets a checkpoint of its log after so many."
     )
-    clean_up_hours: int = _limit(24, "hours", "Maintenance cleans up as often, or by retention.")
+    clean_up_hours: int = _limit(
+        24,
+        "hours",
+        "Maintenance cleans up after so many, or after the retention where that is shorter.",
+    )
 
     # Backfills and sinks.
     backfill_bytes: int = _limit(
@@ -159,40 +193,46 @@ class Limits:
         "A view that reads more is backfilled beside the epochs, unless FLOODMARK_BACKFILL_BYTES "
         "says otherwise; one that reads less is filled in the epoch that creates it.",
     )
-    backfill_threads: int = _limit(2, "threads", "So many views are backfilled side by side.")
+    backfill_threads: int = _limit(2, "threads", "So many views are backfilled at the same time.")
     sink_file_rows: int = _limit(
-        1_000_000, "rows", "Files of a sink have no more, unless its rows_per_file says otherwise."
+        1_000_000, "rows", "A file of a sink has no more, unless its rows_per_file says otherwise."
     )
-    sink_delta_rows: int = _limit(2_000_000, "rows", "The same of a sink to Delta.")
+    sink_delta_rows: int = _limit(2_000_000, "rows", "A file of a sink to Delta has no more.")
     sink_keys: int = _limit(
-        100_000, "keys", "So many are looked for in the statistics of a sink's Delta table."
+        100_000,
+        "keys",
+        "A sink to Delta finds the files of so many keys by statistics; for more it reads all.",
     )
     sink_tries: int = _limit(
-        5, "times", "A commit to a Delta table that others write, too, is tried as often."
+        5,
+        "times",
+        "A sink tries a commit so many times when other programs write to its Delta table.",
     )
     sink_pause_seconds: int = _limit(
-        30, "seconds", "A sink that is out of reach rests so long after its second try."
+        30, "seconds", "A sink that is out of reach pauses so long after its second try."
     )
     sink_longest_pause_seconds: int = _limit(
-        3_600, "seconds", "The rest doubles with each try, up to that."
+        3_600, "seconds", "The pause doubles with each try up to that."
     )
 
     # Spark's server.
-    server_start_seconds: int = _limit(180, "seconds", "A server that starts is waited for.")
+    server_start_seconds: int = _limit(180, "seconds", "The start of a server may take so long.")
     server_answer_seconds: int = _limit(
-        60, "seconds", "One that does not answer for so long is stuck, and stopped."
+        60, "seconds", "A server that does not answer for so long is stopped."
     )
-    server_stop_seconds: int = _limit(15, "seconds", "One that stops is waited for, then killed.")
+    server_stop_seconds: int = _limit(
+        15, "seconds", "A server that has not stopped after so long is killed."
+    )
     server_archive_seconds: int = _limit(
-        90, "seconds", "The same of one that writes an archive of its classes."
+        90, "seconds", "The same bound for a server that still writes an archive of its classes."
     )
 
     # What is shown.
     letters: int = _limit(
-        100_000, "rows", "So many dead letters, the newest, are looked at for frequent reasons."
+        100_000, "rows", "The most frequent reasons are those of so many dead letters, the newest."
     )
-    letters_piece: int = _limit(10_000, "rows", "They are read so many at a time.")
-    low_disk_bytes: int = _limit(2 * 2**30, "bytes", "`floodmark doctor` warns of less space.")
+    letters_piece: int = _limit(10_000, "rows", "Dead letters are read so many at a time.")
+    low_disk_bytes: int = _limit(2 * 2**30, "bytes", "`floodmark doctor` warns of less free space.")
     stalled_epochs: int = _limit(
         10, "epochs", "`floodmark doctor` warns of a watermark that stands still for so many."
     )

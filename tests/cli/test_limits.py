@@ -49,7 +49,7 @@ def test_doctor_prints_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     whole = json.loads(CliRunner().invoke(app, ["doctor", "--verbose", "--json"]).stdout)
     assert {check["name"] for check in whole["checks"]} >= {"java", "disk"}
     assert whole["limits"][0] == {
-        "name": "name_bytes", "value": 200, "unit": "bytes", "doc": "A name is no longer.",
+        "name": "name_bytes", "value": 200, "unit": "bytes", "doc": "A name has no more.",
     }  # fmt: skip
 
 
