@@ -32,7 +32,6 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.bounds import EVERYWHERE, Bounds
 from floodmark.tables.tables import Change
 
 if TYPE_CHECKING:
