@@ -13,6 +13,7 @@ from pathlib import Path
 HOUSE = Path(__file__).parents[2] / "floodmark"
 PATHS = {
     "api.py": "connect() takes the folders of the warehouse and the pipelines that a user names",
+    "catalog/option_values.py": "folders that options name",
     "catalog/places.py": "relative paths of sources and sinks, and the project that they start at",
     "cli": "files and folders that a user names, and what the commands look at on this machine",
     "connectors": "files, tables and databases of sources, and those of COPY",

@@ -22,7 +22,7 @@ from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.records import from_text, opened_text, sealed_text, to_text
 from floodmark.storage.upgrades import FORMAT
-from floodmark.storage.warehouse import engine_folder
+from floodmark.storage.warehouse import ENGINE
 from floodmark.tables.failpoints import NAMES, VARIABLE
 from floodmark.tools.equivalence import Difference, compare
 from tests.crash.test_apply_kill import After, after
@@ -116,8 +116,9 @@ def former(
     with ThreadPoolExecutor(AT_ONCE) as threads:
         found = Former(Site(root, sessions), threads)
         for item in request.session.items:
-            case = getattr(item, "callspec", None) and item.callspec.params.get("case")
-            if case and item.callspec.params["former"] == request.param:
+            params = item.callspec.params if hasattr(item, "callspec") else {}
+            case = params.get("case")
+            if case and params["former"] == request.param:
                 found.runs[case] = threads.submit(found.killed, *case)
         yield found
         threads.shutdown(cancel_futures=True)
@@ -125,11 +126,11 @@ def former(
 
 @pytest.mark.parametrize("name", ["sealed", "open"])
 def test_a_former_warehouse_is_gone_on_with(former: Former, name: str) -> None:
-    written = engine_folder(former.site.root / name)
+    written = former.site.root / name / ENGINE
     before = {path.relative_to(written): path.read_bytes() for path in written.rglob("*.json")}
     former.undisturbed(name)
     root = former.site.root / f"{name}-undisturbed"
-    kept = {path: (engine_folder(root) / path).read_bytes() for path in before}
+    kept = {path: (root / ENGINE / path).read_bytes() for path in before}
     assert {p for p in before if kept[p] != before[p]} <= {Path("clock.json")}
     check_rows(former.site, root.name)
 
@@ -163,7 +164,7 @@ def test_it_is_wherever_a_kill_ends_them(former: Former, case: Killed) -> None:
 
 def as_before_the_next(root: Path) -> None:
     """Rewrite records and what commits tell as if the next format had been planned for."""
-    for path in engine_folder(root).rglob("*.json"):
+    for path in (root / ENGINE).rglob("*.json"):
         if "lease" not in path.parts:
             found = opened_text(path.read_text(), str(path))
             body = from_text(renamed(to_text(found.body)))
@@ -178,7 +179,7 @@ def renamed(text: str) -> str:
 
 def formats(root: Path) -> set[int]:
     """Return the formats of the seals."""
-    return {json.loads(p.read_text())["format"] for p in engine_folder(root).rglob("*.seal.json")}
+    return {json.loads(p.read_text())["format"] for p in (root / ENGINE).rglob("*.seal.json")}
 
 
 @pytest.mark.parametrize("failpoint", ["", "view_committed", "before_seal"])
