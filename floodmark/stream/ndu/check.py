@@ -106,9 +106,6 @@ class Check:
             case n.SortBuffer():
                 used = frozenset((node.column,))
                 self.hand(node.input, required | self._also(used), needed | used)
-            case n.Session():
-                used = frozenset((node.time, *node.partition))
-                self.hand(node.input, required | self._also(used), needed | used)
             case n.Tumble() | n.Hop():
                 used = frozenset((node.time,))
                 bounds = required & {node.start, node.end}
@@ -117,6 +114,9 @@ class Check:
             case n.UnionAll():
                 for branch in node.branches:
                     self.hand(branch, required, needed)
+            case n.Unary():
+                used = frozenset(node.input.names) if node.reads is None else node.reads
+                self.hand(node.input, required | self._also(used), needed | used)
             case n.Values():
                 self._values(node, needed)
             case _:

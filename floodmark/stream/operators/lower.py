@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.walks import CLASSES
+from floodmark.stream.operators.walks import class_of
 
 
 @dataclass(frozen=True)
@@ -65,5 +65,5 @@ def lower(root: n.Node) -> StreamPlan:
     for node in n.walk(root):
         if node not in lowered:
             inputs = tuple(lowered[child] for child in node.inputs)
-            lowered[node] = CLASSES[type(node)](node, f"r{len(lowered)}", inputs)
+            lowered[node] = class_of(node)(node, f"r{len(lowered)}", inputs)
     return StreamPlan(root=root, operators=lowered)

@@ -15,9 +15,16 @@ CLASSES = {operator.NODE: operator for operator in OPERATORS}
 """The operator of each node."""
 
 
+def class_of(node: n.Node) -> type[StreamOperator[Any]]:
+    """Return the class of a node's operator."""
+    found = CLASSES.get(type(node))
+    assert found is not None, f"{type(node).__name__} has no operator in a streaming plan"
+    return found
+
+
 def stream_key(node: n.Node) -> Key:
     """Return the stream key of a node's output; the plan must keep its key columns."""
-    return CLASSES[type(node)].key_of(node, tuple(map(stream_key, node.inputs)))
+    return class_of(node).key_of(node, tuple(map(stream_key, node.inputs)))
 
 
 def propagate(

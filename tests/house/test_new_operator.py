@@ -1,0 +1,172 @@
+"""Who adds an operator is told which pieces it lacks: eight files, and a program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Expr
+from floodmark.stream.operators import walks
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.lower import lower
+from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.watermark import Watermarks
+from tests.stream.every_node import every_node, scan
+
+ROOT = Path(__file__).parents[2]
+NAMED = (
+    "floodmark/plan/nodes/__init__.py",
+    "floodmark/stream/operators/__init__.py",
+    "floodmark/dataflow/operators/dispatch.py",
+    "floodmark/reference/interpreter.py",
+    "floodmark/reference/propagation.py",
+)
+"""Where a node, one that it is a kind of, or its operator has to be named."""
+CHECKED = ("floodmark/stream/ndu/check.py", "floodmark/stream/ndu/calc.py")
+"""In one of these is said which columns of two inputs have to be deterministic."""
+ON_CLOSE = (n.CloseAggregate, n.CloseSession, n.SortBuffer, n.MaterializeProject, n.GrowingSeries)
+"""Nodes that passes make: the oracle computes what they are made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tee(n.Unary):
+    """Passes its input on."""
+
+
+class StreamTee(RowLocal[Tee]):
+    """All that is known of the input is known of what is passed on."""
+
+    NODE = Tee
+    TAKES_UPSERTS = True
+    EMITS_ON_CLOSE = False
+
+    @staticmethod
+    def key_of(node: Tee, keys: tuple[Key, ...]) -> Key:
+        return keys[0]
+
+    def derive_mode(self) -> ChangelogMode:
+        return self.input.mode
+
+    def derive_watermarks(self) -> Watermarks:
+        return self.input.marks
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return self.input.unique_keys
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return self.input.upsert_keys
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
+
+    def derive_arrangement(self) -> bool:
+        return self.input.has_arrangement
+
+    def derive_strategy(self) -> Strategy:
+        return EXACT
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return ()
+
+    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return inputs[0]
+
+    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+        return inputs[0]
+
+    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+        return Description("Tee", "")
+
+    @property
+    def title(self) -> str:
+        return "the tee"
+
+    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
+        return ()
+
+    def unstable(self) -> Expr | None:
+        return None
+
+
+def missing(node: type[n.Node]) -> Iterator[str]:
+    """Yield the files that a node's operator lacks, or has to be named in."""
+    if not any(f"class {node.__name__}(" in p.read_text() for p in _files("floodmark/plan/nodes")):
+        yield "floodmark/plan/nodes: the node"
+    for path in NAMED:
+        if not (node in ON_CLOSE and "reference" in path) and not _names(path, node):
+            yield path
+    if not issubclass(node, n.Unary) and not any(_names(path, node) for path in CHECKED):
+        yield CHECKED[0]
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", node.__name__).lower()
+    if not (ROOT / f"floodmark/stream/operators/{name}.py").exists():
+        yield f"floodmark/stream/operators/{name}.py"
+    if not any(f"StreamOperator[n.{node.__name__}]" in p.read_text() for p in _deltas(node)):
+        yield f"floodmark/dataflow/operators/{name}.py"
+    if not any(type(plan.root) is node for plan in every_node().values()):
+        yield "tests/stream/every_node.py"
+
+
+def _files(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).glob("*.py"))
+
+
+def _deltas(node: type[n.Node]) -> list[Path]:
+    """Return the files of changes; what is read as it is needs none."""
+    return [Path(n.__file__)] if node is n.Scan else _files("floodmark/dataflow/operators")
+
+
+def _names(path: str, node: type[n.Node]) -> bool:
+    text = (ROOT / path).read_text()
+    kinds = [c.__name__ for c in node.__mro__ if c not in (n.Node, n.Unary, object)]
+    return any(re.search(rf"\b(Stream)?{kind}\b", text) for kind in kinds)
+
+
+@pytest.mark.parametrize("node", n.NODE_CLASSES, ids=lambda c: c.__name__)
+def test_no_operator_lacks_a_piece(node: type[n.Node]) -> None:
+    assert [piece for piece in missing(node) if node is not n.Scan or "dataflow" not in piece] == []
+
+
+def test_a_tee_is_told_what_it_lacks() -> None:
+    assert list(missing(Tee)) == [
+        "floodmark/plan/nodes: the node",
+        *NAMED,
+        "floodmark/stream/operators/tee.py",
+        "floodmark/dataflow/operators/tee.py",
+        "tests/stream/every_node.py",
+    ]
+
+
+def test_a_tee_is_refused_until_it_has_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    below = scan("t", ChangelogMode.APPEND_ONLY)
+    with pytest.raises(AssertionError, match="Tee has no operator in a streaming plan"):
+        lower(Tee(below))
+    monkeypatch.setitem(walks.CLASSES, Tee, StreamTee)
+    plan = lower(n.Filter(Tee(below), below_is_there()))
+    tee, read = plan[Tee(below)], plan[below]
+    assert (tee.stream_key, tee.watermarks) == (read.stream_key, read.watermarks)
+    assert (tee.unique_keys, tee.mode) == (read.unique_keys, read.mode)
+    assert plan.top.has_arrangement
+
+
+def below_is_there() -> Expr:
+    from tests.stream.every_node import _POSITIVE
+
+    return _POSITIVE
