@@ -34,7 +34,7 @@ class Case:
     def step(self) -> None:
         """Run one epoch."""
         (summary,) = self.fm.advance(max_epochs=1)
-        for record in summary.touched:
+        for record in summary.changes:
             self.durations.setdefault(record.object, []).append(record.duration_s)
 
 

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from floodmark.dataflow.state import groups
 from floodmark.epochs import loop, run
-from floodmark.epochs.objects import at_rest
+from floodmark.epochs.objects import apply_changelog
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_lease import LocalLease
@@ -38,8 +38,8 @@ STEPS: tuple[tuple[Any, str, str], ...] = (
     (DeltaStore, "staged", "write: footers"),
     (DeltaStore, "open", "store: open"),
     (DeltaStore, "commit", "store: commit"),
-    (at_rest.AtRest, "follow", "rows at rest"),
-    (at_rest, "touched_files", "touched files"),
+    (apply_changelog.ObjectRows, "follow", "rows at rest"),
+    (apply_changelog, "touched_files", "touched files"),
     (rewrite, "rewrite", "rewrite here"),
     (groups, "touched_files", "touched files"),
 )

@@ -75,7 +75,7 @@ def measured(folder: Path, epochs: int) -> Iterator[Epoch]:
             sealed = log.head().sealed
             _land(landing, number)
             _await_epoch(log, sealed + 1, driver)
-            opened, done = log.opened(sealed + 1), log.sealed(sealed + 1)
+            opened, done = log.open_record(sealed + 1), log.seal_record(sealed + 1)
             took = (done.sealed_at - opened.opened_at).total_seconds()
             pid = status(default_config()).pid
             server = 0 if pid is None else psutil.Process(pid).memory_info().rss

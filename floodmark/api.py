@@ -31,8 +31,8 @@ from floodmark.session.ddl.desired import Desired, read_files
 from floodmark.session.inspect import system
 from floodmark.session.inspect.sizes import TableSize, sizes_of
 from floodmark.session.inspect.watch import check_kept
-from floodmark.session.logged import statement_progress
 from floodmark.session.show import explain_name, explain_result, show
+from floodmark.session.statement_progress import statement_progress
 from floodmark.session.transaction import Transaction
 from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.failures import LOST
@@ -46,7 +46,7 @@ from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.progress import Progress
 from floodmark.storage.verification import (
-    Finding,
+    TableFinding,
     check_is_there,
     verify_logs,
     verify_tables,
@@ -55,7 +55,7 @@ from floodmark.storage.warehouse import local_root
 from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.clock import SystemClock
-from floodmark.tables.layout import beside
+from floodmark.tables.layout import companion_column
 from floodmark.tables.results import Result, table_result
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.settings import ACCEPTED, check_setting, with_mode
@@ -204,12 +204,12 @@ class Floodmark:
         what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
         self.warehouse.home = self.warehouse.home or project_of(Path(pipelines))
         with (
-            statement_progress(what, self.warehouse) as begun,
+            statement_progress(what, self.warehouse) as progress,
             self.loop.hold("applying the pipeline files", moves=True),
         ):
             plan = self.plan(pipelines)
             if plan.changes or deployment.defines_else(plan, self.deployed):
-                statements.apply_plan(plan, self.loop, begun, discards=discards)
+                statements.apply_plan(plan, self.loop, progress, discards=discards)
         return plan
 
     def deploy(self, pipelines: Path) -> Plan:
@@ -309,7 +309,7 @@ class Floodmark:
     def run_statement(self, statement: s.Statement) -> Result:
         """Execute a parsed statement, in the transaction where one is open."""
         self._let_lost_sessions_go()
-        result = self.transaction.run(self.settled(statement), self._run_alone)
+        result = self.transaction.run(self.resolve_options(statement), self._run_alone)
         return replace(result, notices=(*result.notices, *hints_of(statement)))
 
     def _run_alone(self, statement: s.Statement) -> Result:
@@ -350,7 +350,7 @@ class Floodmark:
 
     def reader(self, at_epoch: int | None = None) -> Reader:
         """Return what can be read at a sealed epoch; one that is not kept any more is E0412."""
-        warehouse, oldest = self.warehouse, self.warehouse.retention_record.read().oldest
+        warehouse, oldest = self.warehouse, self.warehouse.retention_record.kept_epochs().oldest
         if at_epoch is not None and at_epoch < oldest:
             raise DataError(
                 "E0412",
@@ -383,9 +383,9 @@ class Floodmark:
         As if `deployed` were what is deployed. Raises what the CREATE would.
         """
         deployed = deployed or self.deployed
-        if deployed.known(name) is not None:
+        if deployed.get(name) is not None:
             return explain_name(name, deployed)
-        return self._explained(self.settled(parse_statement(name)), deployed)
+        return self._explained(self.resolve_options(parse_statement(name)), deployed)
 
     def _explained(self, statement: s.Statement, deployed: Deployed) -> Explanation:
         return statements.explain(statement, deployed, self.warehouse, self.reader)
@@ -393,7 +393,7 @@ class Floodmark:
     def _set(self, statement: s.SetOption) -> Result:
         return self.warehouse.set(statement)
 
-    def settled(self, statement: s.Statement) -> s.Statement:
+    def resolve_options(self, statement: s.Statement) -> s.Statement:
         """Return a statement, with what SET says written into the options of what it defines.
 
         The relative path of a COPY starts at the project.
@@ -407,12 +407,12 @@ class Floodmark:
 
         Without an epoch, all that is kept; after one whose next is not kept any more, E0413.
         """
-        found = self.find(name)
+        obj = self.find(name)
         if after is not None:
-            check_kept(found, after, self.warehouse)
-        epoch, kind = (beside(found, column) for column in ("epoch", "kind"))
+            check_kept(obj, after, self.warehouse)
+        epoch, kind = (companion_column(obj, column) for column in ("epoch", "kind"))
         where = "" if after is None else f" WHERE {epoch} > {int(after)}"
-        query = f'SELECT * FROM "{found.key}__changes"{where}'
+        query = f'SELECT * FROM "{obj.key}__changes"{where}'
         return self.sql(query).withColumnsRenamed({epoch: EPOCH, kind: KIND})
 
     def replay(
@@ -442,12 +442,12 @@ class Floodmark:
 
         As of the newest sealed epoch, from file lists: without Spark.
         """
-        found = self.find(name)
-        return sizes_of(found, self.store, self.status().get(found.object.target or found.key))
+        obj = self.find(name)
+        return sizes_of(obj, self.store, self.status().get(obj.object.target or obj.key))
 
     def verify(
         self, names: Collection[str] | None = None, progress: Progress | None = None
-    ) -> Iterator[Finding]:
+    ) -> Iterator[TableFinding]:
         """Yield what is wrong with the logs and the tables at rest: nothing where all is well.
 
         Of all objects and the logs, or of the objects named. The counts of the epochs have to add

@@ -72,7 +72,7 @@ class FloodmarkError(Exception):
         hint: str | None = None,
         detail: str | None = None,
     ) -> None:
-        message = _LONG_WORD.sub(lambda found: f"{found[1]}…", message)
+        message = _LONG_WORD.sub(lambda match: f"{match[1]}…", message)
         super().__init__(message)
         self.code = code
         self.message = message

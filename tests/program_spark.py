@@ -179,7 +179,7 @@ class Run:
                 warehouse.catalogs.append(1, applied, self.clock.now())
                 warehouse.remember(Deployed(1, self.pipeline))
             deployed = warehouse.deployed()
-            offers = warehouse.offers.of(deployed.pipeline)
+            offers = warehouse.splits.new_splits(deployed.pipeline)
             opened = open_epoch(
                 warehouse, number, deployed.version, self.clock.now(), offers, statements
             )
@@ -198,7 +198,7 @@ class Run:
         """Return what is at rest in the warehouse."""
         found = {item.key: read_output(self.fm.store, item) for item in self.pipeline.stored}
         log = self.fm.warehouse.log
-        broken = {key: event.message for key, event in log.suspended().items()}
+        broken = {key: event.message for key, event in log.suspensions().items()}
         faults = {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
         return Outcome(self.pipeline, found, broken, faults=faults)
 
@@ -280,7 +280,7 @@ def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[st
     log = run.fm.warehouse.log
     touched: dict[int, list[str]] = {}
     for epoch in range(1, log.head().sealed + 1):
-        changed = {key for key, record in log.sealed(epoch).objects.items() if record.touched}
+        changed = {key for key, record in log.seal_record(epoch).objects.items() if record.touched}
         views = [
             item.key
             for item in run.pipeline.stored

@@ -44,7 +44,7 @@ def catch_up(
             landing.arrive(landing.parts // steps)
             taken += len(fm.advance())
         seconds = time.perf_counter() - started
-        suspended = fm.warehouse.log.suspended()
+        suspended = fm.warehouse.log.suspensions()
         if suspended:
             raise RuntimeError("; ".join(event.message for event in suspended.values()))
         rows = fm.execute(f"SELECT count(*) FROM {name}").rows[0][0]

@@ -28,34 +28,34 @@ def apply_alter(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Re
     `relations` are what queries see of the objects. Raises E0201 for an object that is not there,
     E0203 for one of another kind, E0366 for what cannot be altered.
     """
-    found = find_object(statement, catalog)
-    visible = tuple(f.name for f in relations[found.key].visible) if found.key in relations else ()
+    obj = find_object(statement, catalog)
+    visible = tuple(f.name for f in relations[obj.key].visible) if obj.key in relations else ()
     match statement:
         case s.AlterAddColumn():
             if statement.if_not_exists and statement.column.name in visible:
                 return catalog
-            definition = with_column(statement, found)
-            return catalog_with(with_seen(catalog, found.key, visible), found, definition)
+            definition = with_column(statement, obj)
+            return catalog_with(with_seen(catalog, obj.key, visible), obj, definition)
         case s.AlterDropColumn():
             if statement.if_exists and statement.column not in visible:
                 return catalog
-            definition = without_column(statement, found)
-            catalog = without_seen(catalog, found.key, statement.column, visible)
-            return catalog_with(catalog, found, definition)
+            definition = without_column(statement, obj)
+            catalog = without_seen(catalog, obj.key, statement.column, visible)
+            return catalog_with(catalog, obj, definition)
         case s.AlterRenameColumn():
-            definition = with_renamed(statement, found)
+            definition = with_renamed(statement, obj)
             old, new = statement.column, statement.new_name
-            catalog = with_former_name(catalog, found.key, old, new, visible)
-            return catalog_with(catalog, found, definition, (RENAMED, old, new))
+            catalog = with_former_name(catalog, obj.key, old, new, visible)
+            return catalog_with(catalog, obj, definition, (RENAMED, old, new))
         case _:
-            if found.kind is Kind.MATERIALIZED_VIEW:
-                catalog = with_seen(catalog, found.key, visible)
-            definition = _new_definition(statement, found)
+            if obj.kind is Kind.MATERIALIZED_VIEW:
+                catalog = with_seen(catalog, obj.key, visible)
+            definition = _new_definition(statement, obj)
             if isinstance(statement, s.AlterQuery):
                 # What a query names is looked for where it is written.
                 here = replace(definition, span=statement.span)
-                catalog.alter(catalog.objects[found.key], here)
-            return catalog_with(catalog, found, definition)
+                catalog.alter(catalog.objects[obj.key], here)
+            return catalog_with(catalog, obj, definition)
 
 
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
@@ -68,10 +68,10 @@ def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
 
 
 def catalog_with(
-    catalog: Catalog, found: CatalogObject, definition: s.Definition, *past: tuple[str, ...]
+    catalog: Catalog, obj: CatalogObject, definition: s.Definition, *past: tuple[str, ...]
 ) -> Catalog:
     """Return the catalog with another definition of an object."""
-    return catalog.alter(catalog.objects[found.key], reparse(definition, found), *past)
+    return catalog.alter(catalog.objects[obj.key], reparse(definition, obj), *past)
 
 
 def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
@@ -83,19 +83,19 @@ def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
         what = "relation" if kind is None else kind.value
         names = [o.name for o in catalog.objects.values() if kind in (None, o.kind)]
         raise unknown_object(name, names, statement.name.span, what)
-    found = catalog.objects[key]
-    if kind is not None and found.kind is not kind:
+    obj = catalog.objects[key]
+    if kind is not None and obj.kind is not kind:
         raise BindError(
             "E0203",
-            f'"{found.name}" is a {found.kind.value}',
+            f'"{obj.name}" is a {obj.kind.value}',
             span=statement.name.span,
-            hint=f"ALTER {found.kind.value.upper()} {found.name}",
+            hint=f"ALTER {obj.kind.value.upper()} {obj.name}",
         )
-    return found
+    return obj
 
 
-def _new_definition(statement: s.Alter, found: CatalogObject) -> s.Definition:
-    definition = found.statement
+def _new_definition(statement: s.Alter, obj: CatalogObject) -> s.Definition:
+    definition = obj.statement
     queried = isinstance(definition, s.CreateSink | s.CreateMaterializedView | s.CreateView)
     match statement:
         case s.AlterConflict() if isinstance(definition, s.CreateTable):
@@ -110,27 +110,27 @@ def _new_definition(statement: s.Alter, found: CatalogObject) -> s.Definition:
             names = {name.lower() for name in statement.names}
             kept = tuple(o for o in definition.options if o.name.lower() not in names)
             if len(kept) + len(names) > len(definition.options):
-                raise _not_given(statement, found, definition.options)
+                raise _not_given(statement, obj, definition.options)
             return replace(definition, options=kept)
-        case s.AlterQuery() if queried and found.part is None:
+        case s.AlterQuery() if queried and obj.part is None:
             return _with_query(statement, definition)
         case _:
             raise NotSupported(
                 "E0841",
-                f"{statement.words} says nothing of a {found.kind.value}",
+                f"{statement.words} says nothing of a {obj.kind.value}",
                 span=statement.span,
                 hint="docs/statements.md lists what can be altered",
             )
 
 
 def _not_given(
-    statement: s.AlterReset, found: CatalogObject, options: tuple[s.Option, ...]
+    statement: s.AlterReset, obj: CatalogObject, options: tuple[s.Option, ...]
 ) -> BindError:
     given = [o.name.lower() for o in options]
     name = next(n for n in statement.names if n.lower() not in given)
     return BindError(
         "E0841",
-        f'"{found.name}" has no option {name}',
+        f'"{obj.name}" has no option {name}',
         span=statement.span,
         hint=f"it has {', '.join(given)}" if given else "it has none",
     )

@@ -43,12 +43,12 @@ class Catalog:
 
     def get(self, name: str, span: Span | None = None) -> CatalogObject:
         """Return an object by key; an unknown one is E0201 with the nearest names."""
-        found = self.objects.get(name)
-        if found is None:
+        obj = self.objects.get(name)
+        if obj is None:
             mine = next((k for k in _NAMED if name.startswith(key_of("", k))), None)
             known = [o.key for o in self.objects.values() if mine in (None, o.kind)]
             raise unknown_object(name, known, span, mine.value if mine else "relation")
-        return found
+        return obj
 
     def create(self, statement: s.Definition, origin: Origin) -> Catalog:
         """Return the catalog with one more object, or those of a source that has several.
@@ -82,29 +82,27 @@ class Catalog:
         one = next((declared for declared in found if declared.key == key), found[0])
         return self.replace([replace(one, **known)])
 
-    def alter(
-        self, found: CatalogObject, statement: s.Definition, *past: tuple[str, ...]
-    ) -> Catalog:
+    def alter(self, obj: CatalogObject, statement: s.Definition, *past: tuple[str, ...]) -> Catalog:
         """Return the catalog with another definition of an object, in the same place.
 
         `past` is what becomes of its rows that the definition does not tell.
         """
-        (made,) = self.declare(statement, found.origin)
-        filed = found.filed or found.sql if found.origin is Origin.FILE else None
+        (made,) = self.declare(statement, obj.origin)
+        filed = obj.filed or obj.sql if obj.origin is Origin.FILE else None
         made = replace(
             made,
             filed=filed,
-            filed_as=found.filed_as,
-            stored=found.stored,
-            sees=found.sees,
-            past=(*found.past, *past),
-            resolved=found.resolved if made.option("path") == found.option("path") else None,
+            filed_as=obj.filed_as,
+            stored=obj.stored,
+            sees=obj.sees,
+            past=(*obj.past, *past),
+            resolved=obj.resolved if made.option("path") == obj.option("path") else None,
         )
         return self.replace([made])._check(made)
 
-    def redefine(self, found: CatalogObject, statement: s.Definition) -> Catalog:
+    def redefine(self, obj: CatalogObject, statement: s.Definition) -> Catalog:
         """Return the catalog with an object under another text of the same meaning."""
-        return self.alter(found, reparse(statement, found))
+        return self.alter(obj, reparse(statement, obj))
 
     def has(self, statement: s.Definition) -> bool:
         """Tell whether there is what a statement would create, or something else of that name."""
@@ -119,11 +117,11 @@ class Catalog:
         key = key_of(catalog_name(statement.name), kind_of(statement))
         return tuple(self.objects[k] for k in self.group_of(key) or (key,))
 
-    def output_of(self, found: CatalogObject) -> tuple[CatalogObject, ...]:
+    def output_of(self, obj: CatalogObject) -> tuple[CatalogObject, ...]:
         """Return the objects of which one object is the last: itself, and what it is split off."""
-        if found.part is None or found.name != catalog_name(found.part.output.name):
-            return (found,)
-        return tuple(self.objects[key] for key in self.output_named(found.name))
+        if obj.part is None or obj.name != catalog_name(obj.part.output.name):
+            return (obj,)
+        return tuple(self.objects[key] for key in self.output_named(obj.name))
 
     def group_of(self, name: str) -> tuple[str, ...]:
         """Return the keys of what a CREATE SOURCE of that name made, if that was several."""
@@ -185,9 +183,9 @@ class Catalog:
         """Return all objects so that each comes after what flows into it."""
         ranked = {key: i for i, key in enumerate(self.objects)}
         inflow = {key: set(ranked.keys() & o.reads) for key, o in self.objects.items()}
-        for found in self.objects.values():
-            if found.target in inflow:
-                inflow[found.target].add(found.key)
+        for obj in self.objects.values():
+            if obj.target in inflow:
+                inflow[obj.target].add(obj.key)
         sorter = TopologicalSorter(
             {key: sorted(names, key=ranked.__getitem__) for key, names in inflow.items()}
         )
@@ -237,9 +235,9 @@ def name_taken(statement: s.Definition, name: str, kind: str) -> BindError:
     )
 
 
-def reparse(statement: s.Definition, found: CatalogObject) -> s.Definition:
+def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
     """Return a definition as its text says it, at the place of the object."""
-    place = found.span
+    place = obj.span
     again = parse_statement(to_sql(statement), place.file, line=place.line, column=place.column)
     assert isinstance(again, s.Definition)
     return again

@@ -14,14 +14,14 @@ from floodmark.sql import statements as s
 Defined = s.CreateSource | s.CreateTable
 
 
-def with_column(statement: s.AlterAddColumn, found: CatalogObject) -> s.Definition:
+def with_column(statement: s.AlterAddColumn, obj: CatalogObject) -> s.Definition:
     """Return the definition with one more column; E0830 to E0832 for one that has no value."""
-    definition = _own_definition(found, statement)
+    definition = _own_definition(obj, statement)
     column = statement.column
     if column.name in {c.name for c in definition.columns}:
         raise BindError(
             "E0830",
-            f'"{found.name}" has a column "{column.name}"',
+            f'"{obj.name}" has a column "{column.name}"',
             span=column.span,
             hint="give the new column another name, or write ADD COLUMN IF NOT EXISTS",
         )
@@ -45,17 +45,17 @@ def with_column(statement: s.AlterAddColumn, found: CatalogObject) -> s.Definiti
     if not isinstance(definition, s.CreateTable):
         raise BindError(
             "E0841",
-            f'"{found.name}" is not a table',
+            f'"{obj.name}" is not a table',
             span=statement.conflict.span,
             hint="ON CONFLICT says what becomes of rows of a table",
         )
     return replace(definition, columns=columns, conflict=statement.conflict)
 
 
-def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Definition:
+def without_column(statement: s.AlterDropColumn, obj: CatalogObject) -> s.Definition:
     """Return the definition without a column; E0833 where the object itself needs it."""
-    definition = _own_definition(found, statement)
-    _check_column(statement.column, definition, statement.span, found)
+    definition = _own_definition(obj, statement)
+    _check_column(statement.column, definition, statement.span, obj)
     key = {c.name for c in definition.columns if c.primary_key}
     key |= set(definition.primary_key.columns) if definition.primary_key else set()
     needs = [
@@ -72,7 +72,7 @@ def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Defi
     if needs:
         raise BindError(
             "E0833",
-            f'the column "{statement.column}" of "{found.name}" cannot go: {needs[0]} needs it',
+            f'the column "{statement.column}" of "{obj.name}" cannot go: {needs[0]} needs it',
             span=statement.span,
             hint="ALTER TABLE … ON CONFLICT … without it comes first"
             if needs == ["ON CONFLICT"]
@@ -82,29 +82,29 @@ def without_column(statement: s.AlterDropColumn, found: CatalogObject) -> s.Defi
     if not kept:
         raise BindError(
             "E0833",
-            f'the column "{statement.column}" of "{found.name}" cannot go: it is the last one',
+            f'the column "{statement.column}" of "{obj.name}" cannot go: it is the last one',
             span=statement.span,
-            hint=f"DROP TABLE {found.name}",
+            hint=f"DROP TABLE {obj.name}",
         )
     return replace(definition, columns=kept)
 
 
-def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Definition:
+def with_renamed(statement: s.AlterRenameColumn, obj: CatalogObject) -> s.Definition:
     """Return the definition with another name for a column, in all its expressions."""
-    definition = _own_definition(found, statement)
+    definition = _own_definition(obj, statement)
     old, new = statement.column, statement.new_name
-    _check_column(old, definition, statement.span, found)
+    _check_column(old, definition, statement.span, obj)
     if new in {c.name for c in definition.columns}:
         raise BindError(
             "E0830",
-            f'"{found.name}" has a column "{new}"',
+            f'"{obj.name}" has a column "{new}"',
             span=statement.span,
             hint="choose another name",
         )
     if isinstance(definition, s.CreateSource) or definition.format is not None:
         raise NotSupported(
             "E0834",
-            f'the columns of "{found.name}" are named by what its connector delivers',
+            f'the columns of "{obj.name}" are named by what its connector delivers',
             span=statement.span,
             hint="a view can give a column another name: SELECT … AS …",
         )
@@ -112,7 +112,7 @@ def with_renamed(statement: s.AlterRenameColumn, found: CatalogObject) -> s.Defi
     if any(w.column == old or _names(w.expression, old) for w in definition.watermarks):
         raise NotSupported(
             "E0833",
-            f'the column "{old}" of "{found.name}" keeps its name: its watermark goes by it',
+            f'the column "{old}" of "{obj.name}" keeps its name: its watermark goes by it',
             span=statement.span,
             hint="a view can give a column another name: SELECT … AS …",
         )
@@ -191,24 +191,22 @@ def _ends_by(definition: Defined, column: str) -> bool:
     return any(_is_ttl_column(o) and o.value == column for o in definition.options)
 
 
-def _own_definition(found: CatalogObject, statement: s.Alter) -> Defined:
-    definition = found.statement
-    if isinstance(definition, s.CreateSource | s.CreateTable) and found.part is None:
+def _own_definition(obj: CatalogObject, statement: s.Alter) -> Defined:
+    definition = obj.statement
+    if isinstance(definition, s.CreateSource | s.CreateTable) and obj.part is None:
         return definition
     raise NotSupported(
         "E0835",
-        f'the columns of "{found.name}" follow from its query',
+        f'the columns of "{obj.name}" follow from its query',
         span=statement.span,
-        hint=f"ALTER {found.kind.value.upper()} {found.name} AS … gives it another query",
+        hint=f"ALTER {obj.kind.value.upper()} {obj.name} AS … gives it another query",
     )
 
 
-def _check_column(
-    column: str, definition: Defined, span: Span | None, found: CatalogObject
-) -> None:
+def _check_column(column: str, definition: Defined, span: Span | None, obj: CatalogObject) -> None:
     names = [c.name for c in definition.columns]
     if column not in names:
         near = get_close_matches(column, names, n=3)
         hint = "did you mean " + ", ".join(near) + "?" if near else "DESCRIBE lists the columns"
-        text = f'"{found.name}" has no column "{column}"'
+        text = f'"{obj.name}" has no column "{column}"'
         raise BindError("E0836", text, span=span, hint=hint)

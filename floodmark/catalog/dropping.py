@@ -53,9 +53,9 @@ def drop_objects(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[st
     return Catalog(kept), (*reversed(gone), *reversed(named))
 
 
-def _display_name(found: CatalogObject) -> str:
+def _display_name(obj: CatalogObject) -> str:
     """Return the name; that of a sink may be that of a table, too."""
-    return f"the sink {found.name}" if found.kind is Kind.SINK else found.name
+    return f"the sink {obj.name}" if obj.kind is Kind.SINK else obj.name
 
 
 def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
@@ -91,30 +91,30 @@ def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tu
             return ()
         names = [o.name for o in catalog.objects.values() if o.kind is kind]
         raise unknown_object(text, names, name.span, kind.value)
-    found = catalog.objects[key]
-    meant = syntax_kind(found.own_statement)
+    obj = catalog.objects[key]
+    meant = syntax_kind(obj.own_statement)
     if statement.kind is not meant:
         raise BindError(
             "E0203",
-            f'"{found.name}" is a {meant.value.lower()}',
+            f'"{obj.name}" is a {meant.value.lower()}',
             span=name.span,
-            hint=f"DROP {meant.value} {found.name}",
+            hint=f"DROP {meant.value} {obj.name}",
         )
-    return (found.key,)
+    return (obj.key,)
 
 
 def _check_parameters(
-    found: CatalogObject, written: tuple[s.Parameter, ...], name: s.ObjectName
+    obj: CatalogObject, written: tuple[s.Parameter, ...], name: s.ObjectName
 ) -> None:
     """Raise E0146 where a DROP names a function by other parameters than it has."""
-    declared = found.statement
+    declared = obj.statement
     if not isinstance(declared, s.CreateFunction | s.CreateAggregate):
         return
     if [p.type for p in written] != [p.type for p in declared.parameters]:
         types = ", ".join(p.type.text for p in declared.parameters)
         raise BindError(
             "E0146",
-            f'"{found.name}" takes ({types})',
+            f'"{obj.name}" takes ({types})',
             span=name.span,
-            hint=f"DROP {syntax_kind(declared).value} {found.name}: a name is one function",
+            hint=f"DROP {syntax_kind(declared).value} {obj.name}: a name is one function",
         )

@@ -178,15 +178,15 @@ def syntax_kind(statement: s.Definition) -> s.ObjectKind:
     return next(written for written, of in _KIND_NAMED.items() if of is kind)
 
 
-def check_kind(found: CatalogObject, kind: s.ObjectKind | None, name: s.ObjectName) -> None:
+def check_kind(obj: CatalogObject, kind: s.ObjectKind | None, name: s.ObjectName) -> None:
     """Raise E0203 where a statement says another kind than an object has, or is a part of."""
-    kinds = (syntax_kind(found.statement), syntax_kind(found.own_statement))
+    kinds = (syntax_kind(obj.statement), syntax_kind(obj.own_statement))
     if kind is not None and kind not in kinds:
         raise BindError(
             "E0203",
-            f'"{found.name}" is a {kinds[-1].value.lower()}',
+            f'"{obj.name}" is a {kinds[-1].value.lower()}',
             span=name.span,
-            hint=f"say {kinds[-1].value} {found.name}",
+            hint=f"say {kinds[-1].value} {obj.name}",
         )
 
 
@@ -250,7 +250,7 @@ class Relation:
     `columns` has the visible columns first, then hidden key columns. `watermarks` maps a column to
     the group of its origin. `primary_key` is set where the user declared one. `metadata` are
     columns that each message brings about itself; `static` promises that the rows never change.
-    Rows of an `external` one are kept elsewhere, and asked for by key. Of one that `forgets` rows
+    Rows of an `external` one are kept elsewhere, and asked for by key. With `drops_silently`, rows
     go without a change.
     """
 
@@ -264,7 +264,7 @@ class Relation:
     metadata: tuple[str, ...] = field(default=(), repr=False)
     static: bool = field(default=False, repr=False)
     external: bool = field(default=False, repr=False)
-    forgets: bool = field(default=False, repr=False)
+    drops_silently: bool = field(default=False, repr=False)
 
     @property
     def visible(self) -> Schema:

@@ -51,13 +51,13 @@ def resolve_paths(catalog: Catalog, deployed: Catalog, project: Path, *, filed: 
     Else what is there keeps its place, or has none if it was made before places were kept.
     """
     moved = []
-    for key, found in catalog.objects.items():
+    for key, obj in catalog.objects.items():
         before = deployed.objects.get(key)
-        settled = before is not None and _path(before) == _path(found)
-        settled = not filed and (found.origin is Origin.FILE or settled)
-        place = found.resolved if settled else resolve_path(found, project)
-        if place != found.resolved:
-            moved.append(replace(found, resolved=place))
+        settled = before is not None and _path(before) == _path(obj)
+        settled = not filed and (obj.origin is Origin.FILE or settled)
+        place = obj.resolved if settled else resolve_path(obj, project)
+        if place != obj.resolved:
+            moved.append(replace(obj, resolved=place))
     return catalog.replace(moved) if moved else catalog
 
 
@@ -69,25 +69,25 @@ def find_relocations(catalog: Catalog, project: Path) -> list[CatalogObject]:
 
 def describe_move(before: Mapping[str, CatalogObject], after: CatalogObject) -> str | None:
     """Say to which other place the same path of an object leads now; None where it does not."""
-    former = before.get(after.key)
-    if former is None or former.resolved is None or _path(former) != _path(after):
+    previous = before.get(after.key)
+    if previous is None or previous.resolved is None or _path(previous) != _path(after):
         return None
-    if former.resolved == after.resolved:
+    if previous.resolved == after.resolved:
         return None
-    return f"its path {_path(after)} is {after.resolved} now, it was {former.resolved}"
+    return f"its path {_path(after)} is {after.resolved} now, it was {previous.resolved}"
 
 
-def resolve_path(found: CatalogObject, project: Path) -> str | None:
+def resolve_path(obj: CatalogObject, project: Path) -> str | None:
     """Return the place of an object's relative path in a project; None where it has none."""
-    path = _path(found)
+    path = _path(obj)
     if not path:
         return None
     place = anchor_path(project, path)
     return None if place == path or Path(path).is_absolute() else place
 
 
-def _path(found: CatalogObject) -> str | None:
-    options: list[s.Option] = [*getattr(found.statement, "options", ())]
-    format_ = getattr(found.statement, "format", None)
+def _path(obj: CatalogObject) -> str | None:
+    options: list[s.Option] = [*getattr(obj.statement, "options", ())]
+    format_ = getattr(obj.statement, "format", None)
     options += getattr(format_, "options", ())
     return next((o.value for o in options if o.name.lower() == PATH), None)

@@ -62,13 +62,13 @@ def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, 
     group = catalog_name(statement.name)
     if group not in catalog and catalog.is_taken(group):
         raise _one_of_several(f"{group} makes several objects", statement.name.span)
-    found = find_object(statement, catalog)
-    if found.part is not None:
-        what = f"{found.name} is one of the objects that CREATE SOURCE {found.part.group} makes"
+    obj = find_object(statement, catalog)
+    if obj.part is not None:
+        what = f"{obj.name} is one of the objects that CREATE SOURCE {obj.part.group} makes"
         raise _one_of_several(what, statement.name.span)
-    name = replace(found.statement.name, name=statement.new_name)
-    key = key_of(catalog_name(name), found.kind)
-    if key == found.key:
+    name = replace(obj.statement.name, name=statement.new_name)
+    key = key_of(catalog_name(name), obj.kind)
+    if key == obj.key:
         return catalog, {}
     if catalog.is_taken(key):
         other = catalog.objects.get(key)
@@ -79,7 +79,7 @@ def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, 
             span=statement.span,
             hint="choose another name, or RENAME or DROP that one first",
         )
-    names = Names({found.key: key})
+    names = Names({obj.key: key})
     return _with_names(catalog, names), dict(names.keys)
 
 
@@ -94,38 +94,36 @@ def _one_of_several(what: str, span: Span | None) -> NotSupported:
 
 def _with_names(catalog: Catalog, names: Names) -> Catalog:
     out = Catalog()
-    for found in catalog.objects.values():
-        again = rewrite_names(found.statement if found.part is None else _whole(found), names)
-        key = names.keys.get(found.key, found.key)
-        seen = tuple((names.relation(k) or k, columns) for k, columns in found.sees)
+    for obj in catalog.objects.values():
+        again = rewrite_names(obj.statement if obj.part is None else _whole(obj), names)
+        key = names.keys.get(obj.key, obj.key)
+        seen = tuple((names.relation(k) or k, columns) for k, columns in obj.sees)
         if again is None:
-            out = Catalog({**out.objects, key: replace(found, sees=seen)})
+            out = Catalog({**out.objects, key: replace(obj, sees=seen)})
             continue
-        if found.part is not None:
-            what = (
-                f"{found.name}, one of those that CREATE SOURCE {found.part.group} makes, reads it"
-            )
-            raise _one_of_several(what, found.span)
-        made = catalog.declare(again, found.origin)[0]
-        made = replace(made, sees=seen, past=found.past, resolved=found.resolved)
-        out = Catalog({**out.objects, key: _carry_over(made, found)})
+        if obj.part is not None:
+            what = f"{obj.name}, one of those that CREATE SOURCE {obj.part.group} makes, reads it"
+            raise _one_of_several(what, obj.span)
+        made = catalog.declare(again, obj.origin)[0]
+        made = replace(made, sees=seen, past=obj.past, resolved=obj.resolved)
+        out = Catalog({**out.objects, key: _carry_over(made, obj)})
     return out
 
 
-def _whole(found: CatalogObject) -> s.Definition:
-    whole = parse_statement(found.sql)
+def _whole(obj: CatalogObject) -> s.Definition:
+    whole = parse_statement(obj.sql)
     assert isinstance(whole, s.Definition)
     return whole
 
 
-def _carry_over(made: CatalogObject, found: CatalogObject) -> CatalogObject:
+def _carry_over(made: CatalogObject, obj: CatalogObject) -> CatalogObject:
     """Return an object with the new text and all else that it had."""
-    stored = found.storage_name if found.storage_name != made.name else None
-    if found.origin is not Origin.FILE:
+    stored = obj.storage_name if obj.storage_name != made.name else None
+    if obj.origin is not Origin.FILE:
         return replace(made, stored=stored)
-    called = found.filed_as or found.key
+    called = obj.filed_as or obj.key
     filed_as = None if called == made.key else called
-    return replace(made, stored=stored, filed=found.filed or found.sql, filed_as=filed_as)
+    return replace(made, stored=stored, filed=obj.filed or obj.sql, filed_as=filed_as)
 
 
 def rewrite_names(
@@ -219,11 +217,11 @@ def current_names(deployed: Catalog) -> Names:
     return Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
 
 
-def follows(file: s.Definition, found: CatalogObject, deployed: Catalog) -> bool:
+def follows(file: s.Definition, obj: CatalogObject, deployed: Catalog) -> bool:
     """Tell whether a file says of a deployed object what it said, with the names of today."""
-    if found.filed is None:
+    if obj.filed is None:
         return False
-    before = parse_statement(found.filed)
+    before = parse_statement(obj.filed)
     assert isinstance(before, s.Definition)
     again = rewrite_names(before, current_names(deployed), respelled=True)
     return again is not None and to_sql(again) == to_sql(file)
@@ -312,21 +310,21 @@ def free_names(catalog: Catalog, deployed: Catalog) -> Catalog:
     The name of a new one may be where another's rows lie that has been renamed.
     """
     objects = dict(catalog.objects)
-    for key, found in objects.items():
+    for key, obj in objects.items():
         before = deployed.objects.get(key)
-        if before is not None and found.stored is None and before.stored is not None:
-            objects[key] = replace(found, stored=before.stored)
+        if before is not None and obj.stored is None and before.stored is not None:
+            objects[key] = replace(obj, stored=before.stored)
     if not any(o.stored for o in objects.values()):
         return catalog
     used = _used_names(o for k, o in objects.items() if o.stored or k in deployed.objects)
-    for key, found in objects.items():
-        if key not in deployed.objects and found.stored is None:
-            number, name = 1, found.name
-            while (name, found.kind is Kind.SINK) in used:
+    for key, obj in objects.items():
+        if key not in deployed.objects and obj.stored is None:
+            number, name = 1, obj.name
+            while (name, obj.kind is Kind.SINK) in used:
                 number += 1
-                name = f"{found.name}__{number}"
-            used.add((name, found.kind is Kind.SINK))
-            objects[key] = found if number == 1 else replace(found, stored=name)
+                name = f"{obj.name}__{number}"
+            used.add((name, obj.kind is Kind.SINK))
+            objects[key] = obj if number == 1 else replace(obj, stored=name)
     return Catalog(objects)
 
 
@@ -342,10 +340,10 @@ def find_file_renames(definitions: Iterable[s.Definition], deployed: Catalog) ->
     """
     said = {key_of(catalog_name(d.name), kind): d.sql for d in definitions for kind in _kinds(d)}
     out = {}
-    for key, found in deployed.objects.items():
-        old = found.filed_as
+    for key, obj in deployed.objects.items():
+        old = obj.filed_as
         if old is None or old not in said:
             continue
-        if said[old] == found.filed or key not in said:
+        if said[old] == obj.filed or key not in said:
             out[old] = key
     return Names(out)

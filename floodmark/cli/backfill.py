@@ -11,9 +11,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -55,11 +55,11 @@ def backfill(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
-        from floodmark.tools.corrections.correct import Span, correct, parse_time
+        from floodmark.tools.corrections.correct import EpochSpan, correct, parse_time
 
-        span = Span(parse_time(first), parse_time(end))
+        span = EpochSpan(parse_time(first), parse_time(end))
         found = correct(connection, name, span, in_place=in_place)
     typer.echo(json.dumps(correction_json(found)) if as_json else text_of(found))
 

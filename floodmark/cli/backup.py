@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from floodmark.cli.options import WAREHOUSE, JsonOption, Settings, WarehouseOption
+from floodmark.cli.options import WAREHOUSE, CommandSettings, JsonOption, WarehouseOption
 from floodmark.cli.progress import progress
 from floodmark.cli.rendering import cell, size
 from floodmark.cli.session import report_errors
@@ -51,14 +51,14 @@ def backup(
     as_json: JsonOption = False,
 ) -> None:
     from floodmark.storage.backup import back_up
-    from floodmark.storage.backup_manifest import backups, found_in
+    from floodmark.storage.backup_manifest import backups, find_backups
 
-    with report_errors(Settings(warehouse, json=as_json)):
+    with report_errors(CommandSettings(warehouse, json=as_json)):
         if listed:
-            _say_all(*found_in(folder), as_json)
+            _say_all(*find_backups(folder), as_json)
             return
-        with progress("backing up", as_json) as told:
-            made = back_up(warehouse, folder, told)
+        with progress("backing up", as_json) as note:
+            made = back_up(warehouse, folder, note)
     new = f"{size(made.copied_bytes)} of {size(made.bytes)} copied"
     _say(made, f"epoch {made.epoch} is in {made.folder}: {made.files:,} files, {new}", as_json)
     _say_histories(backups(folder))
@@ -70,13 +70,13 @@ def restore(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    from floodmark.storage.backup_manifest import found_in
-    from floodmark.storage.restoring import restore as restored
+    from floodmark.storage.backup_manifest import find_backups
+    from floodmark.storage.restore import restore as restored
 
-    settings = Settings(warehouse, json=as_json)
-    with report_errors(settings), progress("restoring", as_json) as told:
-        made = restored(folder, warehouse, epoch, told)
-        for left_out in found_in(folder)[1] if epoch is None else ():
+    settings = CommandSettings(warehouse, json=as_json)
+    with report_errors(settings), progress("restoring", as_json) as note:
+        made = restored(folder, warehouse, epoch, note)
+        for left_out in find_backups(folder)[1] if epoch is None else ():
             typer.echo(f"left out: {left_out.error.message}", err=True)
     _say(made, f"{warehouse} is at epoch {made.epoch}, from {made.folder}", as_json)
 

@@ -20,9 +20,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -65,7 +65,7 @@ def demo(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     if not Path("definitions.py").is_file():
         raise typer.BadParameter("run it in the folder of the project, next to definitions.py")
     started = time.monotonic()
@@ -80,7 +80,7 @@ def demo(
     raise typer.Exit(code)
 
 
-def _last_epoch(settings: Settings, months: int) -> int:
+def _last_epoch(settings: CommandSettings, months: int) -> int:
     """Return the sealed epoch; say so and end where there is nothing to do."""
     from demo.manifest import rows_written
 
@@ -122,20 +122,20 @@ def _land(months: int) -> None:
         typer.echo(f"{LANDING}/: {counts}")
 
 
-def _is_done(connection: Floodmark, settings: Settings) -> bool:
+def _is_done(connection: Floodmark, settings: CommandSettings) -> bool:
     warehouse = connection.warehouse
     if not warehouse.log.head().sealed or warehouse.objects.head(_marker()) is None:
         return False
     return not connection.has_new() and not connection.plan(settings.pipelines).changes
 
 
-def _job_is_due(settings: Settings) -> bool:
+def _job_is_due(settings: CommandSettings) -> bool:
     with command_connection(settings) as connection:
         changed = connection.plan(settings.pipelines).changes
         return bool(changed) or connection.has_new()
 
 
-def _run_job(settings: Settings, months: int, before: int) -> int:
+def _run_job(settings: CommandSettings, months: int, before: int) -> int:
     """Run the Dagster job once, showing how far it is; 1 when it fails."""
     from demo.manifest import rows_written
 
@@ -185,7 +185,7 @@ def _end(job: subprocess.Popen[bytes]) -> None:
         job.wait()
 
 
-def _finish(connection: Floodmark, settings: Settings, before: int) -> int:
+def _finish(connection: Floodmark, settings: CommandSettings, before: int) -> int:
     """Change rows by hand, print what came out, answer the questions, write the report."""
     from floodmark.report.page import write_report
 
@@ -206,7 +206,7 @@ def _marker() -> str:
     return f"{ENGINE}/demo/dml-{digest}"
 
 
-def _change_by_hand(connection: Floodmark, settings: Settings) -> None:
+def _change_by_hand(connection: Floodmark, settings: CommandSettings) -> None:
     objects, marker = connection.warehouse.objects, _marker()
     if objects.head(marker) is not None:
         return
@@ -221,7 +221,7 @@ def totals_table(connection: Floodmark, after: int) -> str:
     last = log.head().sealed
     sums: dict[str, list[float]] = {}
     for epoch in range(after + 1, last + 1):
-        for key, record in log.sealed(epoch).objects.items():
+        for key, record in log.seal_record(epoch).objects.items():
             row = sums.setdefault(key, [0.0] * 5)
             counts: list[Any] = [record.rows_in, record.rows_out, record.late_rows,
                                  record.dead_rows, record.duration_s]  # fmt: skip
@@ -241,7 +241,7 @@ def totals_table(connection: Floodmark, after: int) -> str:
     return f"{last - after} epochs\n" + columns(headers, rows, right=right)
 
 
-def _answer(connection: Floodmark, settings: Settings) -> None:
+def _answer(connection: Floodmark, settings: CommandSettings) -> None:
     """Print each question, which is the comment above its query, with its answer."""
     from floodmark.sql.parse import parse_script
 

@@ -11,9 +11,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -57,7 +57,7 @@ def diff(
     by = None if key is None else [name.strip() for name in key.split(",") if name.strip()]
     if by is not None and not by:
         raise typer.BadParameter("--key needs the names of columns")
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
         from floodmark.tools.diff import diff as compare
 

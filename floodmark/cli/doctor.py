@@ -18,9 +18,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -51,7 +51,7 @@ Exit code 1 when something must be mended, 2 when an object is suspended.
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Probe:
     """One thing looked at: `state` is ok, warn or fail; `remedy` is set unless it is ok."""
 
     name: str
@@ -63,7 +63,7 @@ class Check:
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print the limits, too: value, unit, meaning.")
 ]
-Look = Callable[[], Check | Iterator[Check]]
+Look = Callable[[], Probe | Iterator[Probe]]
 
 
 def register(app: typer.Typer) -> None:
@@ -78,7 +78,7 @@ def doctor(
     as_json: JsonOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
         checks = list(examine(connection, settings))
         limits = list(each_limit(connection.warehouse.limits)) if verbose else []
@@ -94,7 +94,7 @@ def doctor(
     raise typer.Exit(2 if any(c.state == FAIL for c in checks) else 0)
 
 
-def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
+def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]:
     """Yield all checks, those of the machine first; one that cannot be made is a failed one.
 
     What fails several is told once. Where there is no warehouse, nothing is said of what would be
@@ -123,74 +123,74 @@ def examine(connection: Floodmark, settings: Settings) -> Iterator[Check]:
         ("fields", lambda: _fields(connection), there),
         ("dead letters", lambda: _dead_letters(connection), there),
     )
-    told, unseen = set[str](), dict[str, None]()
+    note, unseen = set[str](), dict[str, None]()
     for check in chain.from_iterable(_run_check(name, look) for name, look, due in looks if due):
-        if check.state == FAIL and check.message in told:
+        if check.state == FAIL and check.message in note:
             unseen[check.name] = None
         else:
-            told.add(check.message)
+            note.add(check.message)
             yield check
     if unseen:
-        yield Check("not seen", WARN, f"{', '.join(unseen)}: the same is in the way there",
+        yield Probe("not seen", WARN, f"{', '.join(unseen)}: the same is in the way there",
                     "mend what is named above, then look again")  # fmt: skip
 
 
-def _run_check(name: str, look: Look) -> Iterator[Check]:
+def _run_check(name: str, look: Look) -> Iterator[Probe]:
     """Yield what a look finds, or why it cannot be made."""
     try:
         found = look()
-        yield from (found,) if isinstance(found, Check) else found
+        yield from (found,) if isinstance(found, Probe) else found
     except FloodmarkError as error:
-        yield Check(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
+        yield Probe(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
     except OSError as error:
-        yield Check(name, FAIL, f"{type(error).__name__}: {error}",
+        yield Probe(name, FAIL, f"{type(error).__name__}: {error}",
                     "look at the disk, and at who may read and write there")  # fmt: skip
 
 
-def _java() -> Check:
+def _java() -> Probe:
     from floodmark.spark.java import find_java
 
     found = find_java()
-    return Check("java", OK, f"{found.version}, {found.executable}")
+    return Probe("java", OK, f"{found.version}, {found.executable}")
 
 
-def _jars() -> Check:
+def _jars() -> Probe:
     from floodmark.spark.cache import cache_folder
 
     jars = sorted((cache_folder() / "jars").rglob("*delta-spark*.jar"))
     if jars:
-        return Check("delta jars", OK, f"{jars[-1].name} in {jars[-1].parent}")
-    return Check("delta jars", WARN, "not in the cache yet",
+        return Probe("delta jars", OK, f"{jars[-1].name} in {jars[-1].parent}")
+    return Probe("delta jars", WARN, "not in the cache yet",
                  "the first command that needs Spark fetches them")  # fmt: skip
 
 
-def _server() -> Check:
+def _server() -> Probe:
     from floodmark.spark.confs import default_config
     from floodmark.spark.server import status
 
     config = default_config()
     if config.remote is not None:
-        return Check("spark server", OK, f"remote: {config.remote}")
+        return Probe("spark server", OK, f"remote: {config.remote}")
     found = status(config)
     if found.running:
         memory = size(found.resident_bytes or 0)
         text = f"process {found.pid}, up {duration(found.uptime_seconds or 0)}, {memory}"
-        return Check("spark server", OK, text)
-    return Check("spark server", OK, "does not run; the next command that needs it starts it")
+        return Probe("spark server", OK, text)
+    return Probe("spark server", OK, "does not run; the next command that needs it starts it")
 
 
-def _warehouse(connection: Floodmark, settings: Settings) -> Check:
+def _warehouse(connection: Floodmark, settings: CommandSettings) -> Probe:
     from floodmark.storage.durability import objects_of
     from floodmark.storage.verification import is_there
 
     parent = _nearest(connection.root)
     if parent != connection.root and not os.access(parent, os.W_OK):
-        return Check("warehouse", FAIL, f"{parent} cannot be written", _ELSEWHERE)
+        return Probe("warehouse", FAIL, f"{parent} cannot be written", _ELSEWHERE)
     if not is_there(connection.root, connection.store):
         if settings.pipelines_if_any is not None:
             makes = "the first `floodmark run` makes it"
-            return Check("warehouse", OK, f"there is none yet in {connection.root}: {makes}")
-        return Check("warehouse", WARN, f"there is none in {connection.root}",
+            return Probe("warehouse", OK, f"there is none yet in {connection.root}: {makes}")
+        return Probe("warehouse", WARN, f"there is none in {connection.root}",
                      "go to the folder of the project, or name one with --warehouse")  # fmt: skip
     try:
         # Whether the warehouse is durable is not asked: its record may be damaged.
@@ -199,9 +199,9 @@ def _warehouse(connection: Floodmark, settings: Settings) -> Check:
         objects.create(probe, b"")
         objects.delete([probe])
     except OSError as error:
-        return Check("warehouse", FAIL, f"{connection.root} cannot be written: {error.strerror}",
+        return Probe("warehouse", FAIL, f"{connection.root} cannot be written: {error.strerror}",
                      _ELSEWHERE)  # fmt: skip
-    return Check("warehouse", OK, f"{connection.root} can be written")
+    return Probe("warehouse", OK, f"{connection.root} can be written")
 
 
 def _nearest(folder: Path) -> Path:
@@ -209,110 +209,110 @@ def _nearest(folder: Path) -> Path:
     return next(f for f in (folder, *folder.parents) if f.exists())
 
 
-def _disk(connection: Floodmark) -> Check:
+def _disk(connection: Floodmark) -> Probe:
     free = shutil.disk_usage(_nearest(connection.root)).free
     if free >= connection.warehouse.limits.low_disk_bytes:
-        return Check("disk", OK, f"{size(free)} free")
-    return Check("disk", WARN, f"{size(free)} free",
+        return Probe("disk", OK, f"{size(free)} free")
+    return Probe("disk", WARN, f"{size(free)} free",
                  "free some space: a full disk stops epochs; the next run goes on")  # fmt: skip
 
 
-def _pipelines(connection: Floodmark, settings: Settings) -> Check:
+def _pipelines(connection: Floodmark, settings: CommandSettings) -> Probe:
     from floodmark.catalog.objects import Origin
 
     folder = settings.pipelines_if_any
     deployed = connection.deployed.catalog.objects.values()
-    if folder is None and any(found.origin is Origin.FILE for found in deployed):
+    if folder is None and any(obj.origin is Origin.FILE for obj in deployed):
         folder = settings.pipelines  # what is deployed comes from there
     if folder is None:
-        return Check("pipelines", OK, f"there is no folder {settings.pipelines}")
+        return Probe("pipelines", OK, f"there is no folder {settings.pipelines}")
     changes = connection.plan(folder).changes
     changed = [c.key for c in changes if c.action != "create"]
     if changed:
-        return Check("pipelines", WARN, f"differ from what is deployed: {', '.join(changed)}",
+        return Probe("pipelines", WARN, f"differ from what is deployed: {', '.join(changed)}",
                      "look at `floodmark plan`, then `floodmark plan --apply`")  # fmt: skip
     if changes:
-        return Check("pipelines", OK, f"{len(changes)} new objects, created by the next run")
-    return Check("pipelines", OK, "are deployed")
+        return Probe("pipelines", OK, f"{len(changes)} new objects, created by the next run")
+    return Probe("pipelines", OK, "are deployed")
 
 
-def _sources(connection: Floodmark) -> Iterator[Check]:
-    failures = connection.warehouse.offers.failures(connection.deployed.pipeline)
+def _sources(connection: Floodmark) -> Iterator[Probe]:
+    failures = connection.warehouse.splits.failures(connection.deployed.pipeline)
     for name, error in failures.items():
-        yield Check("sources", FAIL, f"{name}: [{error.code}] {error.message}", error.hint or "")
-    replaced = connection.warehouse.offers.replaced(connection.deployed.pipeline)
+        yield Probe("sources", FAIL, f"{name}: [{error.code}] {error.message}", error.hint or "")
+    replaced = connection.warehouse.splits.find_replaced(connection.deployed.pipeline)
     for name, what in replaced.items():
-        yield Check("sources", WARN, f"{name}: {what}: what came since is not taken in",
+        yield Probe("sources", WARN, f"{name}: {what}: what came since is not taken in",
                     "deliver new rows as files of other names")  # fmt: skip
     if not failures and not replaced:
-        yield Check("sources", OK, "all can be listed")
+        yield Probe("sources", OK, "all can be listed")
 
 
-def _lease(connection: Floodmark) -> Check:
+def _lease(connection: Floodmark) -> Probe:
     holder = connection.warehouse.lease.holder()
     if holder is None:
-        return Check("lease", OK, "free")
+        return Probe("lease", OK, "free")
     who = f"process {holder.pid} on {holder.host} since {holder.since}, for {holder.purpose}"
     if holder.is_dead:
-        return Check("lease", OK, f"left by a process that ended; the next one takes it ({who})")
-    return Check("lease", WARN, f"held by {who}",
+        return Probe("lease", OK, f"left by a process that ended; the next one takes it ({who})")
+    return Probe("lease", WARN, f"held by {who}",
                  f"wait for it, or end it with `kill {holder.pid}`")  # fmt: skip
 
 
-def _open_epoch(connection: Floodmark) -> Check:
+def _open_epoch(connection: Floodmark) -> Probe:
     head = connection.warehouse.log.head()
     if head.open is None:
-        return Check("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
+        return Probe("epochs", OK, f"epoch {head.sealed} is sealed" if head.sealed else "none yet")
     text = f"epoch {head.open.epoch} is open since {cell(head.open.opened_at)}"
     remedy = "`floodmark run` finishes it, unless a run is at it now"
     if head.open.kind == "ddl":
         remedy += "; where that fails, `floodmark rollback` takes its definitions back"
-    return Check("epochs", WARN, text, remedy)
+    return Probe("epochs", WARN, text, remedy)
 
 
-def _logs(connection: Floodmark) -> Iterator[Check]:
+def _logs(connection: Floodmark) -> Iterator[Probe]:
     from floodmark.epochs.readiness import refuse_unready
     from floodmark.storage.durability import is_durable
-    from floodmark.storage.log_check import checked_singles
+    from floodmark.storage.log_check import check_single_records
 
-    for error in (looked.error for looked in checked_singles(connection.root)):
+    for error in (looked.error for looked in check_single_records(connection.root)):
         if error is not None:
-            yield Check("logs", FAIL, f"[{error.code}] {error.message}", error.hint or "")
+            yield Probe("logs", FAIL, f"[{error.code}] {error.message}", error.hint or "")
     refuse_unready(connection.warehouse)
     head = connection.warehouse.log.head()
     latest = connection.warehouse.catalogs.latest()
     version = 0 if latest is None else latest.version
     kind = "durable" if is_durable(connection.root) else "not durable: a power cut may lose epochs"
     text = f"epoch {head.sealed}, catalog version {version}; {kind}"
-    yield Check("logs", OK, text)
+    yield Probe("logs", OK, text)
 
 
-def _tables(connection: Floodmark) -> Iterator[Check]:
+def _tables(connection: Floodmark) -> Iterator[Probe]:
     from floodmark.storage.verification import check_heads
 
     findings = list(check_heads(connection.warehouse.log, connection.store))
     for finding in findings:
         code = f"[{finding.code}] " if finding.code else ""
-        yield Check("tables", FAIL, f"{code}{finding.message}", finding.remedy)
+        yield Probe("tables", FAIL, f"{code}{finding.message}", finding.remedy)
     if not findings:
-        yield Check("tables", OK, "end as the log says; `floodmark verify` reads all of them")
+        yield Probe("tables", OK, "end as the log says; `floodmark verify` reads all of them")
 
 
-def _suspensions(connection: Floodmark) -> Iterator[Check]:
+def _suspensions(connection: Floodmark) -> Iterator[Probe]:
     found = suspensions(connection)
     for what, remedy in found:
-        yield Check("suspended", FAIL, what, remedy)
+        yield Probe("suspended", FAIL, what, remedy)
     if not found:
-        yield Check("suspended", OK, "no object is suspended")
+        yield Probe("suspended", OK, "no object is suspended")
 
 
-def _watermarks(connection: Floodmark) -> Iterator[Check]:
+def _watermarks(connection: Floodmark) -> Iterator[Probe]:
     """Find watermarks that stood still over the last epochs in which their object took in rows."""
     log, most = connection.warehouse.log, connection.warehouse.limits.stalled_epochs
     last = log.head().sealed
     seen: dict[tuple[str, str], list[object]] = {}
     for epoch in range(max(1, last - 10 * most), last + 1):
-        for key, record in log.sealed(epoch).objects.items():
+        for key, record in log.seal_record(epoch).objects.items():
             for column, value in record.watermarks.items() if record.rows_in else ():
                 seen.setdefault((key, column), []).append(value)
     still = False
@@ -320,16 +320,16 @@ def _watermarks(connection: Floodmark) -> Iterator[Check]:
         newest = values[-most:]
         if len(newest) == most and len(set(map(str, newest))) == 1:
             still = True
-            yield Check(
+            yield Probe(
                 "watermarks", WARN,
                 f"{key}.{column} stands at {cell(newest[0])} for {most} epochs with rows",
                 "its rows are no newer: look at the times that come in; see docs/watermarks.md",
             )  # fmt: skip
     if not still:
-        yield Check("watermarks", OK, "none stands still")
+        yield Probe("watermarks", OK, "none stands still")
 
 
-def _fields(connection: Floodmark) -> Iterator[Check]:
+def _fields(connection: Floodmark) -> Iterator[Probe]:
     """Find columns without a value, and fields that nothing takes, in what sources took in last."""
     from floodmark.epochs.summary import of_fields
 
@@ -337,28 +337,28 @@ def _fields(connection: Floodmark) -> Iterator[Check]:
     last, most = log.head().sealed, connection.warehouse.limits.stalled_epochs
     newest: dict[str, ObjectRecord] = {}
     for epoch in range(max(1, last - 10 * most), last + 1):
-        records = log.sealed(epoch).objects.items()
+        records = log.seal_record(epoch).objects.items()
         newest.update({key: r for key, r in records if r.touched and r.rows_in})
     lines = of_fields(newest, pipeline)
     for line in lines:
-        yield Check("fields", WARN, line, "compare the definition with what is delivered")
+        yield Probe("fields", WARN, line, "compare the definition with what is delivered")
     if not lines:
-        yield Check("fields", OK, "every column has values, every field is taken")
+        yield Probe("fields", OK, "every column has values, every field is taken")
 
 
-def _dead_letters(connection: Floodmark) -> Iterator[Check]:
-    from floodmark.session.inspect.dead_letters import told
-    from floodmark.tables.layout import read_name
+def _dead_letters(connection: Floodmark) -> Iterator[Probe]:
+    from floodmark.session.inspect.dead_letters import describe_letters
+    from floodmark.tables.layout import companion_base
 
     found = False
     for each in connection.deployed.pipeline.stored:
-        said = told(connection.store, each)
+        said = describe_letters(connection.store, each)
         if said is not None:
             found = True
-            read = f'SELECT * FROM "{read_name(each)}__dead_letter"'
-            yield Check("dead letters", WARN, f"{each.key} has {said}", f"`floodmark sql '{read}'`")
+            read = f'SELECT * FROM "{companion_base(each)}__dead_letter"'
+            yield Probe("dead letters", WARN, f"{each.key} has {said}", f"`floodmark sql '{read}'`")
     if not found:
-        yield Check("dead letters", OK, "none")
+        yield Probe("dead letters", OK, "none")
 
 
 def _show_limits(limits: list[Limit]) -> None:
@@ -372,7 +372,7 @@ def _show_limits(limits: list[Limit]) -> None:
         console.print()
 
 
-def _show(checks: list[Check]) -> None:
+def _show(checks: list[Probe]) -> None:
     from rich.console import Console
     from rich.text import Text
 

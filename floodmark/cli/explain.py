@@ -10,9 +10,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -52,17 +52,17 @@ def explain(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
-        from floodmark.session.show import explained
+        from floodmark.session.show import render_explanation
 
         found = explanation(connection, settings, what)
-        deployed = connection.deployed.known(what) is not None
+        deployed = connection.deployed.get(what) is not None
         sizes = connection.sizes(what) if state and deployed else ()
-        typer.echo(explained(found, sizes, as_json=settings.json))
+        typer.echo(render_explanation(found, sizes, as_json=settings.json))
 
 
-def explanation(connection: Floodmark, settings: Settings, what: str) -> Explanation:
+def explanation(connection: Floodmark, settings: CommandSettings, what: str) -> Explanation:
     """Return the explanation of a name or of SQL, as if the pipeline files were applied."""
     from floodmark.session.show import explain_name
     from floodmark.warehouse.deployed import Deployed
@@ -71,8 +71,8 @@ def explanation(connection: Floodmark, settings: Settings, what: str) -> Explana
     folder = settings.pipelines_if_any
     if folder is not None:
         planned = Deployed(deployed.version, connection.plan(folder).pipeline)
-    gone = deployed.known(what) is not None and planned.known(what) is None
+    gone = deployed.get(what) is not None and planned.get(what) is None
     known = deployed if gone else planned
-    if known.known(what) is not None or what.replace("_", "").replace(".", "").isalnum():
+    if known.get(what) is not None or what.replace("_", "").replace(".", "").isalnum():
         return explain_name(what, known)
     return connection.explain(what, known)

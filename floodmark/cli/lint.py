@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from floodmark.cli.options import PIPELINES, JsonOption, PipelinesOption, Settings
+from floodmark.cli.options import PIPELINES, CommandSettings, JsonOption, PipelinesOption
 from floodmark.cli.session import WRONG, report_errors
 
 if TYPE_CHECKING:
-    from floodmark.tools.linting import Finding
+    from floodmark.tools.linting import LintFinding
 
 HELP = """Read the pipeline files without Spark or a warehouse; say all that is wrong, and notes.
 
@@ -41,7 +41,7 @@ def lint(
     pipelines: PipelinesOption = PIPELINES,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(pipelines=pipelines, json=as_json)
+    settings = CommandSettings(pipelines=pipelines, json=as_json)
     with report_errors(settings):
         from floodmark.tools.linting import lint_paths
 
@@ -58,7 +58,7 @@ def lint(
     raise typer.Exit(WRONG if errors or (strict and notes) else 0)
 
 
-def line(one: Finding) -> str:
+def line(one: LintFinding) -> str:
     """Return a finding as a line, the remedy of an error behind it."""
     text = f"{one.file}:{one.line}:{one.column} {one.code} {one.message}"
     return text if one.hint is None else f"{text} (help: {one.hint})"

@@ -36,7 +36,7 @@ WAIT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CommandSettings:
     """The values of the shared options; `wait` in seconds. Nothing is said of `durable` by None."""
 
     warehouse: Path = WAREHOUSE

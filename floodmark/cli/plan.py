@@ -13,10 +13,10 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     DurableOption,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -26,8 +26,8 @@ from floodmark.cli.session import command_connection, suspension_code
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.session.ddl.deployment import Plan
-    from floodmark.session.ddl.effects import Effect
-    from floodmark.session.ddl.filed import Drift
+    from floodmark.session.ddl.effects import ObjectEffect
+    from floodmark.session.ddl.file_objects import Drift
 
 _SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "replace": ("~", "green"),
           "rebuild": ("~", "yellow"), "reset": ("±", "red"), "suspend": ("!", "yellow"),
@@ -65,35 +65,37 @@ def plan(
     as_json: JsonOption = False,
     durable: DurableOption = None,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json, durable)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json, durable)
     code = 0
     with command_connection(settings) as connection:
         from floodmark.epochs.recovery import pending_epoch
         from floodmark.session.ddl.effects import effects
-        from floodmark.session.ddl.filed import drift
+        from floodmark.session.ddl.file_objects import drift
 
         found = connection.plan(settings.pipelines)
-        told, drifted = effects(found, connection.warehouse), drift(found.catalog)
-        begun = pending_epoch(connection.warehouse)
+        note, drifted = effects(found, connection.warehouse), drift(found.catalog)
+        started = pending_epoch(connection.warehouse)
         if settings.json:
             rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
-            more = {"to_rebase": rebases, "open": begun}
-            typer.echo(json.dumps(plan_json(told, drifted) | more))
+            more = {"to_rebase": rebases, "open": started}
+            typer.echo(json.dumps(plan_json(note, drifted) | more))
         else:
-            show(told, drifted)
+            show(note, drifted)
             for key, names in connection.deployed.to_rebase.items():
                 what = f"{', '.join(names)} means something else"
                 typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
-            if begun is not None:
-                typer.echo(f"! epoch {begun} is open: the next run, statement or apply finishes it")
-        if apply and (found.changes or begun) and (yes or settings.json or _confirm(found)):
+            if started is not None:
+                typer.echo(
+                    f"! epoch {started} is open: the next run, statement or apply finishes it"
+                )
+        if apply and (found.changes or started) and (yes or settings.json or _confirm(found)):
             code = _apply(connection, settings, discard_rows=discard_rows)
         elif found.changes and not settings.json and not apply:
             typer.echo("\nnothing has been changed; `floodmark plan --apply` does it")
     raise typer.Exit(code)
 
 
-def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
+def show(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:
     """Print a line per object, with its SQL where that differs and what follows from it."""
     from rich.console import Console
     from rich.text import Text
@@ -125,7 +127,7 @@ def show(found: Sequence[Effect], drifted: Sequence[Drift]) -> None:
         console.print(", ".join(f"{n} to {action}" for action, n in totals(found).items()))
 
 
-def plan_json(found: Sequence[Effect], drifted: Sequence[Drift]) -> dict[str, Any]:
+def plan_json(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> dict[str, Any]:
     """Return a plan for JSON."""
     from floodmark.session.ddl.effects import sql_diff, totals
 
@@ -163,7 +165,7 @@ def _confirm(found: Plan) -> bool:
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")
 
 
-def _apply(connection: Floodmark, settings: Settings, *, discard_rows: bool) -> int:
+def _apply(connection: Floodmark, settings: CommandSettings, *, discard_rows: bool) -> int:
     quiet = settings.json
     if not quiet:
         typer.echo("")

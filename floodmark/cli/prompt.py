@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from floodmark.cli.options import Settings
+from floodmark.cli.options import CommandSettings
 from floodmark.cli.rendering import columns, duration
 from floodmark.cli.session import cancellable
 from floodmark.errors import FloodmarkError, SqlSyntaxError, TransientError
@@ -43,7 +43,7 @@ class Prompt:
     """A conversation: `run` executes a text of whole statements and prints what comes of it."""
 
     connection: Floodmark
-    settings: Settings
+    settings: CommandSettings
     run: Callable[[str], None]
     timing: bool = False
     _typed: str = field(default="", init=False)
@@ -171,25 +171,23 @@ def objects_table(connection: Floodmark) -> str:
 
 def describe(connection: Floodmark, name: str) -> str:
     """Return an object's columns, and below them what it is, reads and feeds."""
-    found = connection.find(name.lower() if not name.startswith('"') else name.strip('"'))
-    relation = found.relation
+    obj = connection.find(name.lower() if not name.startswith('"') else name.strip('"'))
+    relation = obj.relation
     rows = [[c.name, str(c.type), "" if c.nullable else "not null"] for c in relation.visible]
-    readers = [
-        o.name for o in connection.deployed.pipeline.objects.values() if found.key in o.reads
-    ]
+    readers = [o.name for o in connection.deployed.pipeline.objects.values() if obj.key in o.reads]
     facts = {
-        "key": ", ".join(_key(found)),
+        "key": ", ".join(_key(obj)),
         "mode": str(relation.mode),
         "watermark": ", ".join(column for column, _ in relation.watermarks),
-        "reads": ", ".join(found.reads),
+        "reads": ", ".join(obj.reads),
         "read by": ", ".join(readers),
     }
-    lines = [f"{found.kind.value} {found.name}", "", columns(["column", "type", ""], rows), ""]
+    lines = [f"{obj.kind.value} {obj.name}", "", columns(["column", "type", ""], rows), ""]
     return "\n".join(lines + [f"{key:<9}  {value}" for key, value in facts.items() if value])
 
 
-def _key(found: AnalysedObject) -> list[str]:
-    return [column.removeprefix("_") for column in found.relation.stream_key]
+def _key(obj: AnalysedObject) -> list[str]:
+    return [column.removeprefix("_") for column in obj.relation.stream_key]
 
 
 def _open_epoch_notice(connection: Floodmark) -> str:

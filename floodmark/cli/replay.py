@@ -12,9 +12,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -58,7 +58,7 @@ def replay(
 ) -> None:
     if epoch is not None and sample is not None:
         raise typer.BadParameter("give --epoch or --sample, not both")
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
         found = connection.replay(epoch, sample=sample, objects=object_ or None)
     typer.echo(json.dumps([replay_json(r) for r in found]) if as_json else text_of(found))

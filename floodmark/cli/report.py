@@ -12,9 +12,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -48,7 +48,7 @@ def report(
 ) -> None:
     from floodmark.report.page import write_report
 
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
         write_report(connection, out, samples=samples)
     typer.echo(json.dumps({"report": str(out)}) if as_json else f"{out} is written")

@@ -6,7 +6,14 @@ import json
 
 import typer
 
-from floodmark.cli.options import WAIT, WAREHOUSE, JsonOption, Settings, WaitOption, WarehouseOption
+from floodmark.cli.options import (
+    WAIT,
+    WAREHOUSE,
+    CommandSettings,
+    JsonOption,
+    WaitOption,
+    WarehouseOption,
+)
 from floodmark.cli.run import summary_json
 from floodmark.cli.session import command_connection
 
@@ -30,12 +37,12 @@ def register(app: typer.Typer) -> None:
 def rollback(
     warehouse: WarehouseOption = WAREHOUSE, wait: WaitOption = WAIT, as_json: JsonOption = False
 ) -> None:
-    settings = Settings(warehouse, wait=wait, json=as_json)
+    settings = CommandSettings(warehouse, wait=wait, json=as_json)
     with command_connection(settings) as connection:
-        told = connection.loop.roll_back()
+        note = connection.loop.roll_back()
     if as_json:
-        typer.echo(json.dumps({"epochs": 0} if told is None else summary_json(told)))
-    elif told is None:
+        typer.echo(json.dumps({"epochs": 0} if note is None else summary_json(note)))
+    elif note is None:
         typer.echo("nothing to take back: the newest definitions are in force")
     else:
-        typer.echo("\n".join([f"epoch {told.epoch} sealed", *told.notices]))
+        typer.echo("\n".join([f"epoch {note.epoch} sealed", *note.notices]))

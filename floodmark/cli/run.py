@@ -16,10 +16,10 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     DurableOption,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -78,9 +78,9 @@ def run(
     durable: DurableOption = None,
 ) -> None:
     from floodmark.epochs.readiness import refuse_unready
-    from floodmark.epochs.summary import assumed_formats
+    from floodmark.epochs.summary import format_notes
 
-    settings = Settings(warehouse, pipelines, wait, as_json, durable)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json, durable)
     moment, chosen = _moment(now), _names(select)
     with command_connection(settings) as connection:
         refuse_unready(connection.warehouse)
@@ -92,7 +92,7 @@ def run(
             if plan.changes:
                 epoch = connection.warehouse.log.head().sealed
                 _say(settings, f"epoch {epoch} created {len(plan.changes)} objects")
-                for line in assumed_formats(plan.created, plan.pipeline):
+                for line in format_notes(plan.new_keys, plan.pipeline):
                     _say(settings, line)
             _say_drift(connection, settings)
         if follow:
@@ -128,15 +128,15 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
         connection.warehouse.clock = clock
 
 
-def _say_drift(connection: Floodmark, settings: Settings) -> None:
+def _say_drift(connection: Floodmark, settings: CommandSettings) -> None:
     """Say of which objects the files tell what they were before an ALTER."""
-    from floodmark.session.ddl.filed import drift
+    from floodmark.session.ddl.file_objects import drift
 
     for found in drift(connection.deployed.catalog):
         _say(settings, f"{found}")
 
 
-def _say_nothing(connection: Floodmark, settings: Settings) -> None:
+def _say_nothing(connection: Floodmark, settings: CommandSettings) -> None:
     from floodmark.session.ddl.desired import no_pipelines
 
     sealed = connection.warehouse.log.head().sealed
@@ -152,16 +152,18 @@ def _say_nothing(connection: Floodmark, settings: Settings) -> None:
         )
 
 
-def _say_replaced(connection: Floodmark, settings: Settings) -> None:
+def _say_replaced(connection: Floodmark, settings: CommandSettings) -> None:
     """Say which of the last files have changed since they were read: what came is nobody's."""
-    found = connection.warehouse.offers.replaced(connection.deployed.pipeline, splits=_LOOKED_AT)
+    found = connection.warehouse.splits.find_replaced(
+        connection.deployed.pipeline, splits=_LOOKED_AT
+    )
     for name, what in found.items():
         note = f"{name}: {what}: what came since is not taken in; deliver it as files of new names"
         typer.echo(json.dumps({"note": note}) if settings.json else note)
 
 
 def _follow(
-    connection: Floodmark, settings: Settings, epochs: int | None, now: datetime | None
+    connection: Floodmark, settings: CommandSettings, epochs: int | None, now: datetime | None
 ) -> None:
     from floodmark.cli.follow import Follower
 
@@ -174,7 +176,7 @@ def _follow(
 
 def advance(
     connection: Floodmark,
-    settings: Settings,
+    settings: CommandSettings,
     epochs: int | None = None,
     now: datetime | None = None,
     select: Sequence[str] | None = None,
@@ -197,17 +199,19 @@ def advance(
 
 def _count_input(connection: Floodmark, summary: EpochSummary) -> int:
     """Return how many rows sources and statements brought; what views read of them is no more."""
-    if not summary.touched:
+    if not summary.changes:
         return 0
-    opened = connection.warehouse.log.opened(summary.epoch)
+    opened = connection.warehouse.log.open_record(summary.epoch)
     entries = {*opened.splits, *(entry["table"] for entry in opened.dml)}
-    return sum(r.rows_in for r in summary.touched if r.object in entries)
+    return sum(r.rows_in for r in summary.changes if r.object in entries)
 
 
 class Display:
     """Prints objects and epochs; with a bar that moves where somebody watches."""
 
-    def __init__(self, settings: Settings, console: Console, progress: Progress | None) -> None:
+    def __init__(
+        self, settings: CommandSettings, console: Console, progress: Progress | None
+    ) -> None:
         self._json = settings.json
         self._console = console
         self._progress = progress
@@ -242,7 +246,7 @@ class Display:
         if not summary.sealed:
             return
         took = duration(summary.duration_s)
-        text = f"epoch {summary.epoch} sealed  {len(summary.touched)} objects  {took}"
+        text = f"epoch {summary.epoch} sealed  {len(summary.changes)} objects  {took}"
         self._console.print(text, style="dim", highlight=False)
         for task in self._tasks:
             assert self._progress is not None
@@ -250,7 +254,7 @@ class Display:
 
 
 @contextmanager
-def _display(settings: Settings, epochs: int | None) -> Iterator[Display]:
+def _display(settings: CommandSettings, epochs: int | None) -> Iterator[Display]:
     from rich.console import Console
 
     console = Console(soft_wrap=True)
@@ -300,7 +304,7 @@ def summary_json(summary: EpochSummary) -> dict[str, Any]:
         "epoch": summary.epoch,
         "now": summary.now.isoformat(),
         "duration_s": summary.duration_s,
-        "objects": [record_json(r) for r in summary.touched],
+        "objects": [record_json(r) for r in summary.changes],
         "suspended": dict(summary.suspended),
         "sealed": summary.sealed,
         "waiting_for": list(summary.waiting_for),
@@ -345,6 +349,6 @@ def _moment(text: str | None) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _say(settings: Settings, text: str) -> None:
+def _say(settings: CommandSettings, text: str) -> None:
     if not settings.json:
         typer.echo(text)

@@ -12,9 +12,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -46,7 +46,7 @@ def status(
     from floodmark.spark.confs import default_config
     from floodmark.spark.server import status as server_status
 
-    with report_errors(Settings(warehouse, pipelines, wait, as_json)):
+    with report_errors(CommandSettings(warehouse, pipelines, wait, as_json)):
         config = default_config()
         if config.remote is not None:
             _report_remote(config.remote, as_json)
@@ -93,7 +93,7 @@ def stop(
     from floodmark.spark.server import status as server_status
     from floodmark.spark.server import stop as stop_server
 
-    with report_errors(Settings(warehouse, pipelines, wait, as_json)):
+    with report_errors(CommandSettings(warehouse, pipelines, wait, as_json)):
         config = default_config()
         if config.remote is not None:
             _report_remote(config.remote, as_json)

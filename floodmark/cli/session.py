@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from floodmark.cli.options import Settings
+from floodmark.cli.options import CommandSettings
 from floodmark.errors import FloodmarkError, OutOfReach, TransientError
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ _WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, Permiss
 
 
 @contextmanager
-def command_connection(settings: Settings) -> Iterator[Floodmark]:
+def command_connection(settings: CommandSettings) -> Iterator[Floodmark]:
     """Yield a connection; errors become their text and an exit code, signals end the command."""
     with open_connection(settings) as connection, interruptible(connection):
         yield connection
 
 
 @contextmanager
-def open_connection(settings: Settings) -> Iterator[Floodmark]:
+def open_connection(settings: CommandSettings) -> Iterator[Floodmark]:
     """Yield a connection; Floodmark's errors become their text and an exit code."""
     from floodmark.api import connect
     from floodmark.catalog.places import find_project
@@ -59,7 +59,7 @@ def open_connection(settings: Settings) -> Iterator[Floodmark]:
 
 
 @contextmanager
-def report_errors(settings: Settings) -> Iterator[None]:
+def report_errors(settings: CommandSettings) -> Iterator[None]:
     """Turn an error of the block, or of the disk, into its text on stderr and an exit code."""
     try:
         yield
@@ -146,7 +146,7 @@ def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
             f"{key} since epoch {event.epoch}: {event.message}",
             remedy(objects[key], event, sql_command),
         )
-        for key, event in connection.warehouse.log.suspended().items()
+        for key, event in connection.warehouse.log.suspensions().items()
         if key in objects
     ]
 

@@ -13,10 +13,10 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     DurableOption,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -56,7 +56,7 @@ def sql(
     as_json: JsonOption = False,
     durable: DurableOption = None,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json, durable)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json, durable)
     if statements is not None and file is not None:
         raise typer.BadParameter("give SQL text or a file, not both")
     if file is not None and str(file) != "-" and not file.is_file():
@@ -68,7 +68,7 @@ def sql(
     from floodmark.sql.files import read_sql
 
     with command_connection(settings) as connection:
-        before = set(connection.warehouse.log.suspended())
+        before = set(connection.warehouse.log.suspensions())
         if statements is not None:
             run_script(connection, settings, statements)
         elif file is not None:
@@ -77,12 +77,12 @@ def sql(
             run_script(connection, settings, sys.stdin.read())
         if connection.transaction.is_open:
             typer.echo("WARNING:  no COMMIT: nothing of the transaction is written", err=True)
-        fresh = set(connection.warehouse.log.suspended()) - before
+        fresh = set(connection.warehouse.log.suspensions()) - before
         code = suspension_code(connection) if fresh else 0
     raise typer.Exit(code)
 
 
-def _converse(settings: Settings) -> int:
+def _converse(settings: CommandSettings) -> int:
     from floodmark.cli.prompt import Prompt
 
     with open_connection(settings) as connection:
@@ -91,14 +91,14 @@ def _converse(settings: Settings) -> int:
 
 
 def run_script(
-    connection: Floodmark, settings: Settings, text: str, file: str | None = None
+    connection: Floodmark, settings: CommandSettings, text: str, file: str | None = None
 ) -> None:
     """Run the statements of a text, and print each result as it comes."""
     for statement in connection.parse(text, file):
         show(connection.run_statement(statement), settings)
 
 
-def show(result: Result, settings: Settings) -> None:
+def show(result: Result, settings: CommandSettings) -> None:
     """Print a result: rows aligned as psql does it, or the status line."""
     for notice in result.notices:
         typer.echo(f"NOTICE:  {notice}", err=True)

@@ -12,9 +12,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -51,7 +51,7 @@ def status(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
         if settings.json:
             typer.echo(json.dumps(_json(connection, timings)))
@@ -68,7 +68,7 @@ def headline(connection: Floodmark) -> str:
     head = log.head()
     lines = [f"warehouse  {connection.root}"]
     if head.sealed:
-        sealed = log.sealed(head.sealed)
+        sealed = log.seal_record(head.sealed)
         ago = duration(datetime.now(UTC) - sealed.sealed_at)
         lines.append(f"epoch      {head.sealed}, sealed {ago} ago")
     else:
@@ -103,22 +103,22 @@ def objects_table(connection: Floodmark) -> str:
     more = ["next due"] if any(record.due for record in records.values()) else []
     more += ["stored of received"] if taken else []
     rows = []
-    for key, found in objects.items():
+    for key, obj in objects.items():
         record = records.get(key)
         due = None if record is None else record.due
-        told = {"next due": "" if due is None else cell(due),
+        note = {"next due": "" if due is None else cell(due),
                 "stored of received": str(taken.get(key, ""))}  # fmt: skip
         sizes, word = _measure(connection, key, record)
         rows_at_rest, bytes_at_rest = total(sizes, state=False)
         state_rows, state_bytes = total(sizes, state=True)
         mark = record.watermark if record is not None else None
         rows.append([
-            found.name, found.kind.value, word,
-            str(found.relation.mode), _count(rows_at_rest), _size(bytes_at_rest),
+            obj.name, obj.kind.value, word,
+            str(obj.relation.mode), _count(rows_at_rest), _size(bytes_at_rest),
             _count(state_rows), _size(state_bytes),
             "" if mark is None else cell(mark),
             lag(record, now) if record is not None else "",
-            *(told[name] for name in more),
+            *(note[name] for name in more),
         ])  # fmt: skip
     numbers = ["rows", "size", "state rows", "state size"]
     headers = ["object", "kind", "state", "mode", *numbers, "watermark", "lag", *more]
@@ -148,10 +148,10 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     """Return the word for an object's state."""
     from floodmark.epochs.backfill.progress import words
 
-    suspended = connection.warehouse.log.suspended().get(key)
+    suspended = connection.warehouse.log.suspensions().get(key)
     if suspended is not None:
         return f"suspended ({suspended.code})"
-    if connection.deployed.changed_functions(key):
+    if connection.deployed.functions_changed(key):
         return "needs REBASE (E0377)"
     if record is not None and record.backfilling:
         return words(connection.warehouse, record)
@@ -167,7 +167,7 @@ def timings_of(connection: Floodmark, newest: int = NEWEST) -> dict[str, list[fl
     last = log.head().sealed
     out: dict[str, list[float]] = {}
     for epoch in range(max(1, last - newest + 1), last + 1):
-        for key, record in log.sealed(epoch).objects.items():
+        for key, record in log.seal_record(epoch).objects.items():
             if record.touched:
                 out.setdefault(key, []).append(float(record.duration_s))
     return out
@@ -196,15 +196,15 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
     head = connection.warehouse.log.head()
     records = connection.status()
     objects = []
-    for key, found in connection.deployed.pipeline.objects.items():
+    for key, obj in connection.deployed.pipeline.objects.items():
         record = records.get(key)
         sizes, word = _measure(connection, key, record)
         (rows, bytes_), (state_rows, state_bytes) = (total(sizes, state=s) for s in (False, True))
         objects.append({
-            "object": found.name,
-            "kind": found.kind.value,
+            "object": obj.name,
+            "kind": obj.kind.value,
             "state": word,
-            "mode": str(found.relation.mode),
+            "mode": str(obj.relation.mode),
             "rows": rows,
             "bytes": bytes_,
             "state_rows": state_rows,

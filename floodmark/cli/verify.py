@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from floodmark.cli.options import WAIT, WAREHOUSE, JsonOption, Settings, WarehouseOption
+from floodmark.cli.options import WAIT, WAREHOUSE, CommandSettings, JsonOption, WarehouseOption
 from floodmark.cli.progress import progress
 from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
-    from floodmark.storage.verification import Finding
+    from floodmark.storage.verification import TableFinding
 
 HELP = """Compare the tables at rest with the log: commits, file lists, footers, row counts.
 Every row that epochs took in has to be somewhere, once.
@@ -40,9 +40,9 @@ def verify(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(warehouse, wait=WAIT, json=as_json)
-    with command_connection(settings) as connection, progress("verifying", as_json) as told:
-        findings = list(connection.verify(names or None, told))
+    settings = CommandSettings(warehouse, wait=WAIT, json=as_json)
+    with command_connection(settings) as connection, progress("verifying", as_json) as note:
+        findings = list(connection.verify(names or None, note))
     if as_json:
         typer.echo(json.dumps([asdict(f) for f in findings]))
     else:
@@ -50,7 +50,7 @@ def verify(
     raise typer.Exit(1 if findings else 0)
 
 
-def _show(findings: Collection[Finding]) -> None:
+def _show(findings: Collection[TableFinding]) -> None:
     for finding in findings:
         code = f"[{finding.code}] " if finding.code else ""
         typer.echo(f"{code}{finding.message}\n      {finding.remedy}")

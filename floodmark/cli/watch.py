@@ -12,9 +12,9 @@ from floodmark.cli.options import (
     PIPELINES,
     WAIT,
     WAREHOUSE,
+    CommandSettings,
     JsonOption,
     PipelinesOption,
-    Settings,
     WaitOption,
     WarehouseOption,
 )
@@ -58,7 +58,7 @@ def watch(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    settings = Settings(warehouse, pipelines, wait, as_json)
+    settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with open_connection(settings) as connection:
         try:
             _follow(connection, name, from_epoch, epochs, as_json=settings.json)
@@ -70,22 +70,22 @@ def _follow(
     connection: Floodmark, name: str, first: int | None, epochs: int | None, *, as_json: bool
 ) -> None:
     """Print changes until so many epochs are sealed; forever without a number."""
-    from floodmark.session.inspect.watch import changes_after, check_kept, position, watched
+    from floodmark.session.inspect.watch import changes_after, check_kept, find_watchable, position
 
     warehouse = connection.warehouse
-    found = watched(name, warehouse)
-    after = position(found, warehouse) if first is None else first - 1
-    check_kept(found, after, warehouse)
+    obj = find_watchable(name, warehouse)
+    after = position(obj, warehouse) if first is None else first - 1
+    check_kept(obj, after, warehouse)
     seen, last = None, None if epochs is None else epochs + after
     if last is None:
-        typer.echo(f"watching {found.name} from epoch {after + 1} on; Ctrl-C ends it", err=True)
+        typer.echo(f"watching {obj.name} from epoch {after + 1} on; Ctrl-C ends it", err=True)
     while True:
         sealed = warehouse.log.head().sealed
         if sealed != seen:
-            found = watched(name, warehouse)
-            reached = position(found, warehouse)
+            obj = find_watchable(name, warehouse)
+            reached = position(obj, warehouse)
             until = reached if last is None else min(reached, last)
-            for some in changes_after(found, after, until, warehouse):
+            for some in changes_after(obj, after, until, warehouse):
                 typer.echo(_lines(some) if as_json else _table(some))
             after, seen = max(after, until), sealed
         if last is not None and sealed >= last:

@@ -56,7 +56,7 @@ def _follow_epochs(
         except subprocess.TimeoutExpired:
             pass
         for epoch in range(after + 1, log.head().sealed + 1):
-            records = log.sealed(epoch).objects
-            taken += sum(records[s].rows_in for s in log.opened(epoch).splits if s in records)
+            records = log.seal_record(epoch).objects
+            taken += sum(records[s].rows_in for s in log.open_record(epoch).splits if s in records)
             after = epoch
             yield epoch, taken

@@ -106,13 +106,13 @@ def _has_whole_quotes(data: bytes, delimiter: int) -> bool:
     quotes = np.flatnonzero(found == _QUOTE)
     if len(quotes) % 2:
         return False
-    begins, ends = quotes[0::2], quotes[1::2]
+    initial, ends = quotes[0::2], quotes[1::2]
     around = (delimiter, *_ENDS)
-    before = np.isin(found[begins - 1], around) | (begins == 0)
-    before[1:] |= begins[1:] == ends[:-1] + 1
+    before = np.isin(found[initial - 1], around) | (initial == 0)
+    before[1:] |= initial[1:] == ends[:-1] + 1
     after = np.isin(found[np.minimum(ends + 1, len(found) - 1)], around)
     after |= ends == len(found) - 1
-    after[:-1] |= begins[1:] == ends[:-1] + 1
+    after[:-1] |= initial[1:] == ends[:-1] + 1
     return bool(before.all() and after.all())
 
 
@@ -136,21 +136,21 @@ def _records(file: CopyFile, text: str, line: int) -> Iterator[_Record]:
     mark = re.escape(file.delimiter)
     pattern = re.compile(rf'(?:"((?:[^"]|"")*)"|([^{mark}"\r\n]*))({mark}|\r\n|\r|\n|\Z)')
     at, fields = 0, list[str | None]()
-    begun = line
+    started = line
     while at < len(text) or fields:
-        found = pattern.match(text, at)
-        if found is None:
+        match = pattern.match(text, at)
+        if match is None:
             file.wrong(line, f"column {len(fields) + 1}: a quote without its other half")
-        quoted, bare, end = found.groups()
+        quoted, bare, end = match.groups()
         if quoted is not None:
             fields.append(quoted.replace('""', '"'))
             line += quoted.count("\n")
         else:
             fields.append(None if bare == file.null else bare)
-        at = found.end()
+        at = match.end()
         if end == file.delimiter:
             continue
         blank = len(fields) == 1 and quoted is None and not bare
-        yield _Record([] if blank else fields, begun, at)
+        yield _Record([] if blank else fields, started, at)
         fields, line = [], line + 1
-        begun = line
+        started = line

@@ -16,7 +16,7 @@ from floodmark.connectors.files_discovery import digest_of, stat_file
 from floodmark.errors import DataError, OutOfReach
 from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.storage import delta_feed
-from floodmark.storage.delta_feed import Commit, FeedFile
+from floodmark.storage.delta_feed import FeedCommit, FeedFile
 from floodmark.storage.local_objects import LocalObjects
 
 PARTITION = 0
@@ -81,7 +81,7 @@ class TableFeed:
             hint="check the source's path option; the table may also be created later",
         )
 
-    def _commits(self, last: Split | None, span: tuple[int, int]) -> Iterator[Commit]:
+    def _commits(self, last: Split | None, span: tuple[int, int]) -> Iterator[FeedCommit]:
         """Yield what is to be read: the rest of a snapshot, then commits."""
         oldest, newest = span
         after = newest if last is None else int(last.payload["version"])
@@ -108,7 +108,7 @@ class TableFeed:
         )
 
     def _of_commit(
-        self, commit: Commit, position: int, last: Split | None, room: int
+        self, commit: FeedCommit, position: int, last: Split | None, room: int
     ) -> list[Split]:
         if commit.refused is not None:
             raise self._unreadable_error(commit.version, commit.refused)
@@ -128,9 +128,9 @@ class TableFeed:
             out += self._split(commit.version, kind, file, out[-1].end if out else position)
         return out
 
-    def _row_files(self, commit: Commit) -> Iterator[tuple[str, FeedFile]]:
+    def _row_files(self, commit: FeedCommit) -> Iterator[tuple[str, FeedFile]]:
         """Yield the files with rows that come, in order, and what each says of its rows."""
-        adds, removes, feed = (commit.of(kind) for kind in ("add", "remove", "cdc"))
+        adds, removes, feed = (commit.files_of_kind(kind) for kind in ("add", "remove", "cdc"))
         if self.mode == CHANGE_FEED:
             if feed:
                 yield from (("cdc-", file) for file in feed)

@@ -47,8 +47,8 @@ class Fields:
 
     def as_payload(self) -> dict[str, list[str]]:
         """Return what a split's payload says of it: nothing where all fits."""
-        told = {LACKS: list(self.lacks), UNUSED: list(self.unused)}
-        return {name: found for name, found in told.items() if found}
+        note = {LACKS: list(self.lacks), UNUSED: list(self.unused)}
+        return {name: names for name, names in note.items() if names}
 
 
 def of_another_kind(schema: Schema, names: Sequence[str]) -> str | None:

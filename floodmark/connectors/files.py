@@ -274,9 +274,9 @@ class FilesConnector:
         for step in self.form.steps(lines):
             rows = rows.selectExpr(*step, *carried)
         known = self.form.metadata
-        told = [f"{known[m][1]} AS __{m}" for m in names_of(self.spec) if m in known]
+        note = [f"{known[m][1]} AS __{m}" for m in names_of(self.spec) if m in known]
         absent = lacking(lines, self.spec.defaulted, self.form.row)
-        return rows.selectExpr(*message_columns(lines), *absent, *told, *carried)
+        return rows.selectExpr(*message_columns(lines), *absent, *note, *carried)
 
     def _file_metadata_names(self) -> list[str]:
         return [m for m in names_of(self.spec) if m in ("file_path", "file_modified_at")]
@@ -384,5 +384,5 @@ def _clip_rows(rows: DataFrame, splits: Sequence[Split]) -> DataFrame:
 
 def metadata_types(form: MessageForm | None) -> dict[str, SqlType]:
     """Return what files, and messages of a form, say of themselves, with its type."""
-    told = {} if form is None else {name: type_ for name, (type_, _) in form.metadata.items()}
-    return {**told, **METADATA}
+    note = {} if form is None else {name: type_ for name, (type_, _) in form.metadata.items()}
+    return {**note, **METADATA}

@@ -63,8 +63,8 @@ def inspect_text(
         keys = _keys(start, rows_of)
         variants = _key_variants(keys, schema)
         extra: dict[str, Any] = {"columns": variants} if variants else {}
-        told = Fields.compare(schema, keys).payload_for(needed) if keys else {}
-        return FileFacts(length, rows, extra={**extra, **told})
+        note = Fields.compare(schema, keys).payload_for(needed) if keys else {}
+        return FileFacts(length, rows, extra={**extra, **note})
     if not dialect.header:
         return FileFacts(length, rows)
     return _with_header(start, length, rows, schema, dialect, needed)
@@ -125,7 +125,7 @@ def _not_json_lines(start: bytes) -> str | None:
 
 def _keys(start: bytes, rows_of: RowsOf) -> set[str]:
     """Return the keys of the rows in the first lines."""
-    found: set[str] = set()
+    names: set[str] = set()
     for line in start.removeprefix(_BOM).splitlines()[:_LOOKED_AT]:
         try:
             parsed = json.loads(line)
@@ -134,8 +134,8 @@ def _keys(start: bytes, rows_of: RowsOf) -> set[str]:
         rows = rows_of(parsed) if isinstance(parsed, dict) else ()
         for row in rows:
             if isinstance(row, dict):
-                found.update(key for key in row if key.isprintable())
-    return found
+                names.update(key for key in row if key.isprintable())
+    return names
 
 
 def _key_variants(keys: Iterable[str], schema: Schema) -> list[str]:
@@ -167,11 +167,11 @@ def _with_header(
     by_lower = {name.lower(): name for name in wanted}
     names = [c if c in wanted else by_lower.get(c.lower(), c) for c in cells]
     if (other := of_another_kind(schema, cells)) is not None:
-        told = Fields.compare(schema, [c for c in cells if c.isprintable()]).payload_for(needed)
-        return FileFacts(1, 1, extra=told, bad=f"the header has {other}")
+        note = Fields.compare(schema, [c for c in cells if c.isprintable()]).payload_for(needed)
+        return FileFacts(1, 1, extra=note, bad=f"the header has {other}")
     if duplicates := sorted({n for n in names if names.count(n) > 1 and n in wanted}):
         return FileFacts(1, 1, bad=f"the header has {duplicates[0]} twice")
     extra: dict[str, Any] = {} if names == wanted else {"columns": names}
     shown_names = [name for name in names if name.isprintable()]
-    told = Fields.compare(schema, shown_names).payload_for(needed)
-    return FileFacts(length, rows, extra={**extra, **told})
+    note = Fields.compare(schema, shown_names).payload_for(needed)
+    return FileFacts(length, rows, extra={**extra, **note})

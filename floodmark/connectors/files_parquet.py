@@ -46,9 +46,9 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     if twice is not None:
         return FileFacts(1, 1, bad=twice)
     other = of_another_kind(schema, arrow.names)
-    told = Fields.compare(schema, arrow.names).payload_for(needed)
+    note = Fields.compare(schema, arrow.names).payload_for(needed)
     if other is not None and (footer.num_rows or arrow.names):
-        return FileFacts(1, 1, extra=told, bad=f"the file has {other}")
+        return FileFacts(1, 1, extra=note, bad=f"the file has {other}")
     int96 = _int96_columns(footer)
     types: dict[str, str | None] = {}
     for column in schema:
@@ -58,7 +58,7 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
     if unknown is not None:
         return FileFacts(1, 1, bad=unknown)
-    extra = {**({"types": types} if types else {}), **told}
+    extra = {**({"types": types} if types else {}), **note}
     return FileFacts(footer.num_rows, footer.num_rows, exact=True, extra=extra)
 
 

@@ -43,14 +43,14 @@ _SPELLINGS = 4
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-class Store(Protocol):
+class LookupStore(Protocol):
     """Something that can be asked for the rows of keys."""
 
     @property
     def version(self) -> int | None:
         """Return the version that is asked; None for the newest, or where there are none."""
 
-    def pin(self, version: int | None) -> Store:
+    def pin(self, version: int | None) -> LookupStore:
         """Return the store as it is now, or was at a version, for all that is asked of it."""
 
     def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
@@ -62,7 +62,7 @@ class Lookup(WithoutFiles):
     """A table that is kept elsewhere; as a connector it never has anything to take in."""
 
     spec: SourceSpec
-    store: Store
+    store: LookupStore
     chunk: int
 
     @property
@@ -165,13 +165,13 @@ def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
                 hint="declare it as VARCHAR and cast it in the query, or leave it out",
             )
     path = Path(options.read("path"))
-    store: Store
+    store: LookupStore
     if options.read("store") == "sqlite":
         table = options.read("table", spec.name.rpartition(".")[2])
         busy = options.read("busy_seconds")
         store = SqliteStore(spec.name, path, table, busy)
     else:
-        store = DeltaStore(spec.name, path)
+        store = DeltaLookup(spec.name, path)
     return Lookup(spec, store, options.read("chunk"))
 
 
@@ -239,14 +239,14 @@ class SqliteStore:
 
 
 @dataclass(frozen=True)
-class DeltaStore:
+class DeltaLookup:
     """A Delta table outside of the warehouse, at a version or at its newest."""
 
     name: str
     path: Path
     version: int | None = None
 
-    def pin(self, version: int | None) -> DeltaStore:
+    def pin(self, version: int | None) -> DeltaLookup:
         """Return the table at a version, else at the one that is its newest now."""
         return replace(self, version=self._table().version() if version is None else version)
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def lookup_of(found: AnalysedObject) -> Lookup:
+def lookup_of(obj: AnalysedObject) -> Lookup:
     """Return how an object that is kept elsewhere is asked."""
-    declared = found.declared
-    assert declared is not None and found.relation.external
+    declared = obj.declared
+    assert declared is not None and obj.relation.external
     spec = SourceSpec(
-        found.name,
-        found.relation.visible,
+        obj.name,
+        obj.relation.visible,
         declared.format,
         declared.encode,
         declared.connecting,

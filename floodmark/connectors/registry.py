@@ -60,22 +60,22 @@ def _make(spec: SourceSpec, options: Options) -> Connector:
     return CONNECTORS[name](spec, options)
 
 
-def connector_of(found: AnalysedObject) -> Connector:
+def connector_of(obj: AnalysedObject) -> Connector:
     """Make the connector of a source or table; a `UserError` where its definition does not do."""
-    return make_connector(spec_of(found))
+    return make_connector(spec_of(obj))
 
 
-def spec_of(found: AnalysedObject) -> SourceSpec:
+def spec_of(obj: AnalysedObject) -> SourceSpec:
     """Return what the connector of a source or table needs to know."""
-    declared = found.declared
+    declared = obj.declared
     assert declared is not None
     return SourceSpec(
-        found.name,
+        obj.name,
         declared.physical,
         declared.format,
         declared.encode,
         declared.connecting,
         declared.metadata,
         declared.primary_key,
-        declared.defaulted,
+        declared.default_columns,
     )

@@ -30,7 +30,7 @@ from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
 from floodmark.tables.tables import Tables
-from floodmark.tables.visible import moved, moving, seen
+from floodmark.tables.validity_period import crossing, moving, valid_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -126,7 +126,7 @@ class EpochInputs:
             return Rows(rows, consolidated=whole, inserts=found.append_only)
         parts = [self._moved(found, wanted)]
         if written is not None:
-            parts.append(seen(written, found.period, self._after.as_of(found.key)))
+            parts.append(valid_at(written, found.period, self._after.as_of(found.key)))
         frames = [part.selectExpr(*names) for part in parts if part is not None]
         if not frames:
             return None
@@ -146,11 +146,11 @@ class EpochInputs:
         rows = current_at(self.tables.store, self.objects[scan.object], self._after)
         if rows is None:
             return None
-        if end_columns(rows.found):
+        if end_columns(rows.obj):
             before = self._before.records.get(scan.object) or ObjectRecord(scan.object, {})
             record = replace(rows.record or before, watermarks=before.watermarks)
             rows = replace(rows, record=record)
-        frame = rows.read(self.tables, None, scan.names)
+        frame = rows.visible_rows(self.tables, None, scan.names)
         return None if frame is None else frame.selectExpr(*(ident(c) for c in scan.names))
 
     def _written(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
@@ -175,8 +175,8 @@ class EpochInputs:
         if rows is None or then is None or now is None:
             return None
         files = moving(rows.base.files, found.period, then, now)
-        stored = rows.stored(self.tables, files, wanted)
-        return None if stored is None else moved(stored, found.period, then, now)
+        stored = rows.all_rows(self.tables, files, wanted)
+        return None if stored is None else crossing(stored, found.period, then, now)
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""
@@ -195,7 +195,7 @@ class EpochInputs:
         then, now = self._before.as_of(object_), self._after.as_of(object_)
         if rows is None or then is None or now is None:
             return ()
-        return (*moving(rows.base.files, found.period, then, now), *rows.over)
+        return (*moving(rows.base.files, found.period, then, now), *rows.layer_files)
 
     def _changes_of(self, object_: str) -> tuple[Handle, Schema]:
         """Return the table that holds an object's changes, after the epoch, and its columns."""
@@ -245,12 +245,12 @@ class EpochInputs:
         if rows is None:
             return None
         files = None if keeps is None else tuple(filter(keeps, rows.base.files))
-        frame = rows.read(self.tables, files, scan.names)
+        frame = rows.visible_rows(self.tables, files, scan.names)
         return None if frame is None else frame.selectExpr(*(ident(name) for name in scan.names))
 
     def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:
         version = cut.version(object_, table)
-        return None if version is None else self.tables.at(table, version)
+        return None if version is None else self.tables.open(table, version)
 
 
 def _goes_by_time(node: n.Node) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from floodmark.epochs.objects.undone import undo
+from floodmark.epochs.objects.foreign_commits import undo
 from floodmark.epochs.run import Progressed, Run
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
@@ -17,9 +17,9 @@ from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def put_aside(warehouse: Warehouse, damaged: Mapping[str, FloodmarkError]) -> None:
+def suspend_damaged(warehouse: Warehouse, damaged: Mapping[str, FloodmarkError]) -> None:
     """Suspend, as an epoch begins, the objects whose tables cannot be read."""
-    suspended = warehouse.log.suspended()
+    suspended = warehouse.log.suspensions()
     for key, error in damaged.items():
         if key not in suspended:
             suspend(warehouse, key, error)
@@ -30,20 +30,20 @@ def unreadable(warehouse: Warehouse) -> dict[str, FloodmarkError]:
 
     Of each table this asks for two file names.
     """
-    damaged, suspended = warehouse.cut().settled(warehouse.store)[1], warehouse.log.suspended()
+    damaged, suspended = warehouse.cut().settle(warehouse.store)[1], warehouse.log.suspensions()
     return {key: error for key, error in damaged.items() if key not in suspended}
 
 
 def lift_gone(warehouse: Warehouse, restarted: Collection[str], version: int) -> None:
     """End the suspensions of objects that are gone or begin anew: they have another meaning."""
     defined = warehouse.at_version(version).pipeline.objects
-    for key in warehouse.log.suspended():
+    for key in warehouse.log.suspensions():
         if key in restarted or key not in defined:
             now = warehouse.clock.now()
             warehouse.log.record("resume", now, "defined anew", object=key)
 
 
-def behind(
+def objects_behind(
     warehouse: Warehouse, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
 ) -> set[str]:
     """Return the objects that have epochs to catch up before this one.
@@ -51,7 +51,7 @@ def behind(
     Suspended ones have not, nor those that are backfilling.
     """
     outside = {k for k, r in records.items() if r.backfilling}
-    held = blocked({*warehouse.log.suspended(), *outside}, pipeline)
+    held = blocked({*warehouse.log.suspensions(), *outside}, pipeline)
     return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
 
 
@@ -68,25 +68,25 @@ def caught_up(
     Those that were behind have the counts of all the epochs that they have caught up.
     """
     out, epoch = dict(records), record.epoch
-    _put_back(warehouse, records, pipeline, record)
-    missing = behind(warehouse, records, pipeline, epoch)
+    _revert_late_tables(warehouse, records, pipeline, record)
+    missing = objects_behind(warehouse, records, pipeline, epoch)
     first = min((records[key].position for key in missing), default=epoch - 1) + 1
     for missed in range(first, epoch):
         late = {k for k, r in out.items() if r.position < missed}
-        sealed = warehouse.log.sealed(missed - 1).objects if missed > 1 else {}
+        sealed = warehouse.log.seal_record(missed - 1).objects if missed > 1 else {}
         before = {**{k: r for k, r in sealed.items() if k in out}, **{k: out[k] for k in late}}
         progress = Progress(Cut(missed - 1, before), missed)
-        for key, done in warehouse.log.sealed(missed).objects.items():
+        for key, done in warehouse.log.seal_record(missed).objects.items():
             if key in out and key not in late:
                 progress.add(done)
-        opened = warehouse.log.opened(missed)
+        opened = warehouse.log.open_record(missed)
         run = Run(warehouse, opened, pipeline, progress, on_progress=on_progress, catches_up=True)
         run.advance(late - created)
-        out.update({k: r.after(out[k]) for k, r in progress.done.items() if k in late})
+        out.update({k: r.add_earlier(out[k]) for k, r in progress.records.items() if k in late})
     return out
 
 
-def _put_back(
+def _revert_late_tables(
     warehouse: Warehouse,
     records: Mapping[str, ObjectRecord],
     pipeline: Pipeline,
@@ -96,12 +96,12 @@ def _put_back(
 
     The missed epochs go on from what the epoch before them has left; this one takes in the rest.
     """
-    late = behind(warehouse, records, pipeline, record.epoch)
+    late = objects_behind(warehouse, records, pipeline, record.epoch)
     metadata = {"catalog_version": record.catalog_version, "record": record.id}
     for item in (i for i in record.dml if "undoes" in i and i["table"] in late):
-        found, pinned = pipeline[item["table"]], records[item["table"]].versions
-        writer = Writer(warehouse.tables, found.object.storage_key, record.epoch, metadata, pinned)
+        obj, pinned = pipeline[item["table"]], records[item["table"]].versions
+        writer = Writer(warehouse.tables, obj.object.storage_key, record.epoch, metadata, pinned)
         try:
-            undo(writer, layout.current_table(found), item)
+            undo(writer, layout.current_table(obj), item)
         except DataError as error:
-            suspend(warehouse, found.key, error)
+            suspend(warehouse, obj.key, error)

@@ -14,28 +14,28 @@ from functools import partial
 from typing import Any
 
 from floodmark.connectors.base import Split
-from floodmark.epochs import new_version, removal, summary, taking_back
+from floodmark.epochs import new_version, removal, summary, version_rollback
 from floodmark.epochs.backfill.choice import backfills
 from floodmark.epochs.backfill.progress import can_go_on, under_way
 from floodmark.epochs.backfill.workers import Workers
-from floodmark.epochs.catch_up import behind, caught_up, put_aside, unreadable
+from floodmark.epochs.catch_up import caught_up, objects_behind, suspend_damaged, unreadable
+from floodmark.epochs.clock_watermarks import advances_by_clock
 from floodmark.epochs.maintenance.after_seal import after_seal
 from floodmark.epochs.opening import open_epoch
-from floodmark.epochs.passing_time import closes
 from floodmark.epochs.run import Progressed, Run
 from floodmark.epochs.sinks.unreachable import UnreachableSinks
 from floodmark.epochs.summary import EpochSummary, of_fields
 from floodmark.epochs.timers import due_timers, timer_batch
-from floodmark.query.dml import foreign
-from floodmark.storage.ahead import refuse_tables_ahead
+from floodmark.query.dml import foreign_changes
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.durability import choose
 from floodmark.storage.epoch_log import OpenRecord
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.tables import failpoints
 from floodmark.tables.cut import Cut, Progress
-from floodmark.warehouse.moving import at_home, refuse_moved
+from floodmark.warehouse.project_folder import at_home, refuse_moved
 from floodmark.warehouse.warehouse import Warehouse
 
 Select = Collection[str] | None
@@ -69,14 +69,14 @@ class EpochLoop:
     @contextmanager
     def _lease(self, purpose: str, what: str = "the warehouse") -> Iterator[None]:
         """Hold the lease and nothing else; an error of the disk names `what` it is about."""
-        with disk_errors(what), self.warehouse.lease.held(purpose, self.warehouse.wait):
+        with disk_errors(what), self.warehouse.lease.hold(purpose, self.warehouse.wait):
             yield
 
     def _take_in_foreign(self, select: Select = None) -> EpochSummary | None:
         """Run an epoch of what other programs wrote into tables; None where that is nothing."""
         warehouse = self.warehouse
         needed = None if select is None else upstream_of(select, warehouse.deployed().pipeline)
-        entries = foreign.entries(warehouse, needed)
+        entries = foreign_changes.entries(warehouse, needed)
         return self.run_once(dml=entries) if entries else None
 
     def complete(self) -> EpochSummary | None:
@@ -90,8 +90,10 @@ class EpochLoop:
         warehouse = self.warehouse
         head = warehouse.log.head()
         if head.open is not None:
-            undone = taking_back.finished(warehouse, head.open, warehouse.catalogs.latest())
-            return warehouse.log.opened(head.open.epoch) if undone else head.open
+            undone = version_rollback.drop_open_epoch(
+                warehouse, head.open, warehouse.catalogs.latest()
+            )
+            return warehouse.log.open_record(head.open.epoch) if undone else head.open
         removal.finish(warehouse)
         latest = warehouse.catalogs.last()
         if latest > self._in_force(head.sealed):
@@ -105,7 +107,9 @@ class EpochLoop:
         """
         with self._lease("rollback"):
             self._begin()
-            pending = None if taking_back.take_back(self.warehouse) is None else self._pending()
+            pending = (
+                None if version_rollback.take_back(self.warehouse) is None else self._pending()
+            )
             return None if pending is None else self._run(pending)
 
     def _begin(self) -> None:
@@ -136,18 +140,20 @@ class EpochLoop:
         head = warehouse.log.head()
         if head.open is not None:
             return True
-        chosen = None if select is None else self._stored(select)
+        chosen = None if select is None else self._select_stored(select)
         if warehouse.catalogs.last() > self._in_force(head.sealed) or (
             select is None and (can_go_on(warehouse) or self._sinks.reachable())
         ):
             return True
-        if warehouse.pending_drops.read() is not None:
+        if warehouse.pending_drops.pending() is not None:
             return True
         until = now or warehouse.clock.now()
-        if foreign.changed_tables(warehouse, chosen):
+        if foreign_changes.tables_with_changes(warehouse, chosen):
             return True
-        new = due_timers(warehouse, until, chosen) or self._offered(chosen, limit=1)
-        return bool(new) or closes(warehouse, until, chosen) or bool(unreadable(warehouse))
+        new = due_timers(warehouse, until, chosen) or self._new_splits(chosen, limit=1)
+        return (
+            bool(new) or advances_by_clock(warehouse, until, chosen) or bool(unreadable(warehouse))
+        )
 
     def epochs(
         self, max_epochs: int | None = None, now: datetime | None = None, select: Select = None
@@ -159,7 +165,7 @@ class EpochLoop:
         stays open, and its summary, the last one, says what it waits for. The next run without a
         selection completes it.
         """
-        chosen = None if select is None else self._stored(select)
+        chosen = None if select is None else self._select_stored(select)
         # What falls due later is for the next run: else time would pass, and this one never end.
         self._begin()
         until = now or self.warehouse.epoch_time()
@@ -172,18 +178,18 @@ class EpochLoop:
                     failpoints.reach("lease_taken")
                     refuse_moved(self.warehouse.deployed(), self.warehouse.home)
                     pending = self._pending()
-                    told = self._run(pending, chosen) if pending else self._take_in_foreign(chosen)
-                    told = told or self._next(now, until, chosen, out_of_reach)
-                if told is None and workers.wait():
+                    note = self._run(pending, chosen) if pending else self._take_in_foreign(chosen)
+                    note = note or self._next(now, until, chosen, out_of_reach)
+                if note is None and workers.wait():
                     continue
-                if told is None:
+                if note is None:
                     return
                 done += 1
-                yield told
-                if not told.sealed:
+                yield note
+                if not note.sealed:
                     return
 
-    def _stored(self, keys: Collection[str]) -> frozenset[str]:
+    def _select_stored(self, keys: Collection[str]) -> frozenset[str]:
         """Return the stored objects that a selection stands for: a sink is a part of its table."""
         pipeline = self.warehouse.deployed().pipeline
         objects = (pipeline[key] for key in keys)
@@ -206,22 +212,24 @@ class EpochLoop:
         moment = timer_batch(warehouse, changing, until)
         if moment is not None:
             return self._run(opening(moment), select)
-        offers = self._offered(select)
-        if not offers:
+        new_splits = self._new_splits(select)
+        if not new_splits:
             joins = select is None and backfills(warehouse, epoch, deployed.version, ())
-            if not (again or joins or changing or closes(warehouse, until, select)):
-                put_aside(warehouse, unreadable(warehouse))
+            if not (again or joins or changing or advances_by_clock(warehouse, until, select)):
+                suspend_damaged(warehouse, unreadable(warehouse))
                 return None
-        elif select is not None and not offers.keys() & select:
+        elif select is not None and not new_splits.keys() & select:
             moment = now or warehouse.epoch_time()
-            return summary.unopened(epoch, moment, deployed.pipeline, offers.keys(), select)
+            return summary.summarise_unopened(
+                epoch, moment, deployed.pipeline, new_splits.keys(), select
+            )
         failpoints.reach("offsets_chosen")
-        return self._run(opening(now or warehouse.epoch_time(), offers), select)
+        return self._run(opening(now or warehouse.epoch_time(), new_splits), select)
 
-    def _offered(self, select: Select, limit: int | None = None) -> dict[str, Sequence[Split]]:
+    def _new_splits(self, select: Select, limit: int | None = None) -> dict[str, Sequence[Split]]:
         pipeline = self.warehouse.deployed().pipeline
         needed = None if select is None else upstream_of(select, pipeline)
-        return self.warehouse.offers.of(pipeline, limit, needed)
+        return self.warehouse.splits.new_splits(pipeline, limit, needed)
 
     def run_once(
         self, catalog_version: int | None = None, dml: Sequence[Mapping[str, Any]] = ()
@@ -231,10 +239,10 @@ class EpochLoop:
         Raises why the catalog version was taken back, once the epoch is sealed without it.
         """
         version = self.warehouse.deployed().version if catalog_version is None else catalog_version
-        told = self._run(self._open_without_offsets(version, dml))
+        note = self._run(self._open_without_offsets(version, dml))
         if catalog_version is not None:
-            taking_back.raise_taken_back(self.warehouse, catalog_version)
-        return told
+            version_rollback.raise_taken_back(self.warehouse, catalog_version)
+        return note
 
     def _open_without_offsets(
         self, version: int, dml: Sequence[Mapping[str, Any]] = ()
@@ -243,67 +251,69 @@ class EpochLoop:
         warehouse = self.warehouse
         epoch, now = warehouse.log.head().sealed + 1, warehouse.epoch_time()
         opening = partial(open_epoch, warehouse, epoch, version, now, dml=dml)
-        opened = taking_back.attempt(warehouse, version, opening)
+        opened = version_rollback.attempt(warehouse, version, opening)
         return opened or open_epoch(warehouse, epoch, warehouse.deployed().version, now, dml=dml)
 
     def _run(self, record: OpenRecord, select: Select = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started, warehouse = time.monotonic(), self.warehouse
-        preparing = partial(new_version.prepared, warehouse, record)
-        kept = taking_back.attempt(warehouse, record.catalog_version, preparing)
+        preparing = partial(new_version.prepare_records, warehouse, record)
+        kept = version_rollback.attempt(warehouse, record.catalog_version, preparing)
         if kept is None:
-            return self._run(warehouse.log.opened(record.epoch), select)
+            return self._run(warehouse.log.open_record(record.epoch), select)
         deployed = at_home(warehouse.at_version(record.catalog_version), warehouse.home)
         pipeline, change = deployed.pipeline, warehouse.change_at(record.epoch, deployed.version)
-        created = change.created
+        created = change.new_keys
         anew = {k for k, r in record.backfills.items() if not r.versions}
         # From here on the epoch cannot be taken back.
-        removal.empty(warehouse, created | anew, deployed, record.epoch, change.former)
+        removal.empty(
+            warehouse, created | anew, deployed, record.epoch, change.previous_definitions
+        )
         left: Collection[str] = ()
-        told = self.on_progress
+        note = self.on_progress
         if select is None:
-            kept = caught_up(warehouse, kept, pipeline, record, created, told)
+            kept = caught_up(warehouse, kept, pipeline, record, created, note)
         else:
-            left = behind(warehouse, kept, pipeline, record.epoch)
+            left = objects_behind(warehouse, kept, pipeline, record.epoch)
         progress = Progress(Cut(record.epoch - 1, kept), record.epoch)
-        earlier = warehouse.log.advanced(record.epoch)
-        for lost in Cut(record.epoch, earlier).settled(warehouse.store)[1]:
+        earlier = warehouse.log.partial_records(record.epoch)
+        for lost in Cut(record.epoch, earlier).settle(warehouse.store)[1]:
             del earlier[lost]  # it is done again
         for done in earlier.values():
             progress.add(done)
-        run = Run(warehouse, record, pipeline, progress, created, select, left, on_progress=told)
+        run = Run(warehouse, record, pipeline, progress, created, select, left, on_progress=note)
         run.advance({o.key for o in pipeline.stored} - earlier.keys())
         if run.left:
-            return self._left_open(run, earlier.keys(), started)
+            return self._summarise_open(run, earlier.keys(), started)
         failpoints.reach("before_seal")
-        advanced = progress.done.items()
-        records = {**kept, **{k: r.after(kept[k]) if k in kept else r for k, r in advanced}}
+        advanced = progress.records.items()
+        records = {**kept, **{k: r.add_earlier(kept[k]) if k in kept else r for k, r in advanced}}
         seal = warehouse.log.seal(record.epoch, list(records.values()), warehouse.clock.now())
         failpoints.reach("after_seal")
         removal.finish(warehouse)
         suspended = {k: e.message for k, e in seal.suspended.items()}
-        took = _since(started)
+        took = _seconds_since(started)
         if record.backfills:
             forget(
                 warehouse.objects, [(r.object, r.position) for r in under_way(warehouse).values()]
             )
         after_seal(warehouse, kept, records)
-        notes = [*record.notes, *of_fields(progress.done, pipeline)]
+        notes = [*record.notes, *of_fields(progress.records, pipeline)]
         return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)
 
-    def _left_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
+    def _summarise_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
         """Log what a selection has advanced, and say what the open epoch waits for."""
         record, log = run.record, self.warehouse.log
-        advanced = {k: r for k, r in run.progress.done.items() if r.touched and k not in earlier}
+        advanced = {k: r for k, r in run.progress.records.items() if r.touched and k not in earlier}
         if advanced:
             log.record_advanced(record.epoch, list(advanced.values()))
-        return summary.left_open(
+        return summary.summarise_open(
             EpochSummary(
                 record.epoch,
                 record.now,
                 advanced,
-                {k: e.message for k, e in log.suspended().items()},
-                _since(started),
+                {k: e.message for k, e in log.suspensions().items()},
+                _seconds_since(started),
                 notes=record.notes,
             ),
             run.pipeline,
@@ -318,8 +328,8 @@ class EpochLoop:
         taken in suspends it again, now and not in a later run.
         """
         self.warehouse.log.record("resume", self.warehouse.epoch_time(), object=key)
-        return self.run_once(dml=foreign.entries(self.warehouse, [key]))
+        return self.run_once(dml=foreign_changes.entries(self.warehouse, [key]))
 
 
-def _since(started: float) -> float:
+def _seconds_since(started: float) -> float:
     return round(time.monotonic() - started, 3)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.epochs.catch_up import put_aside
+from floodmark.epochs.catch_up import suspend_damaged
 from floodmark.epochs.reshape import reshape
 from floodmark.epochs.start_records import epoch_start_records
-from floodmark.epochs.taking_back import restored
+from floodmark.epochs.version_rollback import restore_tables
 from floodmark.plan.declared import Ttl
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -15,23 +15,25 @@ from floodmark.tables.cut import Cut
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def prepared(warehouse: Warehouse, record: OpenRecord) -> dict[str, ObjectRecord]:
+def prepare_records(warehouse: Warehouse, record: OpenRecord) -> dict[str, ObjectRecord]:
     """Return the records with which the objects of an epoch begin, at what their tables are now.
 
     Those whose tables cannot be read are suspended. What goes with the epoch, or begins anew in it,
     needs none of its tables: an earlier attempt may have emptied them.
     """
     change = warehouse.change_at(record.epoch, record.catalog_version)
-    cut = warehouse.cut(record.epoch - 1).renamed(record.renamed)
-    begun = epoch_start_records(cut, change.after.pipeline, change.created, change.former)
-    settled, damaged = Cut(cut.epoch, begun).settled(warehouse.store)
-    put_aside(warehouse, damaged)
+    cut = warehouse.cut(record.epoch - 1).rename_keys(record.renamed)
+    started = epoch_start_records(
+        cut, change.after.pipeline, change.new_keys, change.previous_definitions
+    )
+    settled, damaged = Cut(cut.epoch, started).settle(warehouse.store)
+    suspend_damaged(warehouse, damaged)
     rest = {k: r.at_rest() for k, r in settled.records.items()}
-    kept = reshaped(warehouse, {**rest, **record.backfills}, record)
-    return restored(warehouse, kept, record)
+    kept = reshape_objects(warehouse, {**rest, **record.backfills}, record)
+    return restore_tables(warehouse, kept, record)
 
 
-def reshaped(
+def reshape_objects(
     warehouse: Warehouse, kept: dict[str, ObjectRecord], record: OpenRecord
 ) -> dict[str, ObjectRecord]:
     """Give stored rows the columns of a catalog version, if the epoch is its first."""
@@ -40,7 +42,7 @@ def reshaped(
         return kept
     before, after = change.before.pipeline, change.after.pipeline
     out = dict(kept)
-    for key, how in change.reshaped.items():
+    for key, how in change.reshapings.items():
         pair = (before[key], after[key])
         tables = lambda: warehouse.tables  # noqa: E731
         out[key] = reshape(warehouse.store, tables, pair, how, kept[key], record)
@@ -51,5 +53,5 @@ def reshaped(
     return out
 
 
-def _ttl_of(found: AnalysedObject) -> Ttl | None:
-    return None if found.declared is None else found.declared.ttl
+def _ttl_of(obj: AnalysedObject) -> Ttl | None:
+    return None if obj.declared is None else obj.declared.ttl

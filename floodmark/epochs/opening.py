@@ -11,7 +11,7 @@ from floodmark.epochs.backfill.choice import backfills
 from floodmark.epochs.catch_up import lift_gone
 from floodmark.storage.epoch_log import OpenRecord
 from floodmark.tables import failpoints
-from floodmark.warehouse.offers import notes_on
+from floodmark.warehouse.split_enumerator import notes_on
 from floodmark.warehouse.warehouse import Warehouse
 
 _STANDS_STILL = timedelta(milliseconds=1)
@@ -23,27 +23,27 @@ def open_epoch(
     epoch: int,
     version: int,
     clock: datetime,
-    offers: Mapping[str, Sequence[Split]] | None = None,
+    new_splits: Mapping[str, Sequence[Split]] | None = None,
     dml: Sequence[Mapping[str, Any]] = (),
     *,
     by_clock: bool = True,
 ) -> OpenRecord:
     """Log the next epoch; `by_clock`: its time is what the clock says, not a user's word."""
-    notes, now, former = list[str](), clock, 0
+    notes, now, previous = list[str](), clock, 0
     if epoch > 1:
-        before = warehouse.log.opened(epoch - 1)
-        last, former = before.now, before.catalog_version
+        before = warehouse.log.open_record(epoch - 1)
+        last, previous = before.now, before.catalog_version
         if clock <= last:
             now = last + timedelta(microseconds=1)
             if last - clock > _STANDS_STILL:
                 notes.append(f"the clock went back from {last} to {clock}; kept {now}")
-    notes += notes_on(offers or {}, warehouse.limits.source_behind)
+    notes += notes_on(new_splits or {}, warehouse.limits.source_behind)
     deployed = warehouse.at_version(version)
     back = deployed.takes_back
-    notes += [back.text] if back is not None and version != former else []
-    begins = warehouse.catalogs.at(version).dml if version != former else ()
-    splits = {k: [split.as_json() for split in v] for k, v in (offers or {}).items() if v}
-    restarted = warehouse.change_at(epoch, version).created
+    notes += [back.text] if back is not None and version != previous else []
+    initial = warehouse.catalogs.get(version).dml if version != previous else ()
+    splits = {k: [split.as_json() for split in v] for k, v in (new_splits or {}).items() if v}
+    restarted = warehouse.change_at(epoch, version).new_keys
     lift_gone(warehouse, restarted, version)
     opened = warehouse.log.open(
         epoch,
@@ -51,12 +51,12 @@ def open_epoch(
         version,
         warehouse.clock.now(),
         splits=splits,
-        dml=[*dml, *begins],
+        dml=[*dml, *initial],
         notes=notes,
         restarted=sorted(restarted),
         backfills=backfills(warehouse, epoch, version, restarted) if epoch > 1 else None,
-        exhausted=() if offers is None else _exhausted(warehouse, version, offers),
-        renamed=deployed.renamed if version != former else {},
+        exhausted=() if new_splits is None else _sources_at_end(warehouse, version, new_splits),
+        renamed=deployed.renamed if version != previous else {},
     )
     if by_clock and warehouse.has_machine_clock:
         warehouse.guard.note(warehouse.clock.now())
@@ -64,10 +64,12 @@ def open_epoch(
     return opened
 
 
-def _exhausted(
-    warehouse: Warehouse, version: int, offers: Mapping[str, Sequence[Split]]
+def _sources_at_end(
+    warehouse: Warehouse, version: int, new_splits: Mapping[str, Sequence[Split]]
 ) -> list[str]:
     """Return the sources that go by the clock of which an epoch takes all that they have."""
     objects = warehouse.at_version(version).pipeline.objects
-    declared = ((key, objects[key].declared) for key in warehouse.offers.exhausted(offers))
+    declared = (
+        (key, objects[key].declared) for key in warehouse.splits.sources_without_more(new_splits)
+    )
     return sorted(key for key, says in declared if says is not None and says.clock.acts)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floodmark.epochs.backfill.choice import large_bytes
-from floodmark.storage.ahead import refuse_tables_ahead
 from floodmark.storage.durability import check_choice, durable_by_default, is_durable
+from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.warehouse.warehouse import Warehouse
 
 
@@ -23,5 +23,5 @@ def refuse_unready(warehouse: Warehouse) -> None:
     head = warehouse.log.head()
     epoch = head.sealed if head.open is None else head.open.epoch
     warehouse.catalogs.check_has(warehouse.log.catalog_version(epoch), epoch)
-    warehouse.retention_record.read()
-    warehouse.pending_drops.read()
+    warehouse.retention_record.kept_epochs()
+    warehouse.pending_drops.pending()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from floodmark.storage.backfill_log import fence
-from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.correction_versions import CorrectedTables
 from floodmark.storage.records import unless_newer
 from floodmark.tables import failpoints, layout
 from floodmark.warehouse.deployed import Deployed
@@ -20,19 +20,19 @@ def empty(
     created: Iterable[str],
     deployed: Deployed,
     epoch: int,
-    former: Collection[str] = (),
+    previous: Collection[str] = (),
 ) -> None:
     """Remove what an earlier object of the same name left; not what this epoch has written.
 
-    Those in `former` keep their rows, and lose their state.
+    Those in `previous` keep their rows, and lose their state.
     """
     for key in created:
-        found = deployed.pipeline[key]
-        home = deployed.pipeline[found.object.target or key].object.storage_key
-        kept = {layout.corrections_table(found)} if key in deployed.corrected else set()
-        if key in former:
-            kept = {*layout.names_of(found)} - {*layout.state_tables(found)}
-        tables = sorted({*layout.tables_of(found, warehouse.store)} - kept)
+        obj = deployed.pipeline[key]
+        home = deployed.pipeline[obj.object.target or key].object.storage_key
+        kept = {layout.corrections_table(obj)} if key in deployed.corrected else set()
+        if key in previous:
+            kept = {*layout.names_of(obj)} - {*layout.state_tables(obj)}
+        tables = sorted({*layout.tables_of(obj, warehouse.store)} - kept)
         for table in [t for t in tables if not _is_of_epoch(warehouse, t, home, epoch)]:
             drop(warehouse, table)
             failpoints.reach("table_emptied")
@@ -66,15 +66,15 @@ def leave(warehouse: Warehouse, gone: Iterable[str], version: int) -> None:
 
 def finish(warehouse: Warehouse) -> None:
     """Remove what leaves, if the epoch that does without it is sealed; the lease is held."""
-    found = warehouse.pending_drops.read()
-    if found is None:
+    pending = warehouse.pending_drops.pending()
+    if pending is None:
         return
     latest, head = warehouse.catalogs.latest(), warehouse.log.head()
-    if latest is not None and latest.version >= found.version:
+    if latest is not None and latest.version >= pending.version:
         sealed = warehouse.log.catalog_version(head.sealed)
-        if sealed < found.version:
+        if sealed < pending.version:
             return
-        for table in found.tables:
+        for table in pending.tables:
             drop(warehouse, table)
             failpoints.reach("table_dropped")
     warehouse.pending_drops.forget()

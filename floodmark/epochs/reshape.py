@@ -14,13 +14,13 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile
 from floodmark.spark.types import ident, spark_type
-from floodmark.storage.delivered import is_delivered
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.imported_files import is_delivered
 from floodmark.storage.table import Handle, Store, refuse_other_record
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import failpoints, layout
 from floodmark.tables.tables import RESHAPE, Tables
-from floodmark.warehouse.kept_rows import Reshaping
+from floodmark.warehouse.row_reuse import Reshaping
 
 
 def reshape(
@@ -40,9 +40,9 @@ def reshape(
     for table, (before, after) in _shapes(pair).items():
         if table not in versions:
             continue
-        done = _done(store, table, versions[table], opened)
+        done = _find_version(store, table, versions[table], opened)
         if done is None:
-            done = _reshaped(store.open(table), tables, (before, after), how, opened)
+            done = _commit_shape(store.open(table), tables, (before, after), how, opened)
             failpoints.reach("reshaped")
         versions[table] = done
     return replace(record, versions=versions)
@@ -60,7 +60,7 @@ def _shapes(pair: tuple[AnalysedObject, AnalysedObject]) -> Mapping[str, tuple[S
     return {table(new): (schema(old), schema(new)) for table, schema in kinds.items()}
 
 
-def _done(store: Store, table: str, version: int, opened: OpenRecord) -> int | None:
+def _find_version(store: Store, table: str, version: int, opened: OpenRecord) -> int | None:
     """Return the version at which an earlier attempt has left a table; E0433 for another epoch."""
     for info in store.history(table, version):
         metadata = info["metadata"]
@@ -70,7 +70,7 @@ def _done(store: Store, table: str, version: int, opened: OpenRecord) -> int | N
     return None
 
 
-def _reshaped(
+def _commit_shape(
     handle: Handle,
     tables: Callable[[], Tables],
     shapes: tuple[Schema, Schema],
@@ -78,7 +78,7 @@ def _reshaped(
     opened: OpenRecord,
 ) -> int:
     (before, after), epoch, now = shapes, opened.epoch, micros_of(opened.now)
-    anew = how.gone or how.renamed or how.filled or any(map(is_delivered, handle.files))
+    anew = how.gone or how.former_names or how.filled or any(map(is_delivered, handle.files))
     store = tables().store
     metadata = {"maintenance": RESHAPE, "epoch": epoch, "record": opened.id}
     if not anew or not handle.files:
@@ -92,7 +92,7 @@ def _reshaped(
     failpoints.reach("files_written")
     done = store.commit(
         handle,
-        adds=store.staged(handle.table, epoch, attempt),
+        adds=store.list_stage(handle.table, epoch, attempt),
         removes=handle.files,
         metadata=metadata,
         data_change=False,

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from floodmark.connectors.base import Connector, Split
 from floodmark.dataflow.inputs import EpochInputs
-from floodmark.epochs.objects.epoch import Work, advance
+from floodmark.epochs.objects.epoch import AdvanceInput, advance
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
@@ -66,7 +66,7 @@ class Run:
         self.left = set(left)
         self.on_progress = on_progress
         self.catches_up = catches_up
-        self.suspended = set(warehouse.log.suspended())
+        self.suspended = set(warehouse.log.suspensions())
         # What is caught up goes by the pins in force, not by those of the epoch that was missed.
         self._in_force = warehouse.deployed()
         self._splits = {
@@ -89,18 +89,18 @@ class Run:
                 ready = [key for key, needs in waiting.items() if not needs & busy]
                 for key in ready:
                     waiting.pop(key)
-                    running[pool.submit(self._one, key)] = key
+                    running[pool.submit(self._advance_one, key)] = key
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     try:
-                        self._finished(running.pop(future), future)
+                        self._take_result(running.pop(future), future)
                     except Exception as fault:
                         faults.append(fault)
                         waiting.clear()
         if faults:
             raise faults[0]
 
-    def _finished(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
+    def _take_result(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
         try:
             outcome = future.result()
         except (TransientError, OtherHistory):
@@ -139,10 +139,10 @@ class Run:
             now = self.warehouse.clock.now()
             self.warehouse.log.record("warning", now, text, object=record.object)
 
-    def _one(self, key: str) -> ObjectRecord | _Skipped:
+    def _advance_one(self, key: str) -> ObjectRecord | _Skipped:
         """Advance one object, or say why not."""
-        found = self.pipeline[key]
-        concerned = {key} | needs_of(found, self.pipeline)
+        obj = self.pipeline[key]
+        concerned = {key} | needs_of(obj, self.pipeline)
         if concerned & self.suspended:
             return _Skipped.SUSPENDED
         before = self.progress.before.records
@@ -150,26 +150,26 @@ class Run:
             return _Skipped.BACKFILLING
         if concerned & self.left:
             return _Skipped.LEFT
-        self._check_functions(found)
+        self._check_functions(obj)
         work = self.work()
-        if not self._has_work(found, work):
-            return self._untouched(found, work)
+        if not self._has_work(obj, work):
+            return self._record_without_changes(obj, work)
         if self.select is not None and key not in self.select:
             return _Skipped.LEFT
         sessions = self.warehouse.sessions()
-        reads = found.declared is not None and found.declared.connector is not None
-        connector = self.warehouse.offers.connector(found) if reads else None
+        reads = obj.declared is not None and obj.declared.connector is not None
+        connector = self.warehouse.splits.connector(obj) if reads else None
         guarded = partial(sessions.guard, f"{self.record.epoch}-{key}", self._seconds(key))
         try:
             with guarded():
-                return advance(found, work, self.warehouse.tables, sessions, connector)
+                return advance(obj, work, self.warehouse.tables, sessions, connector)
         except (TransientError, OtherHistory):
             raise
         except FloodmarkError:
-            if connector is None or not self._amended(key, connector):
+            if connector is None or not self._amend_splits(key, connector):
                 raise
         with guarded():
-            return advance(found, self.work(), self.warehouse.tables, sessions, connector)
+            return advance(obj, self.work(), self.warehouse.tables, sessions, connector)
 
     def _seconds(self, key: str) -> float | None:
         """Return how long the work on an object may take: to fill it, or to go on with it."""
@@ -181,18 +181,18 @@ class Run:
             else self.warehouse.settings.timeouts.epoch
         )
 
-    def _check_functions(self, found: AnalysedObject) -> None:
+    def _check_functions(self, obj: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""
-        changed = self._in_force.changed_functions(found.key)
+        changed = self._in_force.functions_changed(obj.key)
         if changed:
             raise UserError(
                 CHANGED_FUNCTIONS,
-                f"{', '.join(changed)} means something else than when {found.name} was defined: "
+                f"{', '.join(changed)} means something else than when {obj.name} was defined: "
                 "rows that come would be transformed in another way than the stored ones",
-                hint=f"ALTER SOURCE {found.name} REBASE goes on with the present meaning",
+                hint=f"ALTER SOURCE {obj.name} REBASE goes on with the present meaning",
             )
 
-    def _amended(self, key: str, connector: Connector) -> bool:
+    def _amend_splits(self, key: str, connector: Connector) -> bool:
         """Put aside what of a source's splits cannot be read; tell whether that was anything.
 
         What is gone or another file is put aside when the source is resumed, not before.
@@ -202,20 +202,20 @@ class Run:
         if readable == splits:
             return False
         self.warehouse.log.amend(self.record.epoch, {key: [s.as_json() for s in readable]})
-        self.warehouse.offers.amended(key, readable)
+        self.warehouse.splits.amend(key, readable)
         self._splits[key] = readable
         return True
 
-    def work(self) -> Work:
+    def work(self) -> AdvanceInput:
         """Return what the epoch asks, with what it has done so far."""
         unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
         created = self.created | unfilled
         change = self.warehouse.change_at(self.record.epoch, self.record.catalog_version)
-        return Work(
+        return AdvanceInput(
             self.record.epoch,
             self.record.now,
             self.progress.before,
-            self.progress.cut(),
+            self.progress.as_cut(),
             self.pipeline,
             partial(self.warehouse.log.pin, self.record.epoch),
             created,
@@ -227,53 +227,55 @@ class Run:
             exhausted=frozenset(self.record.exhausted),
             time_of=self.warehouse.log.time_of,
             record_of=self.warehouse.log.id_of,
-            former=change.former,
+            previous=change.previous_definitions,
             plan_nodes=self.warehouse.settings.plan_nodes,
         )
 
-    def _has_work(self, found: AnalysedObject, work: Work) -> bool:
-        if found.key in work.created or found.key in work.splits:
+    def _has_work(self, obj: AnalysedObject, work: AdvanceInput) -> bool:
+        if obj.key in work.created or obj.key in work.splits:
             return True
-        if any(item["table"] == found.key for item in work.dml):
+        if any(item["table"] == obj.key for item in work.dml):
             return True
-        if found.refreshes and found.plan is not None and follows_time(found.plan):
+        if obj.refreshes and obj.plan is not None and follows_time(obj.plan):
             return True
-        record = work.before.records.get(found.key)
+        record = work.before.records.get(obj.key)
         if record is not None and record.due is not None and record.due <= work.now:
             return True
-        done = self.progress.done
+        done = self.progress.records
         changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
-        if needs_of(found, self.pipeline) & changed or self.created & set(found.feeders):
+        if needs_of(obj, self.pipeline) & changed or self.created & set(obj.feeders):
             return True
-        if any(o.object.target == found.key for o in work.former.values()):
+        if any(o.object.target == obj.key for o in work.previous.values()):
             return True
-        writers = (found, *(self.pipeline[key] for key in found.feeders))
-        return any(w.emits_on_close and self._closes(w, work) for w in writers)
+        writers = (obj, *(self.pipeline[key] for key in obj.feeders))
+        return any(w.emits_on_close and self._has_newer_watermarks(w, work) for w in writers)
 
-    def _closes(self, found: AnalysedObject, work: Work) -> bool:
+    def _has_newer_watermarks(self, obj: AnalysedObject, work: AdvanceInput) -> bool:
         before, after = work.before, work.after
-        return any(before.watermarks(k) != after.watermarks(k) for k in found.reads)
+        return any(before.watermarks(k) != after.watermarks(k) for k in obj.reads)
 
-    def _untouched(self, found: AnalysedObject, work: Work) -> ObjectRecord:
-        before = work.before.records.get(found.key) or ObjectRecord(found.key, {})
+    def _record_without_changes(self, obj: AnalysedObject, work: AdvanceInput) -> ObjectRecord:
+        before = work.before.records.get(obj.key) or ObjectRecord(obj.key, {})
         marks = dict(before.watermarks)
         timed: dict[str, Any] = {}
-        if found.declared is not None and found.declared.clock.acts:
-            after = Marks.of(found.declared, before, work.now).at_end(found.key in work.exhausted)
-            marks, timed = dict(after.seen), after.logged
-        if found.plan is not None and found.relation.watermarks:
+        if obj.declared is not None and obj.declared.clock.acts:
+            after = Marks.from_record(obj.declared, before, work.now).at_end(
+                obj.key in work.exhausted
+            )
+            marks, timed = dict(after.visible), after.record_fields
+        if obj.plan is not None and obj.relation.watermarks:
             inputs = EpochInputs(
                 _NO_TABLES, self.pipeline.objects, work.before, work.after, work.now, fills=False
             )
-            fresh = inputs.watermarks(found.plan.top)
-            marks = {c: fresh[c] for c, _ in found.relation.watermarks if c in fresh}
-        timed |= _cutoff(found, work, before)
+            fresh = inputs.watermarks(obj.plan.top)
+            marks = {c: fresh[c] for c, _ in obj.relation.watermarks if c in fresh}
+        timed |= _cutoff(obj, work, before)
         return replace(before.at_rest(), watermarks=marks, **timed)
 
 
-def _cutoff(found: AnalysedObject, work: Work, before: ObjectRecord) -> dict[str, Any]:
+def _cutoff(obj: AnalysedObject, work: AdvanceInput, before: ObjectRecord) -> dict[str, Any]:
     """Return up to where rows are over; those that are discarded go though nothing else happens."""
-    cutoff = cutoff_of(found, work.now, before, work.epoch, work.time_of)
+    cutoff = cutoff_of(obj, work.now, before, work.epoch, work.time_of)
     return {} if cutoff is None else {"cutoff": cutoff.time, "cutoff_epoch": cutoff.epoch}
 
 

@@ -13,23 +13,25 @@ from floodmark.tables.cut import Cut
 
 
 def epoch_start_records(
-    cut: Cut, pipeline: Pipeline, created: Collection[str], former: Collection[str] = ()
+    cut: Cut, pipeline: Pipeline, created: Collection[str], previous: Collection[str] = ()
 ) -> dict[str, ObjectRecord]:
     """Return the records with which an epoch that creates some objects begins.
 
-    Those in `former` begin with the rows of their former definitions.
+    Those in `previous` begin with the rows of their former definitions.
     """
     return {
-        k: _kept(r, pipeline, created)
+        k: _drop_stale_state(r, pipeline, created)
         for k, r in cut.records.items()
-        if k in pipeline.objects and (k not in created or k in former)
+        if k in pipeline.objects and (k not in created or k in previous)
     }
 
 
-def _kept(record: ObjectRecord, pipeline: Pipeline, created: Collection[str]) -> ObjectRecord:
+def _drop_stale_state(
+    record: ObjectRecord, pipeline: Pipeline, created: Collection[str]
+) -> ObjectRecord:
     """Return a record without the state of what is gone, or begins anew in this epoch."""
-    found = pipeline[record.object]
-    owners = [o for o in (found, *map(pipeline.__getitem__, found.feeders)) if o.key not in created]
+    obj = pipeline[record.object]
+    owners = [o for o in (obj, *map(pipeline.__getitem__, obj.feeders)) if o.key not in created]
     states = {name for owner in owners for name in layout.state_tables(owner)}
     versions = {
         table: version

@@ -34,7 +34,7 @@ class EpochSummary:
     notes: Sequence[str] = ()
 
     @property
-    def touched(self) -> tuple[ObjectRecord, ...]:
+    def changes(self) -> tuple[ObjectRecord, ...]:
         """Return the records of the objects that changed."""
         return tuple(r for r in self.objects.values() if r.touched)
 
@@ -55,7 +55,7 @@ class EpochSummary:
         return (*lines, "a run without a selection completes the epoch")
 
 
-def left_open(
+def summarise_open(
     summary: EpochSummary, pipeline: Pipeline, left: Collection[str], select: Collection[str]
 ) -> EpochSummary:
     """Return the summary of an epoch in which objects are left."""
@@ -68,7 +68,7 @@ def left_open(
     return replace(summary, sealed=False, waiting_for=waiting, held_back=held_back)
 
 
-def unopened(
+def summarise_unopened(
     epoch: int, now: datetime, pipeline: Pipeline, offered: Collection[str], select: Collection[str]
 ) -> EpochSummary | None:
     """Return the summary of an epoch that a selection without any of its sources does not open.
@@ -76,10 +76,10 @@ def unopened(
     None where nothing of the selection is downstream of what is new.
     """
     touched = set(offered)
-    for found in pipeline.stored:
-        if needs_of(found, pipeline) & touched:
-            touched.add(found.key)
-    summary = left_open(EpochSummary(epoch, now, {}), pipeline, touched, select)
+    for obj in pipeline.stored:
+        if needs_of(obj, pipeline) & touched:
+            touched.add(obj.key)
+    summary = summarise_open(EpochSummary(epoch, now, {}), pipeline, touched, select)
     return summary if summary.held_back else None
 
 
@@ -90,27 +90,27 @@ def of_fields(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list[s
     return [f"{key}: {text}" for key, text in said if text is not None]
 
 
-def fields_said(found: AnalysedObject, records: Iterable[ObjectRecord]) -> str | None:
+def fields_said(obj: AnalysedObject, records: Iterable[ObjectRecord]) -> str | None:
     """Say what all rows lack that an object took in in some epochs, and what no column takes.
 
     None where every column has values and every field is taken, or no rows came.
     """
     fed = [r for r in records if r.touched and r.rows_in]
-    if found.declared is None or not fed:
+    if obj.declared is None or not fed:
         return None
     lacks = set.intersection(*(set(r.lacking) for r in fed))
     unused = {name for r in fed for name in r.unused}
-    columns = [c.name for c in found.declared.physical]
+    columns = [c.name for c in obj.declared.physical]
     fields = Fields(tuple(c for c in columns if c in lacks), tuple(sorted(unused)))
     return describe_fields(fields, columns, sum(r.rows_in for r in fed))
 
 
-def assumed_formats(plan: Collection[str], pipeline: Pipeline) -> list[str]:
+def format_notes(plan: Collection[str], pipeline: Pipeline) -> list[str]:
     """Return, for created sources whose FORMAT is left out, what is assumed."""
-    found = (pipeline[key] for key in plan if key in pipeline.objects)
+    objects = (pipeline[key] for key in plan if key in pipeline.objects)
     return [
         f"{o.name} says no FORMAT: its files are read as JSON lines (FORMAT PLAIN ENCODE JSON)"
-        for o in found
+        for o in objects
         if o.declared is not None
         and o.declared.connector == FILES
         and getattr(o.object.statement, "format", None) is None

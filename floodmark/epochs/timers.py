@@ -14,7 +14,7 @@ from floodmark.tables import layout
 from floodmark.tables.current import current_rows
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.tables.expiry import due_times
-from floodmark.tables.visible import times
+from floodmark.tables.validity_period import times
 from floodmark.warehouse.warehouse import Warehouse
 
 
@@ -24,14 +24,14 @@ def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | 
     What is suspended or backfilling, or needs something that is, cannot.
     """
     records = warehouse.cut().records
-    found = {k for k, r in records.items() if r.due is not None and r.due <= until}
-    if not found:
-        return found
+    names = {k for k, r in records.items() if r.due is not None and r.due <= until}
+    if not names:
+        return names
     pipeline = warehouse.deployed().pipeline
     outside = (k for k, r in records.items() if r.backfilling)
-    held = blocked({*warehouse.log.suspended(), *outside}, pipeline)
+    held = blocked({*warehouse.log.suspensions(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
-    return (found & needed) - held
+    return (names & needed) - held
 
 
 def timer_batch(warehouse: Warehouse, objects: Collection[str], until: datetime) -> datetime | None:
@@ -44,12 +44,12 @@ def timer_batch(warehouse: Warehouse, objects: Collection[str], until: datetime)
 
 def _batch_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a source come and go than in one epoch."""
-    found, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
-    rows = current_rows(warehouse.store, found, record) if found.period else None
+    obj, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
+    rows = current_rows(warehouse.store, obj, record) if obj.period else None
     if rows is None or record.as_of is None:
         return None
     first, last = micros_of(record.as_of) + 1, micros_of(until)
-    moments = times(warehouse.store, rows.parts, found.period, first, last)
+    moments = times(warehouse.store, rows.parts, obj.period, first, last)
     most = warehouse.settings.max_due_rows
     if moments.size <= most:
         return None
@@ -58,13 +58,13 @@ def _batch_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetime 
 
 def _batch_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
     """Return the last time before which no more rows of a table end by TTL than in one epoch."""
-    found, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
-    if found.declared is None or found.declared.ttl is None or not found.declared.ttl.deletes:
+    obj, record = warehouse.deployed().pipeline[key], warehouse.cut().records[key]
+    if obj.declared is None or obj.declared.ttl is None or not obj.declared.ttl.deletes:
         return None
     time_of, epoch = warehouse.log.time_of, warehouse.cut().epoch + 1
-    cutoff = cutoff_of(found, until, record, epoch, time_of)
+    cutoff = cutoff_of(obj, until, record, epoch, time_of)
     assert cutoff is not None
-    ends, rows = due_times(warehouse.store, found, record, cutoff, time_of), 0
+    ends, rows = due_times(warehouse.store, obj, record, cutoff, time_of), 0
     for moment, count in ends:
         rows += count
         if rows > warehouse.settings.max_due_rows and moment > ends[0][0]:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from floodmark.catalog.places import PATH
-from floodmark.plan.expr.expressions import Expr, passed_on
+from floodmark.plan.expr.expressions import Expr, plain_columns
 from floodmark.scalar.types import BIGINT, Field, Kind, Schema, SqlType
 from floodmark.sql.statements import ConflictAction
 
@@ -44,7 +44,7 @@ class WatermarkInfo:
 
 
 @dataclass(frozen=True)
-class Conflict:
+class ConflictRule:
     """What a keyed table does with a row whose key is there already.
 
     `assignments` and `condition` belong to DO UPDATE SET; they read the stored row's columns and,
@@ -68,7 +68,7 @@ class Conflict:
         return self.action in (ConflictAction.UPDATE_IF_NOT_NULL, ConflictAction.UPDATE_SET)
 
 
-REPLACE = Conflict()
+REPLACE = ConflictRule()
 
 
 PREFIX = "watermark."
@@ -110,7 +110,7 @@ class ClockOptions:
             return None
         return at_clock(now + self.max_ahead, type_)
 
-    def advanced(self, column: str, type_: SqlType, highest: Any, now: datetime) -> list[Any]:
+    def clock_values(self, column: str, type_: SqlType, highest: Any, now: datetime) -> list[Any]:
         """Return the values of the terms that concern a column; `highest` is its highest time."""
         values = []
         for term in self.advance:
@@ -181,7 +181,7 @@ LOWER, UPPER = "__lower", "__upper"
 
 
 @dataclass(frozen=True)
-class Transform:
+class RowTransform:
     """The parts of a TRANSFORM USING, over the declared columns of the source.
 
     Of rows for which `condition` is TRUE `columns` are stored, those that users see first; `key`
@@ -217,9 +217,9 @@ class Transform:
         return (*lower, *upper)
 
     @property
-    def passed(self) -> dict[str, str]:
+    def plain_columns(self) -> dict[str, str]:
         """Map declared columns to the first stored one that is the same."""
-        return passed_on(self.columns)
+        return plain_columns(self.columns)
 
 
 LOOKUP = "lookup"
@@ -232,7 +232,7 @@ class Declared:
 
     `columns` are those of the rows that come; `transform` is what is made of them and stored;
     `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
-    is there already. `ttl` says how long rows stay; below the watermark of the column `fading`
+    is there already. `ttl` says how long rows stay; below the watermark of the column `ttl_column`
     (WATERMARK … WITH TTL) they count as absent. Options of which no row depends are `telling`:
     they and the place of a relative path, `resolved`, are no part of what is defined.
     """
@@ -245,11 +245,11 @@ class Declared:
     connector: str | None = None
     format: str = PLAIN
     encode: str = "JSON"
-    transform: Transform | None = None
+    transform: RowTransform | None = None
     clock: ClockOptions = field(default=NO_CLOCK, repr=False)
-    conflict: Conflict = REPLACE
+    conflict: ConflictRule = REPLACE
     ttl: Ttl | None = field(default=None, repr=False)
-    fading: str | None = field(default=None, repr=False)
+    ttl_column: str | None = field(default=None, repr=False)
     telling: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     resolved: str | None = field(default=None, repr=False, compare=False)
 
@@ -260,14 +260,14 @@ class Declared:
         return {**dict(self.options), **dict(self.telling), **place}
 
     @property
-    def grows(self) -> bool:
+    def insert_only(self) -> bool:
         """Tell whether rows are only added: none changes, and no TTL deletes one."""
         return self.append_only and (self.ttl is None or not self.ttl.deletes)
 
     @property
-    def forgets(self) -> bool:
+    def drops_silently(self) -> bool:
         """Tell whether rows go that nobody who follows the object hears of."""
-        return self.fading is not None or (self.ttl is not None and not self.ttl.deletes)
+        return self.ttl_column is not None or (self.ttl is not None and not self.ttl.deletes)
 
     @property
     def is_messages(self) -> bool:
@@ -275,7 +275,7 @@ class Declared:
         return self.connector is not None and self.format in (UPSERT, DEBEZIUM)
 
     @property
-    def marked(self) -> dict[str, str]:
+    def watermark_names(self) -> dict[str, str]:
         """Map columns with a watermark to what a transformation calls them.
 
         One that gets the name of another is not told from that.
@@ -283,7 +283,7 @@ class Declared:
         if self.transform is None:
             return {}
         columns = {mark.column for mark in self.watermarks}
-        passed = self.transform.passed
+        passed = self.transform.plain_columns
         pairs = ((c, passed[c]) for c in columns if c in passed)
         return {c: name for c, name in pairs if name == c or name not in columns}
 
@@ -294,12 +294,12 @@ class Declared:
         return tuple(Field(m, t) for m, t in asked if m is not None and m != INGESTION_TIMESTAMP)
 
     @property
-    def ingested(self) -> tuple[str, ...]:
+    def ingestion_columns(self) -> tuple[str, ...]:
         """Return the columns that take the time of the epoch."""
         return tuple(c.name for c in self.columns if c.metadata == INGESTION_TIMESTAMP)
 
     @property
-    def defaulted(self) -> tuple[str, ...]:
+    def default_columns(self) -> tuple[str, ...]:
         """Return the columns that take a DEFAULT where the connector's row lacks them."""
         plain = {f.name for f in self.physical}
         return tuple(c.name for c in self.columns if c.default is not None and c.name in plain)

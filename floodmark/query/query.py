@@ -24,7 +24,7 @@ from floodmark.plan.nodes.size import check_size, within_stack
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.plan.rules.temporal_filters import plain_filters
-from floodmark.query.staged import staged
+from floodmark.query.staging import stage_rows
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
@@ -41,11 +41,11 @@ from floodmark.stream.operators.pairing import unpaired
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties.aggregate_calls import aggregate_of
 from floodmark.tables import layout
-from floodmark.tables.closed import closes_in_time
+from floodmark.tables.correction_table import readable as corrections
 from floodmark.tables.current import current_at, unwritten
 from floodmark.tables.cut import Cut
-from floodmark.tables.stored import readable as corrections
 from floodmark.tables.tables import Tables
+from floodmark.tables.window_finality import closes_in_time
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,8 +79,8 @@ class Reader:
         self._readable: dict[str, Readable] = {}
         self._beside: str | None = None
         self._views = plain_views(pipeline.objects.values())
-        for found in pipeline.objects.values():
-            self._add_object(found)
+        for obj in pipeline.objects.values():
+            self._add_object(obj)
         for name, (schema, rows) in system.items():
             self._add(name, schema, self._local(schema, rows))
 
@@ -101,14 +101,14 @@ class Reader:
         `given` are the types, and the defaults, of the columns that take its rows.
         """
         with within_stack(source):
-            return self.ruled(self.builder(source, given).query(query))
+            return self.apply_rules(self.builder(source, given).query(query))
 
     def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
         """Return what builds the plan of a statement; `source` is any span of it."""
         functions = self.pipeline.functions
         return Builder(self.relations, source, views=self._views, functions=functions, given=given)
 
-    def ruled(self, node: n.Node) -> n.Node:
+    def apply_rules(self, node: n.Node) -> n.Node:
         """Return a plan as it runs: rewritten by the rules; E0133 and E0355 where it cannot run."""
         node = as_run(node)
         if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
@@ -154,20 +154,20 @@ class Reader:
         spark = self.tables.spark
         if n.is_lookup(node) and node.external is not None:
             left = self._frame(node.left)
-            fetched = self._asked(node, node.external, left)
+            fetched = self._lookup_rows(node, node.external, left)
             right = dispatch.rows_over(node.right, fetched, spark, self.now)
             rows = dispatch.batch(node, [left, right], spark, self.now, strict=True)
             return dispatch.Leaf(rows)
         if isinstance(node, n.Values) and self._beside is not None and values.are_constants(node):
             pieces, folder = values.constant_pieces(node), f"{self._beside}/{id(node)}"
-            return dispatch.Leaf(staged(pieces, node.schema, spark, folder))
+            return dispatch.Leaf(stage_rows(pieces, node.schema, spark, folder))
         return None
 
-    def _asked(self, node: n.LookupJoin, scan: n.Scan, left: DataFrame) -> DataFrame:
+    def _lookup_rows(self, node: n.LookupJoin, scan: n.Scan, left: DataFrame) -> DataFrame:
         """Return what an object that is kept elsewhere has now for the keys of left rows."""
-        assert node.asked is not None
+        assert node.lookup_columns is not None
         keys = keys_of(left, [a for a, _ in node.equi])
-        found = lookup_of(self.pipeline[scan.object]).fetch(node.asked, keys)
+        found = lookup_of(self.pipeline[scan.object]).fetch(node.lookup_columns, keys)
         rows = [as_columns(row, scan.columns) for row in found]
         return self._local(scan.columns, lambda: rows)()
 
@@ -176,40 +176,40 @@ class Reader:
         relation = Relation(name, Kind.VIEW, columns, key, ChangelogMode.RETRACT)
         self._readable[name] = Readable(relation, frame)
 
-    def _add_object(self, found: AnalysedObject) -> None:
-        if found.outside is not None:
-            name = f"{layout.read_name(found)}__dead_letter"
-            self._add(name, _DEAD_LETTER, self._dead_letters(found))
-        if found.kind is Kind.SINK:
+    def _add_object(self, obj: AnalysedObject) -> None:
+        if obj.outside is not None:
+            name = f"{layout.companion_base(obj)}__dead_letter"
+            self._add(name, _DEAD_LETTER, self._dead_letters(obj))
+        if obj.kind is Kind.SINK:
             return
-        if found.kind is Kind.VIEW:
+        if obj.kind is Kind.VIEW:
             return
-        self._readable[found.key] = Readable(found.relation, self._current(found))
-        shown = found.relation.visible
-        epoch = Field(layout.beside(found, "epoch"), BIGINT)
-        late = (*shown, epoch, Field(layout.beside(found, "watermark"), VARCHAR))
-        self._add(f"{found.key}__late", late, self._late(found))
-        self._add(f"{found.key}__dead_letter", _DEAD_LETTER, self._dead_letters(found))
-        changes = (epoch, Field(layout.beside(found, "kind"), VARCHAR), *shown)
-        self._add(f"{found.key}__changes", changes, self._changes(found))
-        if closes_in_time(found):
-            rows = corrections(self.tables, found, self.cut.epoch, self.empty)
-            self._add(f"{found.key}__corrections", *rows)
+        self._readable[obj.key] = Readable(obj.relation, self._current(obj))
+        shown = obj.relation.visible
+        epoch = Field(layout.companion_column(obj, "epoch"), BIGINT)
+        late = (*shown, epoch, Field(layout.companion_column(obj, "watermark"), VARCHAR))
+        self._add(f"{obj.key}__late", late, self._late(obj))
+        self._add(f"{obj.key}__dead_letter", _DEAD_LETTER, self._dead_letters(obj))
+        changes = (epoch, Field(layout.companion_column(obj, "kind"), VARCHAR), *shown)
+        self._add(f"{obj.key}__changes", changes, self._changes(obj))
+        if closes_in_time(obj):
+            rows = corrections(self.tables, obj, self.cut.epoch, self.empty)
+            self._add(f"{obj.key}__corrections", *rows)
 
-    def _current(self, found: AnalysedObject) -> Frame:
+    def _current(self, obj: AnalysedObject) -> Frame:
         def frame() -> DataFrame:
-            current = current_at(self.tables.store, found, self.cut)
-            rows = None if current is None else current.read(self.tables)
-            return self.empty(layout.current_schema(found)) if rows is None else rows
+            current = current_at(self.tables.store, obj, self.cut)
+            rows = None if current is None else current.visible_rows(self.tables)
+            return self.empty(layout.current_schema(obj)) if rows is None else rows
 
         return frame
 
-    def _stored(self, found: AnalysedObject, table: str, schema: Schema) -> Frame:
+    def _stored_frame(self, obj: AnalysedObject, table: str, schema: Schema) -> Frame:
         def frame() -> DataFrame:
-            version = self.cut.version(found.key, table)
+            version = self.cut.version(obj.key, table)
             rows = None
             if version is not None:
-                rows = self.tables.read(self.tables.at(table, version), schema)
+                rows = self.tables.read(self.tables.open(table, version), schema)
             return self.empty(schema) if rows is None else rows
 
         return frame
@@ -218,20 +218,23 @@ class Reader:
         """Return no rows of some columns."""
         return self.tables.spark.createDataFrame([], schema=nullable_ddl(schema))
 
-    def _late(self, found: AnalysedObject) -> Frame:
-        rows = self._stored(found, layout.late_table(found), layout.late_schema(found))
-        names = [ident(f.name) for f in found.relation.visible]
-        epoch, watermark = layout.beside(found, "epoch"), layout.beside(found, "watermark")
+    def _late(self, obj: AnalysedObject) -> Frame:
+        rows = self._stored_frame(obj, layout.late_table(obj), layout.late_schema(obj))
+        names = [ident(f.name) for f in obj.relation.visible]
+        epoch, watermark = (
+            layout.companion_column(obj, "epoch"),
+            layout.companion_column(obj, "watermark"),
+        )
         return lambda: rows().selectExpr(
             *names, f"{EPOCH} AS {epoch}", f"{columns.WATERMARK} AS {watermark}"
         )
 
-    def _dead_letters(self, found: AnalysedObject) -> Frame:
-        rows = self._stored(found, layout.dead_letter_table(found), layout.DEAD_LETTER)
+    def _dead_letters(self, obj: AnalysedObject) -> Frame:
+        rows = self._stored_frame(obj, layout.dead_letter_table(obj), layout.DEAD_LETTER)
         parts = ("expression", "row", "place")
         code = f"concat('E', lpad(CAST({ERROR}.code AS STRING), 4, '0')) AS reason"
-        told = " ".join(f"WHEN {c.value} THEN {quote(c.says)}" for c in RowErrorCode)
-        said = f"concat(CASE {ERROR}.code {told} END, ': ', {ERROR}.expression)"
+        note = " ".join(f"WHEN {c.value} THEN {quote(c.says)}" for c in RowErrorCode)
+        said = f"concat(CASE {ERROR}.code {note} END, ': ', {ERROR}.expression)"
         message = f"coalesce({ERROR}.message, {said}) AS message"
         return lambda: (
             rows()
@@ -242,19 +245,19 @@ class Reader:
             .selectExpr("reason", *parts, f"`min({EPOCH})` AS epoch", "`max(message)` AS message")
         )
 
-    def _changes(self, found: AnalysedObject) -> Frame:
-        names = [ident(f.name) for f in found.relation.visible]
-        epoch, kind = layout.beside(found, "epoch"), layout.beside(found, "kind")
+    def _changes(self, obj: AnalysedObject) -> Frame:
+        names = [ident(f.name) for f in obj.relation.visible]
+        epoch, kind = layout.companion_column(obj, "epoch"), layout.companion_column(obj, "kind")
 
-        def refused() -> DataFrame:
-            raise unwritten(found)
+        def refuse() -> DataFrame:
+            raise unwritten(obj)
 
-        if found.period:
-            return refused
-        if found.append_only:
-            rows = self._current(found)
+        if obj.period:
+            return refuse
+        if obj.append_only:
+            rows = self._current(obj)
             return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"'+I' AS {kind}", *names)
-        rows = self._stored(found, layout.changes_table(found), layout.changes_schema(found))
+        rows = self._stored_frame(obj, layout.changes_table(obj), layout.changes_schema(obj))
         return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"{KIND} AS {kind}", *names)
 
     def _local(self, schema: Schema, rows: Callable[[], list[tuple[Any, ...]]]) -> Frame:

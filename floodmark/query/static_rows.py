@@ -8,7 +8,7 @@ from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.query.query import Reader
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables.current import stored_rows
+from floodmark.tables.current import count_rows
 
 
 def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> None:
@@ -42,8 +42,8 @@ def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> N
 
 
 def _holds(key: str, reader: Reader) -> bool:
-    found, record = reader.pipeline[key], reader.cut.records.get(key)
-    return bool(stored_rows(reader.tables.store, found, record))
+    obj, record = reader.pipeline[key], reader.cut.records.get(key)
+    return bool(count_rows(reader.tables.store, obj, record))
 
 
 def _is_behind(key: str, reader: Reader) -> bool:
@@ -53,10 +53,10 @@ def _is_behind(key: str, reader: Reader) -> bool:
 
 def _lookups(key: str, reader: Reader) -> Iterator[tuple[str, n.Node]]:
     """Yield who looks rows up in a table, with what gives the rows."""
-    for found in reader.pipeline.objects.values():
-        for node in () if found.plan is None else found.plan.nodes:
+    for obj in reader.pipeline.objects.values():
+        for node in () if obj.plan is None else obj.plan.nodes:
             if n.is_lookup(node) and key in {s.object for s in n.scans(node.right)}:
-                yield found.name, node.left
+                yield obj.name, node.left
 
 
 def _gives_rows(node: n.Node, holding: Collection[str]) -> bool:

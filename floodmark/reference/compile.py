@@ -5,8 +5,8 @@ from __future__ import annotations
 from floodmark.catalog.objects import Kind
 from floodmark.plan.declared import NO_CLOCK, Declared
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.outward import Outward
 from floodmark.reference.pipeline import ObjectKind, ReferenceObject
+from floodmark.reference.sink_writes import Outward
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Watermark
@@ -28,58 +28,58 @@ def reference_objects(pipeline: Pipeline) -> tuple[ReferenceObject, ...]:
 
     Plain views have none: their plans stand in what reads them.
     """
-    return tuple(_object(found) for found in pipeline.objects.values() if found.kind in _KINDS)
+    return tuple(_object(obj) for obj in pipeline.objects.values() if obj.kind in _KINDS)
 
 
-def _object(found: AnalysedObject) -> ReferenceObject:
-    declared = found.declared
-    relation = found.relation
+def _object(obj: AnalysedObject) -> ReferenceObject:
+    declared = obj.declared
+    relation = obj.relation
     return ReferenceObject(
-        name=found.key,
-        kind=_KINDS[found.kind] if found.outside is None else ObjectKind.VIEW,
+        name=obj.key,
+        kind=_KINDS[obj.kind] if obj.outside is None else ObjectKind.VIEW,
         schema=relation.columns,
         stream_key=relation.stream_key,
-        plan=None if found.plan is None else found.plan.root,
-        merge=_rules(found),
-        ingested=() if declared is None else declared.ingested,
-        promised=_source_key(found),
+        plan=None if obj.plan is None else obj.plan.root,
+        merge=_rules(obj),
+        ingested=() if declared is None else declared.ingestion_columns,
+        promised=_source_key(obj),
         watermarks=_watermarks(declared),
         clock=NO_CLOCK if declared is None else declared.clock,
         defaults=_defaults(declared),
         generated=_generation_exprs(declared),
-        target=found.object.target,
-        emits_on_close=found.emits_on_close,
-        recomputed=refreshes(found.object),
+        target=obj.object.target,
+        emits_on_close=obj.emits_on_close,
+        recomputed=refreshes(obj.object),
         connected=declared is not None and declared.connector is not None,
-        transform=_transform(found),
-        outward=_outward(found),
+        transform=_transform(obj),
+        outward=_sink_rule(obj),
         ttl=None if declared is None else declared.ttl,
-        fading=None if declared is None else declared.fading,
-        force_append_only=found.object.is_on("force_append_only"),
-        ignore_delete=found.object.is_on("ignore_delete"),
-        owns=found.object.storage_key if _owns(found) else "",
+        fading=None if declared is None else declared.ttl_column,
+        force_append_only=obj.object.is_on("force_append_only"),
+        ignore_delete=obj.object.is_on("ignore_delete"),
+        owns=obj.object.storage_key if _owns(obj) else "",
     )
 
 
-def _owns(found: AnalysedObject) -> bool:
-    return found.kind is Kind.SINK and owns(found.object)
+def _owns(obj: AnalysedObject) -> bool:
+    return obj.kind is Kind.SINK and owns(obj.object)
 
 
-def _outward(found: AnalysedObject) -> Outward | None:
-    outside = found.outside
+def _sink_rule(obj: AnalysedObject) -> Outward | None:
+    outside = obj.outside
     return None if outside is None else Outward(outside.type, outside.key)
 
 
-def _transform(found: AnalysedObject) -> ReferenceTransform | None:
-    if found.declared is None or found.declared.transform is None:
+def _transform(obj: AnalysedObject) -> ReferenceTransform | None:
+    if obj.declared is None or obj.declared.transform is None:
         return None
-    raw = raw_relation(found.object, found.declared)
-    return ReferenceTransform(found.declared.transform, raw.columns, raw.stream_key)
+    raw = raw_relation(obj.object, obj.declared)
+    return ReferenceTransform(obj.declared.transform, raw.columns, raw.stream_key)
 
 
-def _rules(found: AnalysedObject) -> MergeRules | None:
-    declared = found.declared
-    if declared is None or not declared.primary_key or _source_key(found):
+def _rules(obj: AnalysedObject) -> MergeRules | None:
+    declared = obj.declared
+    if declared is None or not declared.primary_key or _source_key(obj):
         return None
     conflict = declared.conflict
     return MergeRules(
@@ -90,14 +90,14 @@ def _rules(found: AnalysedObject) -> MergeRules | None:
         conflict.condition,
         _generation_exprs(declared),
         tuple(c.name for c in declared.columns if c.not_null),
-        tuple((owner.name, owner.columns) for owner in found.owners),
+        tuple((owner.name, owner.columns) for owner in obj.owners),
     )
 
 
-def _source_key(found: AnalysedObject) -> tuple[str, ...]:
+def _source_key(obj: AnalysedObject) -> tuple[str, ...]:
     """Return the key that a source of rows that are only added promises."""
-    declared = found.declared
-    promises = found.kind is Kind.SOURCE and found.append_only
+    declared = obj.declared
+    promises = obj.kind is Kind.SOURCE and obj.append_only
     return declared.primary_key if declared is not None and promises else ()
 
 

@@ -17,7 +17,6 @@ from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.ingest import gather
 from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import Closing, DeadLetter, Remembered
-from floodmark.reference.outward import outward
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -28,6 +27,7 @@ from floodmark.reference.pipeline import (
 )
 from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import ascending, freeze, sort_rows, thaw
+from floodmark.reference.sink_writes import sink_changes
 
 
 def advance(
@@ -81,8 +81,8 @@ def _query(
     state = replace(
         old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after, now=epoch.now
     )
-    told = changes if item.outward is None else outward(changes, item.outward)
-    return state, ObjectResult(changes=tuple(told), dead=_letter_changes(letters, old.dead))
+    note = changes if item.outward is None else sink_changes(changes, item.outward)
+    return state, ObjectResult(changes=tuple(note), dead=_letter_changes(letters, old.dead))
 
 
 def _letter_changes(new: Counter[Any], old: Counter[Any]) -> tuple[Aside, ...]:

@@ -28,7 +28,7 @@ class Ends:
     key: tuple[str, ...]
     now: datetime
     ttl: Ttl | None = None
-    fading: str | None = None
+    ttl_column: str | None = None
     bound: Any = None
     wrote: Mapping[Key, datetime] = field(default_factory=dict)
 
@@ -48,21 +48,21 @@ class Ends:
 
     def is_below(self, row: Row, bound: Any) -> bool:
         """Tell whether a row is below a value of the watermark."""
-        if self.fading is None or bound is None:
+        if self.ttl_column is None or bound is None:
             return False
-        return bool(sort_value(row[self.fading]) < sort_value(bound))
+        return bool(sort_value(row[self.ttl_column]) < sort_value(bound))
 
     def is_absent(self, row: Row) -> bool:
         """Tell whether a stored row does not count when rows of the epoch come."""
         return self.is_over(row) or self.is_below(row, self.bound)
 
     @property
-    def forgets(self) -> bool:
+    def drops_silently(self) -> bool:
         """Tell whether rows end that what follows does not hear of."""
-        return self.fading is not None or (self.ttl is not None and not self.ttl.deletes)
+        return self.ttl_column is not None or (self.ttl is not None and not self.ttl.deletes)
 
     def visible_rows(self, rows: Iterable[Row], bound: Any) -> tuple[Row, ...] | None:
         """Return the rows that readers see after the epoch; None where that is all of them."""
-        if not self.forgets:
+        if not self.drops_silently:
             return None
         return tuple(r for r in rows if not (self.is_over(r) or self.is_below(r, bound)))

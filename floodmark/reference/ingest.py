@@ -213,7 +213,7 @@ def _seal(intake: _Intake) -> WatermarkState:
 
 def _alias_marks(item: ReferenceObject, marks: Values) -> Values:
     """Return watermarks also under the names that a transformation gives to their columns."""
-    passed = {} if item.transform is None else item.transform.parts.passed
+    passed = {} if item.transform is None else item.transform.parts.plain_columns
     renamed = {name: marks[c] for c, name in passed.items() if c in marks and name not in marks}
     return {**marks, **renamed}
 

@@ -101,10 +101,10 @@ class _Evaluation:
             case n.Aggregate():
                 return grouping.aggregate(node, children[0], key_of(node.input), moment)
             case n.CloseAggregate():
-                released = closes(node.input, node.window, moment)
+                released = is_final_between(node.input, node.window, moment)
                 return grouping.aggregate(node, children[0], key_of(node.input), moment, released)
             case n.SortBuffer():
-                released = closes(node.input, node.column, moment)
+                released = is_final_between(node.input, node.column, moment)
                 by = ascending((node.column, *key_of(node.input)))
                 found = sort_rows(filter(released, children[0]), by)
                 if node.condition is None:
@@ -121,7 +121,7 @@ class _Evaluation:
             case n.Hop():
                 return windows.hop(node, rows)
             case n.CloseSession():
-                released = closes(node, node.end, moment)
+                released = is_final_between(node, node.end, moment)
                 return [*filter(released, windows.session(node, rows))]
             case n.Session():
                 return windows.session(node, rows)
@@ -234,7 +234,7 @@ def project_set(node: n.ProjectSet, rows: Iterable[Row], moment: Moment) -> list
         if error is not None:
             moment.bury(node, error, row)
             continue
-        made = [_spread(node, element) for element in elements or ()]
+        made = [_output_values(node, element) for element in elements or ()]
         numbered = list(enumerate(made, start=1)) or ([(0, nothing)] if node.outer else [])
         for ordinal, values in numbered:
             named = dict(zip(node.outputs, values, strict=True))
@@ -242,7 +242,7 @@ def project_set(node: n.ProjectSet, rows: Iterable[Row], moment: Moment) -> list
     return out
 
 
-def _spread(node: n.ProjectSet, element: Any) -> tuple[Any, ...]:
+def _output_values(node: n.ProjectSet, element: Any) -> tuple[Any, ...]:
     if not node.spread:
         return (element,)
     return (None,) * len(node.outputs) if element is None else tuple(element)
@@ -264,7 +264,7 @@ def temporal_filter(node: n.TemporalFilter, rows: Iterable[Row], moment: Moment)
     return out
 
 
-def closes(node: n.Node, column: str, moment: Moment) -> Callable[[Row], bool]:
+def is_final_between(node: n.Node, column: str, moment: Moment) -> Callable[[Row], bool]:
     """Return the test whether a row's watermark column is in `[previous watermark, watermark)`."""
     if moment.closing is None:
         return lambda row: row[column] is not None

@@ -17,7 +17,7 @@ from floodmark.reference.tables import Key, merge
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRows:
     """What is there after an epoch, when it was written, who holds it, how many rows are not."""
 
     rows: list[Row]
@@ -34,7 +34,7 @@ def next_rows(
     accepted: Sequence[Change],
     dead: list[Aside],
     ends: Ends,
-) -> Stored:
+) -> StoredRows:
     """Return the rows after the epoch; `dead` takes those that are refused.
 
     Stored rows that have ended are absent when others come, and what comes can have ended.
@@ -48,12 +48,12 @@ def next_rows(
     over = {key_of(row, key) for row in rows if key_of(row, key) in written and fresh.is_over(row)}
     kept = [row for row in rows if key_of(row, key) not in over]
     # What has ended unheard is there for what follows.
-    unheard = gone if ends.forgets else []
+    unheard = gone if ends.drops_silently else []
     came = {key_of(row, key) for _, row in accepted}
     timed = [row for row in gone if not unheard and key_of(row, key) not in came]
     there = {key_of(row, key) for row in (*unheard, *kept)}
     wrote = {k: time for k, time in fresh.wrote.items() if k in there}
-    return Stored([*unheard, *kept], ignored, len(over), len(timed), wrote, holds)
+    return StoredRows([*unheard, *kept], ignored, len(over), len(timed), wrote, holds)
 
 
 def input_rows(item: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:

@@ -64,19 +64,19 @@ def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> 
     for row in (before, after):
         if row is not None and not isinstance(row, dict):
             return Refused(IntakeCode.CORRUPT)
-    told = {} if payload is None else _logical_types(line.get("schema"))
+    note = {} if payload is None else _logical_types(line.get("schema"))
     match envelope.get("op"):
         case "t":
             return Refused(IntakeCode.TRUNCATE)
         case "d":
             if before is None:
                 return Refused(IntakeCode.NO_ROW)
-            return ((RowKind.DELETE, _row(before, schema, key, told)),)
+            return ((RowKind.DELETE, _row(before, schema, key, note)),)
         case "c" | "r" if after is not None:
-            return ((RowKind.INSERT, _row(after, schema, told=told)),)
+            return ((RowKind.INSERT, _row(after, schema, note=note)),)
         case "u" if after is not None:
-            new = _row(after, schema, told=told)
-            old = {} if before is None else _row(before, schema, key, told)
+            new = _row(after, schema, note=note)
+            old = {} if before is None else _row(before, schema, key, note)
             if any(old.get(name) is None for name in key):
                 return ((RowKind.UPDATE_AFTER, new),)
             return ((RowKind.UPDATE_BEFORE, old), (RowKind.UPDATE_AFTER, new))
@@ -96,8 +96,8 @@ def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> De
     assert isinstance(of_key, dict)
     if value is None:
         return ((RowKind.DELETE, _row(of_key, schema, key)),)
-    told = {name: of_key[name] for name in key if of_key.get(name) is not None}
-    return ((RowKind.INSERT, _row({**value, **told}, schema)),)
+    note = {name: of_key[name] for name in key if of_key.get(name) is not None}
+    return ((RowKind.INSERT, _row({**value, **note}, schema)),)
 
 
 def _logical_types(schema: Any) -> dict[str, str]:
@@ -111,11 +111,11 @@ def _row(
     cells: Mapping[str, Any],
     schema: Schema,
     only: tuple[str, ...] | None = None,
-    told: Mapping[str, str] = MappingProxyType({}),
+    note: Mapping[str, str] = MappingProxyType({}),
 ) -> Row:
     """Return the columns; of a row that is known by its key, the others are as good as unknown."""
     return {
-        column.name: _value(cells.get(column.name), column.type, told.get(column.name, ""))
+        column.name: _value(cells.get(column.name), column.type, note.get(column.name, ""))
         if only is None or column.name in only
         else None
         for column in schema

@@ -15,9 +15,9 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change
 from floodmark.reference.moment import Stored
-from floodmark.reference.outward import Outward
 from floodmark.reference.ownership import Holds
 from floodmark.reference.rows import Row
+from floodmark.reference.sink_writes import Outward
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Values, Watermark, WatermarkState

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from floodmark.changelog import is_hidden
-from floodmark.plan.declared import Transform
+from floodmark.plan.declared import RowTransform
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.rows import Row
@@ -22,7 +22,7 @@ from floodmark.scalar.types import Schema
 class ReferenceTransform:
     """What a source makes of its rows; `raw` and `key` are those of the rows as they come."""
 
-    parts: Transform
+    parts: RowTransform
     raw: Schema
     key: tuple[str, ...]
 

@@ -26,7 +26,7 @@ class Box:
 
 def draw(pipeline: Pipeline, captions: Mapping[str, str], suspended: frozenset[str]) -> str:
     """Return the SVG; `captions` is the second line of each box."""
-    inputs = {key: _inputs(found, pipeline) for key, found in pipeline.objects.items()}
+    inputs = {key: _inputs(obj, pipeline) for key, obj in pipeline.objects.items()}
     layout = _place(inputs)
     boxes = layout.boxes
     width = max((b.x for b in boxes.values()), default=0) + WIDTH + MARGIN
@@ -34,8 +34,8 @@ def draw(pipeline: Pipeline, captions: Mapping[str, str], suspended: frozenset[s
     height = max((b.y for b in places), default=0) + HEIGHT + MARGIN
     edges = [_edge(boxes[a], boxes[b], bends) for (a, b), bends in layout.bends.items()]
     nodes = [
-        _node(found, boxes[key], captions.get(key, ""), key in suspended)
-        for key, found in pipeline.objects.items()
+        _node(obj, boxes[key], captions.get(key, ""), key in suspended)
+        for key, obj in pipeline.objects.items()
     ]
     return (
         f'<svg class="graph" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
@@ -47,8 +47,8 @@ def draw(pipeline: Pipeline, captions: Mapping[str, str], suspended: frozenset[s
     )
 
 
-def _inputs(found: AnalysedObject, pipeline: Pipeline) -> list[str]:
-    names = dict.fromkeys((*found.reads, *found.feeders))
+def _inputs(obj: AnalysedObject, pipeline: Pipeline) -> list[str]:
+    names = dict.fromkeys((*obj.reads, *obj.feeders))
     return [key for key in names if key in pipeline.objects]
 
 
@@ -159,14 +159,14 @@ def _curve(x1: float, y1: float, x2: float, y2: float) -> str:
     return f"C{middle:.0f} {y1:.0f} {middle:.0f} {y2:.0f} {x2:.0f} {y2:.0f}"
 
 
-def _node(found: AnalysedObject, box: Box, caption: str, suspended: bool) -> str:
-    mode = "suspended" if suspended else str(found.relation.mode)
-    round_ = HEIGHT / 2 if found.kind is Kind.SINK else 8
-    name = found.name if len(found.name) <= 24 else found.name[:23] + "…"
-    text = f"{found.kind.value} · {caption}" if caption else found.kind.value
+def _node(obj: AnalysedObject, box: Box, caption: str, suspended: bool) -> str:
+    mode = "suspended" if suspended else str(obj.relation.mode)
+    round_ = HEIGHT / 2 if obj.kind is Kind.SINK else 8
+    name = obj.name if len(obj.name) <= 24 else obj.name[:23] + "…"
+    text = f"{obj.kind.value} · {caption}" if caption else obj.kind.value
     return (
-        f'<a href="#{escape(anchor(found.key))}" class="node {mode}">'
-        f"<title>{escape(found.name)}: {found.kind.value}, {mode}</title>"
+        f'<a href="#{escape(anchor(obj.key))}" class="node {mode}">'
+        f"<title>{escape(obj.name)}: {obj.kind.value}, {mode}</title>"
         f'<rect x="{box.x:.0f}" y="{box.y:.0f}" width="{WIDTH}" height="{HEIGHT}" rx="{round_}"/>'
         f'<text class="name" x="{box.x + WIDTH / 2:.0f}" y="{box.y + 22:.0f}">{escape(name)}</text>'
         f'<text class="caption" x="{box.x + WIDTH / 2:.0f}" y="{box.y + 39:.0f}">{escape(text)}'

@@ -28,7 +28,7 @@ class EpochRow:
     notes: tuple[str, ...] = ()
 
     @property
-    def touched(self) -> list[ObjectRecord]:
+    def changes(self) -> list[ObjectRecord]:
         """Return the records of the objects that changed."""
         return [record for record in self.objects.values() if record.touched]
 
@@ -42,7 +42,7 @@ def history(connection: Floodmark, newest: int = NEWEST) -> list[EpochRow]:
 
 def _row(connection: Floodmark, epoch: int) -> EpochRow:
     log = connection.warehouse.log
-    opened, sealed = log.opened(epoch), log.sealed(epoch)
+    opened, sealed = log.open_record(epoch), log.seal_record(epoch)
     events = [f"{e.kind} {e.object or ''}: {e.message}".strip() for e in log.events(epoch)]
     return EpochRow(
         epoch,

@@ -9,9 +9,9 @@ from typing import Any
 from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
 from floodmark.errors import FloodmarkError
-from floodmark.plan.expr.printing import shown
+from floodmark.plan.expr.printing import show_name
 from floodmark.report.graph import anchor
-from floodmark.session.inspect.dead_letters import told
+from floodmark.session.inspect.dead_letters import describe_letters
 from floodmark.session.inspect.reporting import Intake, intakes
 from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -24,52 +24,52 @@ def object_parts(
 ) -> Iterator[str]:
     """Yield the part of each object, in the order in which epochs advance them."""
     pipeline = connection.deployed.pipeline
-    suspended = connection.warehouse.log.suspended()
+    suspended = connection.warehouse.log.suspensions()
     taken = intakes(connection.warehouse)
-    for key, found in pipeline.objects.items():
-        mode = "suspended" if key in suspended else str(found.relation.mode)
+    for key, obj in pipeline.objects.items():
+        mode = "suspended" if key in suspended else str(obj.relation.mode)
         note = f"<p>{escape(suspended[key].message)}</p>" if key in suspended else ""
         rows = counts[key]
         size = f"<span>{rows:,} rows</span>" if rows is not None else ""
         yield (
             f'<details class="object" id="{escape(anchor(key))}"><summary>'
-            f"<b>{escape(found.name)}</b><span>{found.kind.value}</span>"
+            f"<b>{escape(obj.name)}</b><span>{obj.kind.value}</span>"
             f'<span class="badge {mode}">{mode}</span>{size}</summary><div class="inside">'
-            f"{note}{_properties(connection, found, taken)}"
-            f"<h3>SQL</h3><pre>{escape(found.object.text.strip())}</pre>"
-            f"<h3>EXPLAIN</h3><pre>{escape(str(explain_object(found, pipeline)))}</pre>"
-            f"{_sample(connection, found) if samples else ''}</div></details>"
+            f"{note}{_properties(connection, obj, taken)}"
+            f"<h3>SQL</h3><pre>{escape(obj.object.text.strip())}</pre>"
+            f"<h3>EXPLAIN</h3><pre>{escape(str(explain_object(obj, pipeline)))}</pre>"
+            f"{_sample(connection, obj) if samples else ''}</div></details>"
         )
 
 
-def _properties(connection: Floodmark, found: AnalysedObject, taken: Mapping[str, Intake]) -> str:
-    relation = found.relation
-    record = connection.status().get(found.key)
-    span = found.object.span
+def _properties(connection: Floodmark, obj: AnalysedObject, taken: Mapping[str, Intake]) -> str:
+    relation = obj.relation
+    record = connection.status().get(obj.key)
+    span = obj.object.span
     marks = {} if record is None else record.watermarks
-    stored = any(found is one for one in connection.deployed.pipeline.stored)
-    letters = told(connection.store, found) if stored else None
+    stored = any(obj is one for one in connection.deployed.pipeline.stored)
+    letters = describe_letters(connection.store, obj) if stored else None
     due = None if record is None else record.due
     pairs = [
         ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),
-        ("stream key", ", ".join(shown(c) for c in relation.stream_key) or "one row"),
-        ("reads", ", ".join((*found.reads, *found.feeders))),
+        ("stream key", ", ".join(show_name(c) for c in relation.stream_key) or "one row"),
+        ("reads", ", ".join((*obj.reads, *obj.feeders))),
         ("watermarks", ", ".join(f"{c} {v}" for c, v in marks.items())),
         ("next due", "" if due is None else f"{due:%Y-%m-%d %H:%M:%S} UTC"),
-        ("stored", str(taken.get(found.key, ""))),
+        ("stored", str(taken.get(obj.key, ""))),
         ("dead letters", letters or ""),
         ("last epoch", str(record.position) if record is not None else ""),
-        ("fingerprint", found.fingerprint),
+        ("fingerprint", obj.fingerprint),
         ("defined in", f"{span.file}:{span.line}" if span.file else "a statement"),
     ]
     items = (f"<dt>{k}</dt><dd>{escape(v)}</dd>" for k, v in pairs if v)
     return f"<dl>{''.join(items)}</dl>"
 
 
-def _sample(connection: Floodmark, found: AnalysedObject) -> str:
-    if found.kind in (Kind.SINK, Kind.VIEW):
+def _sample(connection: Floodmark, obj: AnalysedObject) -> str:
+    if obj.kind in (Kind.SINK, Kind.VIEW):
         return ""
-    name = ".".join('"' + part.replace('"', '""') + '"' for part in found.name.split("."))
+    name = ".".join('"' + part.replace('"', '""') + '"' for part in obj.name.split("."))
     try:
         result = connection.execute(f"SELECT * FROM {name} LIMIT {SAMPLE_ROWS}")
     except FloodmarkError as error:

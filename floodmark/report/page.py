@@ -15,7 +15,7 @@ from floodmark.report.objects import object_parts
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.local_files import disk_errors, replace_file
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.tables.current import stored_rows
+from floodmark.tables.current import count_rows
 
 LOG_ROWS = 3000
 
@@ -38,11 +38,11 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
     """Return the page's HTML."""
     epochs = history(connection)
     pipeline = connection.deployed.pipeline
-    suspended = frozenset(connection.warehouse.log.suspended())
+    suspended = frozenset(connection.warehouse.log.suspensions())
     records = connection.status()
     counts = {
-        key: stored_rows(connection.store, found, records.get(key))
-        for key, found in pipeline.objects.items()
+        key: count_rows(connection.store, obj, records.get(key))
+        for key, obj in pipeline.objects.items()
     }
     captions = {key: f"{plots.short(n)} rows" for key, n in counts.items() if n is not None}
     style, script = _resource("style.css"), _resource("behaviour.js")
@@ -65,8 +65,8 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
 """
 
 
-def _has_connector(found: AnalysedObject) -> bool:
-    return found.declared is not None and found.declared.connector is not None
+def _has_connector(obj: AnalysedObject) -> bool:
+    return obj.declared is not None and obj.declared.connector is not None
 
 
 def _resource(name: str) -> str:
@@ -74,7 +74,7 @@ def _resource(name: str) -> str:
 
 
 def _head(connection: Floodmark, epochs: Sequence[EpochRow], suspended: frozenset[str]) -> str:
-    records = [record for epoch in epochs for record in epoch.touched]
+    records = [record for epoch in epochs for record in epoch.changes]
     sealed = epochs[-1] if epochs else None
     sources = {k for k, o in connection.deployed.pipeline.objects.items() if _has_connector(o)}
     tiles = [
@@ -104,17 +104,17 @@ def _modes(suspended: bool) -> str:
 
 
 def _plots(epochs: Sequence[EpochRow], pipeline: Pipeline) -> str:
-    data = [e for e in epochs if e.touched]
+    data = [e for e in epochs if e.changes]
     if not data:
         return '<p class="none">No epoch has been sealed yet.</p>'
     numbers = [e.epoch for e in data]
-    declared = {key for key, found in pipeline.objects.items() if _has_connector(found)}
+    declared = {key for key, obj in pipeline.objects.items() if _has_connector(obj)}
     taken = _top(data, lambda r: r.rows_in if r.object in declared else 0)
     given = _top(data, lambda r: 0 if r.object in declared else r.rows_out)
     work = _top(data, lambda r: float(r.duration_s))
     waste = {
-        "late": [float(sum(r.late_rows for r in e.touched)) for e in data],
-        "dead": [float(sum(r.dead_rows for r in e.touched)) for e in data],
+        "late": [float(sum(r.late_rows for r in e.changes)) for e in data],
+        "dead": [float(sum(r.dead_rows for r in e.changes)) for e in data],
     }
     seconds = {"seconds": [e.seconds for e in data]}
     marks = _watermarks(data)
@@ -141,11 +141,11 @@ def _top(
     """Return a series per object; the small ones are one series, "others"."""
     sums: dict[str, float] = {}
     for epoch in epochs:
-        for record in epoch.touched:
+        for record in epoch.changes:
             sums[record.object] = sums.get(record.object, 0.0) + measure(record)
     ranked = sorted((k for k in sums if sums[k]), key=lambda k: -sums[k])
     named = ranked[: plots.SERIES if len(ranked) <= plots.SERIES else plots.SERIES - 1]
-    values = [{r.object: float(measure(r)) for r in e.touched} for e in epochs]
+    values = [{r.object: float(measure(r)) for r in e.changes} for e in epochs]
     out = {name: [v.get(name, 0.0) for v in values] for name in named}
     if len(ranked) > len(named):
         out["others"] = [sum(v.values()) - sum(v.get(n, 0.0) for n in named) for v in values]
@@ -189,7 +189,7 @@ def _epoch_rows(epoch: EpochRow) -> list[str]:
     out = [
         f'<tr>{head}<td colspan="7" class="warn">{escape(note)}</td></tr>' for note in epoch.notes
     ]
-    for r in epoch.touched:
+    for r in epoch.changes:
         mark = r.watermark_time
         late = f'<td class="n{" warn" if r.late_rows else ""}">{r.late_rows:,}</td>'
         dead = f'<td class="n{" warn" if r.dead_rows else ""}">{r.dead_rows:,}</td>'

@@ -31,12 +31,12 @@ Explain = Callable[[s.Statement, Deployed], Explanation]
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
     """Return what SHOW or DESCRIBE asks for."""
     if isinstance(statement, s.Describe):
-        columns = named(statement.name, statement.kind, deployed).relation.visible
+        columns = find_relation(statement.name, statement.kind, deployed).relation.visible
         rows = ((c.name, str(c.type), c.nullable) for c in columns)
         return text_result("DESCRIBE", ("Name", "Type", "Nullable"), rows)
     if statement.what == "CREATE":
         assert statement.name is not None
-        declared = _declared(statement.name, statement.kind, deployed)
+        declared = _find_object(statement.name, statement.kind, deployed)
         row = (declared.name, to_sql(declared.own_statement))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
@@ -50,24 +50,28 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
 _UNREAD = (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE, s.ObjectKind.INDEX)
 
 
-def named(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> AnalysedObject:
+def find_relation(
+    name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed
+) -> AnalysedObject:
     """Return a relation or sink by name; E0201 for none, E0203 for one of another kind."""
     text = catalog_name(name)
     if kind is s.ObjectKind.SINK and key_of(text, Kind.SINK) in deployed.pipeline.objects:
         return deployed.pipeline[key_of(text, Kind.SINK)]
-    found = deployed.find(text, name.span)
-    check_kind(found.object, kind, name)
-    return found
+    obj = deployed.find(text, name.span)
+    check_kind(obj.object, kind, name)
+    return obj
 
 
-def _declared(name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed) -> CatalogObject:
+def _find_object(
+    name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed
+) -> CatalogObject:
     """Return the object that SHOW CREATE names."""
     if kind not in _UNREAD:
-        return named(name, kind, deployed).object
+        return find_relation(name, kind, deployed).object
     of = Kind.INDEX if kind is s.ObjectKind.INDEX else Kind.FUNCTION
-    found = deployed.catalog.get(key_of(catalog_name(name), of), name.span)
-    check_kind(found, kind, name)
-    return found
+    obj = deployed.catalog.get(key_of(catalog_name(name), of), name.span)
+    check_kind(obj, kind, name)
+    return obj
 
 
 _KINDS = {
@@ -102,8 +106,8 @@ def explain_result(
     `sizes` measures the tables of an object, `explain` looks at a statement as if it were executed.
     """
     if statement.name is not None:
-        name = named(statement.name, statement.kind, deployed).key
-        found = explain_name(name, deployed, statement.name.span)
+        name = find_relation(statement.name, statement.kind, deployed).key
+        explanation = explain_name(name, deployed, statement.name.span)
     else:
         assert statement.statement is not None
         name = ""
@@ -114,32 +118,34 @@ def explain_result(
                 span=statement.span,
                 hint="EXPLAIN (STATE) v; EXPLAIN without STATE shows what would be kept",
             )
-        found = explain(statement.statement, deployed)
+        explanation = explain(statement.statement, deployed)
     measured = sizes(name) if statement.state and name else ()
     as_json = statement.format is s.ExplainFormat.JSON
-    text = explained(found, measured, as_json=as_json)
+    text = render_explanation(explanation, measured, as_json=as_json)
     if statement.format is s.ExplainFormat.HTML:
         text = as_html(text)
     return text_result("EXPLAIN", ("QUERY PLAN",), ((line,) for line in text.split("\n")))
 
 
-def explained(found: Explanation, sizes: Sequence[TableSize], *, as_json: bool) -> str:
+def render_explanation(
+    explanation: Explanation, sizes: Sequence[TableSize], *, as_json: bool
+) -> str:
     """Return the text of an explanation, and of the tables that are at rest for it."""
     if as_json:
         tables = {"tables": [t.as_dict() for t in sizes]} if sizes else {}
-        return json.dumps(found.as_dict() | tables, indent=2)
-    return f"{found}\n\n{as_text(sizes)}" if sizes else str(found)
+        return json.dumps(explanation.as_dict() | tables, indent=2)
+    return f"{explanation}\n\n{as_text(sizes)}" if sizes else str(explanation)
 
 
 def explain_name(name: str, deployed: Deployed, span: Span | None = None) -> Explanation:
     """Return the analysed plan of a deployed object."""
-    found = deployed.find(name, span).object
-    return explain_together(deployed.catalog.output_of(found), deployed.pipeline)
+    obj = deployed.find(name, span).object
+    return explain_together(deployed.catalog.output_of(obj), deployed.pipeline)
 
 
 def explain_together(objects: Sequence[CatalogObject], pipeline: Pipeline) -> Explanation:
     """Return the plan of the last of some objects, with those of the others before it."""
-    *others, last = (explain_object(pipeline[found.key], pipeline) for found in objects)
+    *others, last = (explain_object(pipeline[obj.key], pipeline) for obj in objects)
     return replace(last, before=tuple(others))
 
 

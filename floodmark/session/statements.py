@@ -9,13 +9,13 @@ from floodmark.catalog.objects import kind_of
 from floodmark.connectors.registry import connector_of
 from floodmark.epochs import removal
 from floodmark.epochs.loop import EpochLoop
-from floodmark.epochs.summary import EpochSummary, assumed_formats
+from floodmark.epochs.summary import EpochSummary, format_notes
 from floodmark.errors import NotSupported, UserError
-from floodmark.query.dml.planned import plan_dml
+from floodmark.query.dml.plan_dml import plan_dml
 from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.query.query import Reader
 from floodmark.session.ddl import deployment
-from floodmark.session.ddl.alter_places import placed_in
+from floodmark.session.ddl.alter_places import place_errors
 from floodmark.session.ddl.altering import refuse_behind
 from floodmark.session.ddl.deployment import Plan
 from floodmark.session.ddl.loading import check_code
@@ -23,8 +23,8 @@ from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.session.ddl.renaming import check_at_rest
 from floodmark.session.ddl.rereading import refuse_rereading
 from floodmark.session.ddl.sink_paths import check_sink_paths, probe_sink_paths
-from floodmark.session.logged import Begun, statement_progress
 from floodmark.session.show import explain_statement
+from floodmark.session.statement_progress import StatementProgress, statement_progress
 from floodmark.session.suspension import notices
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -51,25 +51,25 @@ def run_definition(
     kind = _kind(statement)
     status = f"{word}_{kind}".replace(" ", "_")
     warehouse = loop.warehouse
-    with statement_progress(f"{word} {kind}", warehouse) as begun, loop.hold(f"{word} {kind}"):
+    with statement_progress(f"{word} {kind}", warehouse) as progress, loop.hold(f"{word} {kind}"):
         deployed = warehouse.deployed()
-        with placed_in(statement, deployed):
+        with place_errors(statement, deployed):
             plan = deployment.plan_statement(statement, deployed, project=warehouse.project)
             if plan is None:
                 return Result(status=status, notices=("nothing to do",))
             check_at_rest(plan, warehouse, statement)
             first = _first_rows(statement, plan, warehouse, reader)
             try:
-                apply_plan(plan, loop, begun, first=first)
+                apply_plan(plan, loop, progress, first=first)
             finally:
-                if first is not None and (first.entry is None or begun.version is None):
+                if first is not None and (first.entry is None or progress.version is None):
                     first.discard()
-    touched = {*plan.created, *(c.key for c in plan.changes if c.action == "alter")}
+    touched = {*plan.new_keys, *(c.key for c in plan.changes if c.action == "alter")}
     touched &= plan.pipeline.objects.keys()
     targets = {plan.pipeline[key].object.target for key in touched}
-    told = notices({*touched, *filter(None, targets)}, warehouse)
-    told = (*told, *assumed_formats(plan.created, plan.pipeline))
-    return replace(Result() if first is None else first.result, status=status, notices=told)
+    note = notices({*touched, *filter(None, targets)}, warehouse)
+    note = (*note, *format_notes(plan.new_keys, plan.pipeline))
+    return replace(Result() if first is None else first.result, status=status, notices=note)
 
 
 def _first_rows(
@@ -106,14 +106,14 @@ def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
 def apply_plan(
     plan: Plan,
     loop: EpochLoop,
-    begun: Begun,
+    progress: StatementProgress,
     *,
     discards: Collection[str] = ("drop",),
     first: Written | None = None,
 ) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
-    A table that the plan creates begins with the `first` rows. `begun` is told the version. E0379
+    A table that the plan creates begins with the `first` rows. `progress` gets the version. E0379
     where a table would go, or begin anew, with rows that statements wrote into it, unless that
     action is one that `discards`; a source that begins anew has to be readable. E0854 where rows
     that are gone would be read again.
@@ -124,7 +124,7 @@ def apply_plan(
     check_plan(plan, warehouse, discards)
     probe_sink_paths(plan, warehouse)
     epoch = warehouse.log.head().sealed + 1
-    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    defined = statements_of(plan.catalog, plan.pins(deployed), plan.corrections(deployed))
     now = warehouse.epoch_time()
     rehearsed = rehearse(warehouse, defined, now, plan.renamed)
     removal.leave(
@@ -133,7 +133,7 @@ def apply_plan(
     failpoints.reach("change_planned")
     dml = [first.entry] if first is not None and first.entry is not None else []
     version = warehouse.catalogs.append(epoch, defined, now, plan.renamed, dml)
-    begun.version = version.version
+    progress.version = version.version
     warehouse.remember(rehearsed)
     failpoints.reach("change_logged")
     return loop.run_once(version.version)
@@ -142,7 +142,7 @@ def apply_plan(
 def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("drop",)) -> None:
     """Refuse before anything is logged what could not be applied."""
     _ask_again(plan)
-    refuse_behind(plan.changes, _behind(warehouse), plan.pipeline)
+    refuse_behind(plan.changes, _reasons_behind(warehouse), plan.pipeline)
     check_sink_paths(plan, warehouse)
     _refuse_loss(plan, warehouse, discards)
     if "rebuild" not in discards:
@@ -152,7 +152,7 @@ def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("d
 def refuse_plan(plan: Plan, deployed: Deployed, warehouse: Warehouse) -> None:
     """Raise what applying a plan would before it is logged, and write nothing, run no Python."""
     check_plan(plan, warehouse)
-    defined = statements_of(plan.catalog, plan.pinned(deployed), plan.corrections(deployed))
+    defined = statements_of(plan.catalog, plan.pins(deployed), plan.corrections(deployed))
     rehearse(warehouse, defined, warehouse.epoch_time(), plan.renamed)
 
 
@@ -184,24 +184,24 @@ def _check_first_rows(
         plan_dml(insert, target, reader())
 
 
-def _behind(warehouse: Warehouse) -> dict[str, str]:
+def _reasons_behind(warehouse: Warehouse) -> dict[str, str]:
     """Say of objects that they do not have all epochs, and why."""
     filling = [k for k, r in warehouse.cut().records.items() if r.backfilling]
-    suspended = warehouse.log.suspended()
+    suspended = warehouse.log.suspensions()
     return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
 def _ask_again(plan: Plan) -> None:
     """Let a source that begins anew say what it has before its stored rows go."""
     for change in plan.changes:
-        found = plan.pipeline.objects.get(change.key)
-        if change.action != "rebuild" or found is None or found.declared is None:
+        obj = plan.pipeline.objects.get(change.key)
+        if change.action != "rebuild" or obj is None or obj.declared is None:
             continue
-        if found.declared.connector is not None:
+        if obj.declared.connector is not None:
             try:
-                connector_of(found).offer({}, 1)
+                connector_of(obj).offer({}, 1)
             except UserError as problem:
-                raise problem.with_span(found.object.statement.name.span) from None
+                raise problem.with_span(obj.object.statement.name.span) from None
 
 
 def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) -> None:
@@ -220,7 +220,7 @@ def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) ->
                 hint="keep the definition; or copy the rows (SELECT), apply with --discard-rows, "
                 "and INSERT them again",
             )
-        if change.action == "rebuild" and (gone := _lost(change, plan, warehouse)):
+        if change.action == "rebuild" and (gone := _lost_rows(change, plan, warehouse)):
             raise NotSupported(
                 "E0379",
                 f"{change.key} begins anew, because {change.reason}, and cannot take in again all "
@@ -230,34 +230,34 @@ def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) ->
             )
 
 
-def _lost(change: Change, plan: Plan, warehouse: Warehouse) -> str | None:
+def _lost_rows(change: Change, plan: Plan, warehouse: Warehouse) -> str | None:
     """Say what a source has taken in and would not find again; None where that is nothing."""
-    found = plan.pipeline[change.key]
-    if found.declared is None or found.declared.connector is None:
+    obj = plan.pipeline[change.key]
+    if obj.declared is None or obj.declared.connector is None:
         return None
-    taken = warehouse.offers.logged().get(change.key, ())
+    taken = warehouse.splits.splits_in_log().get(change.key, ())
     before = warehouse.deployed().pipeline[change.key].declared
-    if taken and before is not None and before.connector != found.declared.connector:
+    if taken and before is not None and before.connector != obj.declared.connector:
         return f"its rows came from {before.connector}"
-    return connector_of(found).find_change(taken)
+    return connector_of(obj).find_change(taken)
 
 
 def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -> Result:
     """Change rows of a table in one epoch; `reader` is called when the lease is held."""
     word = "COPY" if isinstance(statement, s.CopyFrom) else type(statement).__name__.upper()
     warehouse = loop.warehouse
-    with statement_progress(word, warehouse) as begun, loop.hold(word):
+    with statement_progress(word, warehouse) as progress, loop.hold(word):
         target = target_of(statement, warehouse.deployed())
         start = warehouse.log.positions().get(dml_of(target.key), {}).get(0, 0)
         written = write_rows(statement, target, warehouse, reader(), start)
-        epoch = take_in([written], loop, begun)
+        epoch = take_in([written], loop, progress)
     return replace(written.result, notices=notices_after([target.key], epoch, warehouse))
 
 
-def take_in(written: Sequence[Written], loop: EpochLoop, begun: Begun) -> int | None:
+def take_in(written: Sequence[Written], loop: EpochLoop, progress: StatementProgress) -> int | None:
     """Run the epoch that takes written rows in, and return it; None where there are no rows.
 
-    `begun` is told the rows' files; the lease is held.
+    `progress` is told the rows' files; the lease is held.
     """
     entries = [w.entry for w in written if w.entry is not None]
     for each in written:
@@ -265,7 +265,7 @@ def take_in(written: Sequence[Written], loop: EpochLoop, begun: Begun) -> int | 
             each.discard()
     if not entries:
         return None
-    begun.paths = [path for entry in entries for path in entry["paths"]]
+    progress.paths = [path for entry in entries for path in entry["paths"]]
     return loop.run_once(dml=entries).epoch
 
 
@@ -273,16 +273,16 @@ def notices_after(
     written: Collection[str], epoch: int | None, warehouse: Warehouse
 ) -> tuple[str, ...]:
     """Return what is to be said of the tables that were written, and of what failed with them."""
-    events = warehouse.log.suspended().items()
+    events = warehouse.log.suspensions().items()
     failed = [key for key, event in events if event.epoch == epoch and key not in written]
     taken = set(written) - {key for key, _ in events}
-    aside = () if epoch is None else _put_aside(taken, warehouse)
+    aside = () if epoch is None else _dead_letter_notes(taken, warehouse)
     waiting = () if epoch is None else sorted(set(written) - taken)
     later = (f"what was written into {key} is kept, and seen once it is resumed" for key in waiting)
     return (*notices([*written, *failed], warehouse), *later, *aside)
 
 
-def _put_aside(keys: Collection[str], warehouse: Warehouse) -> Iterator[str]:
+def _dead_letter_notes(keys: Collection[str], warehouse: Warehouse) -> Iterator[str]:
     """Say which tables have put rows of the last epoch to their dead letters."""
     records = warehouse.cut().records
     for key in sorted(keys):

@@ -26,7 +26,7 @@ def notices(keys: Collection[str], warehouse: Warehouse) -> tuple[str, ...]:
 
     Its rows are those of the last epoch that it has taken in; a view that is backfilling has none.
     """
-    suspended = warehouse.log.suspended()
+    suspended = warehouse.log.suspensions()
     filling = under_way(warehouse)
     if not suspended and not filling:
         return ()
@@ -66,12 +66,12 @@ def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
     warehouse = loop.warehouse
     with loop.hold("RESUME"):
         pipeline = warehouse.deployed().pipeline
-        found = _found(statement, warehouse.deployed())
-        key = found.object.target or found.key
-        if key in warehouse.log.suspended():
+        obj = _find_object(statement, warehouse.deployed())
+        key = obj.object.target or obj.key
+        if key in warehouse.log.suspensions():
             loop.resume(key)
         elif not _causes(key, pipeline, warehouse):
-            notice = f"{found.kind.value} {found.name} is not suspended"
+            notice = f"{obj.kind.value} {obj.name} is not suspended"
             return Result(status="ALTER_RESUME", notices=(notice,))
         _check(key, pipeline, warehouse, statement)
     return Result(status="ALTER_RESUME")
@@ -82,62 +82,62 @@ def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
     warehouse = loop.warehouse
     with loop.hold("REBASE"):
         deployed = warehouse.deployed()
-        found = _intake(_found(statement, deployed), deployed.pipeline)
-        present = pins_of(found, deployed.pipeline)
+        obj = _intake(_find_object(statement, deployed), deployed.pipeline)
+        present = pins_of(obj, deployed.pipeline)
         if present is None:
             raise UserError(
                 "E0387",
-                f"{found.kind.value} {found.name} has no TRANSFORM USING",
+                f"{obj.kind.value} {obj.name} has no TRANSFORM USING",
                 span=statement.name.span,
-                hint=f"{resume_command(found)} lifts a suspension",
+                hint=f"{resume_command(obj)} lifts a suspension",
             )
-        event = warehouse.log.suspended().get(found.key)
-        if event is None and deployed.pinned.get(found.key) == present:
-            notice = f"the functions of {found.name} mean what they meant"
+        event = warehouse.log.suspensions().get(obj.key)
+        if event is None and deployed.pinned.get(obj.key) == present:
+            notice = f"the functions of {obj.name} mean what they meant"
             return Result(status="ALTER_REBASE", notices=(notice,))
-        pinned = {**deployed.pinned, found.key: present}
+        pinned = {**deployed.pinned, obj.key: present}
         defined = statements_of(deployed.catalog, pinned, deployed.corrected)
         now = warehouse.epoch_time()
         rehearsed = rehearse(warehouse, defined, now, {})
         if event is not None:
-            warehouse.log.record("resume", now, "rebased", object=found.key)
+            warehouse.log.record("resume", now, "rebased", object=obj.key)
         epoch = warehouse.log.head().sealed + 1
         version = warehouse.catalogs.append(epoch, defined, now).version
         warehouse.remember(rehearsed)
         loop.run_once(version)
-        _check(found.key, deployed.pipeline, warehouse, statement)
+        _check(obj.key, deployed.pipeline, warehouse, statement)
     return Result(status="ALTER_REBASE")
 
 
-def _found(statement: s.Alter, deployed: Deployed) -> AnalysedObject:
+def _find_object(statement: s.Alter, deployed: Deployed) -> AnalysedObject:
     name = catalog_name(statement.name)
     if statement.kind is s.ObjectKind.SINK:
         name = key_of(name, Kind.SINK)
     return deployed.find(name, statement.name.span)
 
 
-def _intake(found: AnalysedObject, pipeline: Pipeline) -> AnalysedObject:
+def _intake(obj: AnalysedObject, pipeline: Pipeline) -> AnalysedObject:
     """Return what a split source stores its rows in, for the view that has its name."""
-    part, stored = found.object.part, pipeline.objects.get(found.key + STORED)
-    return found if part is None or stored is None or stored.object.part != part else stored
+    part, stored = obj.object.part, pipeline.objects.get(obj.key + STORED)
+    return obj if part is None or stored is None or stored.object.part != part else stored
 
 
 def _causes(key: str, pipeline: Pipeline, warehouse: Warehouse) -> list[str]:
     """Return the suspended objects, upstream of an object, for which it waits."""
-    suspended = warehouse.log.suspended()
+    suspended = warehouse.log.suspensions()
     above = upstream_of([key], pipeline) - {key}
     return [k for k in pipeline.objects if k in above and k in suspended]
 
 
 def _check(key: str, pipeline: Pipeline, warehouse: Warehouse, statement: s.Alter) -> None:
     causes = _causes(key, pipeline, warehouse)
-    again = warehouse.log.suspended().get(key)
+    again = warehouse.log.suspensions().get(key)
     if causes:
         raise UserError(
             "E0383",
             f"{key} waits for {', '.join(causes)}, which is suspended",
             span=statement.name.span,
-            hint=remedy(pipeline[causes[0]], warehouse.log.suspended()[causes[0]]),
+            hint=remedy(pipeline[causes[0]], warehouse.log.suspensions()[causes[0]]),
         )
     if again is not None:
         raise UserError(

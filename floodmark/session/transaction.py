@@ -18,7 +18,7 @@ from floodmark.query.dml.overlay import overlaid
 from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.query.query import Reader
 from floodmark.query.static_rows import check_static
-from floodmark.session.logged import Begun, logged_in, statement_progress
+from floodmark.session.statement_progress import StatementProgress, find_epoch, statement_progress
 from floodmark.session.statements import notices_after, take_in
 from floodmark.sql import statements as s
 from floodmark.storage.epoch_log import dml_of
@@ -30,7 +30,7 @@ Control = s.Begin | s.Commit | s.Rollback
 
 
 @dataclass
-class _Begun:
+class _Ground:
     """What a transaction stands on, and what it has written so far."""
 
     base: Reader
@@ -62,7 +62,7 @@ class Transaction:
         self._loop = loop
         self._warehouse = loop.warehouse
         self._read = read
-        self._begun: _Begun | None = None
+        self._begun: _Ground | None = None
         self.is_open = False
         self.has_failed = False
 
@@ -93,7 +93,7 @@ class Transaction:
     def reader(self) -> Reader:
         """Return what a query sees: the transaction's rows, or the last sealed epoch."""
         if self.has_failed:
-            raise _aborted(None)
+            raise _abort_error(None)
         return self._ground().reader() if self.is_open else self._read()
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Transaction:
 
     def _refuse(self, statement: s.Statement) -> None:
         if self.has_failed:
-            raise _aborted(statement.span)
+            raise _abort_error(statement.span)
         if not isinstance(statement, _HARMLESS | Writing):
             raise DataError(
                 "E0422",
@@ -130,65 +130,65 @@ class Transaction:
                 self._end()
                 return Result(status="ROLLBACK")
 
-    def _ground(self) -> _Begun:
+    def _ground(self) -> _Ground:
         """Return what the transaction stands on, fixed by its first statement."""
         if self._begun is None:
             warehouse = self._warehouse
             with self._loop.hold("BEGIN"):
                 positions = warehouse.log.positions()
-                self._begun = _Begun(self._read(), warehouse.deployed(), positions)
+                self._begun = _Ground(self._read(), warehouse.deployed(), positions)
         return self._begun
 
     def _write(self, statement: Writing) -> Result:
-        begun = self._ground()
-        target = target_of(statement, begun.deployed)
-        start = begun.start(target.key)
-        written = write_rows(statement, target, self._warehouse, begun.reader(), start)
-        begun.written.append(written)
+        started = self._ground()
+        target = target_of(statement, started.deployed)
+        start = started.start(target.key)
+        written = write_rows(statement, target, self._warehouse, started.reader(), start)
+        started.written.append(written)
         return written.result
 
     def _commit(self) -> Result:
         """Log what was written as one epoch; nothing is one of no rows."""
-        begun = self._begun
-        if begun is None or not any(w.entry for w in begun.written):
+        started = self._begun
+        if started is None or not any(w.entry for w in started.written):
             self._end()
             return Result(status="COMMIT")
-        logged = Begun()
+        logged = StatementProgress()
         try:
             with statement_progress("COMMIT", self._warehouse, logged), self._loop.hold("COMMIT"):
-                self._check(begun)
-                epoch = take_in(begun.written, self._loop, logged)
+                self._check(started)
+                epoch = take_in(started.written, self._loop, logged)
         except BaseException as error:
-            if logged_in(logged, self._warehouse) is not None:
-                begun.written.clear()
+            if find_epoch(logged, self._warehouse) is not None:
+                started.written.clear()
                 self._end()
             elif not isinstance(error, TransientError):
                 self._end()
             raise
-        keys = dict.fromkeys(w.target.key for w in begun.written if w.entry)
-        begun.written.clear()
+        keys = dict.fromkeys(w.target.key for w in started.written if w.entry)
+        started.written.clear()
         self._end()
         notices = notices_after(list(keys), epoch, self._warehouse)
         return Result(status="COMMIT", notices=notices)
 
-    def _check(self, begun: _Begun) -> None:
+    def _check(self, started: _Ground) -> None:
         """Raise E0423 where what was written rests on what has changed since; E0237."""
         now = self._read()
-        if self._warehouse.deployed().version != begun.deployed.version:
+        if self._warehouse.deployed().version != started.deployed.version:
             raise _conflict("the definitions have")
         positions = self._warehouse.log.positions()
-        for written in begun.written:
+        for written in started.written:
             name = dml_of(written.target.key)
-            if positions.get(name) != begun.positions.get(name):
+            if positions.get(name) != started.positions.get(name):
                 raise _conflict(f"{written.target.name} has")
             check_static(written.target, now, None)
-        read = {key for written in begun.written for key in written.reads}
-        for epoch in range(begun.base.cut.epoch + 1, now.cut.epoch + 1):
-            records = self._warehouse.log.sealed(epoch).objects
+        read = {key for written in started.written for key in written.reads}
+        for epoch in range(started.base.cut.epoch + 1, now.cut.epoch + 1):
+            records = self._warehouse.log.seal_record(epoch).objects
             for key in sorted(read):
-                found = records.get(key) or records.get(key.rpartition("__")[0])
-                if found is not None and found.touched and found.rows_out:
-                    raise _conflict(f"{found.object} has")
+                record = records.get(key) or records.get(key.rpartition("__")[0])
+                if record is not None and record.touched and record.rows_out:
+                    raise _conflict(f"{record.object} has")
 
     def _end(self) -> None:
         self._discard()
@@ -200,7 +200,7 @@ class Transaction:
         self._begun = None
 
 
-def _aborted(span: Span | None) -> DataError:
+def _abort_error(span: Span | None) -> DataError:
     return DataError(
         "E0421",
         "current transaction is aborted, commands ignored until end of transaction block",

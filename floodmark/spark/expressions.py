@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from floodmark.plan.expr.expressions import (
-    Attempt,
+    AttemptExpr,
     BoolOp,
     Call,
     Case,
@@ -19,7 +19,7 @@ from floodmark.plan.expr.expressions import (
     Expr,
     Literal,
     Now,
-    Outcome,
+    OutcomeExpr,
     UserCall,
     Volatile,
     walk,
@@ -122,12 +122,12 @@ def _within_years(expr: Call, found: Compiled) -> Compiled:
 
 def _with_message(expr: Expr, around: _Around) -> Compiled:
     found = _compile(expr, around)
-    calls = [part for part in walk(expr) if isinstance(part, UserCall | Outcome)]
-    if not calls or isinstance(expr, Attempt):
+    calls = [part for part in walk(expr) if isinstance(part, UserCall | OutcomeExpr)]
+    if not calls or isinstance(expr, AttemptExpr):
         return found
     said = []
     for call in reversed(dict.fromkeys(calls)):
-        if isinstance(call, Outcome):
+        if isinstance(call, OutcomeExpr):
             said.append(f"{_compile(call.operand, around).value}.message")
             continue
         operands = operands_of(call.args, [_compile(a, around) for a in call.args])
@@ -148,9 +148,9 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
         case Cast():
             part = _compile(expr.operand, around)
             return _at_once([expr.operand], [part], lambda found: _cast(expr, found[0]))
-        case Attempt():
+        case AttemptExpr():
             return _attempt(expr, _with_message(expr.operand, around))
-        case Outcome():
+        case OutcomeExpr():
             held = _compile(expr.operand, around).value
             return Compiled(f"{held}.value", f"{held}.error")
         case BoolOp() | Case() if (once := _compile_comparisons(expr, around)) is not None:
@@ -217,7 +217,7 @@ def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | Non
     found = _compile(operand, around)
     if found.error is None or len(found.pair) * len(others) < _LONG:
         return None
-    held = Outcome(operand.type, ColumnRef(operand.type, _HELD))
+    held = OutcomeExpr(operand.type, ColumnRef(operand.type, _HELD))
     whens = tuple(replace(test, args=(held, *test.args[1:])) for test in tests)
     rest: BoolOp | Case
     if isinstance(expr, BoolOp):
@@ -260,7 +260,7 @@ def _cast(expr: Cast, operand: Compiled) -> Compiled:
     return Compiled(value, smallest([operand.error, error]))
 
 
-def _attempt(expr: Attempt, found: Compiled) -> Compiled:
+def _attempt(expr: AttemptExpr, found: Compiled) -> Compiled:
     value = f"CAST({found.value} AS {spark_type(expr.operand.type)})"
     error = f"CAST({found.error or 'NULL'} AS INT)"
     message = f"CAST({found.message or 'NULL'} AS STRING)"

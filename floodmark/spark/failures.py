@@ -99,20 +99,20 @@ def translate(error: BaseException) -> FloodmarkError:
 
 
 def _row_error(text: str) -> FloodmarkError | None:
-    found = _RAISED.search(text)
-    if found is None:
+    match = _RAISED.search(text)
+    if match is None:
         return None
-    if int(found[1]) == NEGATIVE:
+    if int(match[1]) == NEGATIVE:
         return DataError(
             "E0610",
             "the changes take back rows that are not there",
             hint="this is a defect of Floodmark, or somebody else wrote into the warehouse; "
             "dropped and created again, the object is right",
         )
-    code = RowErrorCode(int(found[1]))
+    code = RowErrorCode(int(match[1]))
     return DataError(
         code.text,
-        _MEANINGS[code] + (f": {found[2]}" if found[2] else ""),
+        _MEANINGS[code] + (f": {match[2]}" if match[2] else ""),
         hint="filter such rows out, or guard the expression with CASE or NULLIF",
     )
 
@@ -169,20 +169,20 @@ def server_loss(error: BaseException) -> TransientError:
 def _files(text: str, error: BaseException) -> FloodmarkError | None:
     """Return what is wrong with a file that Spark reads or writes; None for anything else."""
     first = _first_line(error)
-    if (found := _UNREADABLE.search(text)) is not None:
-        return _unreadable(_path(found), gone=_GONE.search(text) is not None, first=first)
-    if (found := _UNWRITABLE.search(text)) is not None:
+    if (match := _UNREADABLE.search(text)) is not None:
+        return _unreadable(_path(match), gone=_GONE.search(text) is not None, first=first)
+    if (match := _UNWRITABLE.search(text)) is not None:
         return DataError(
             "E0458",
-            f"Spark cannot write to {_path(found)}",
+            f"Spark cannot write to {_path(match)}",
             detail=first,
             hint="make the folder writable for whoever runs the Spark server, then RESUME",
         )
     return None
 
 
-def _path(found: re.Match[str]) -> str:
-    path = next(group for group in found.groups() if group)
+def _path(match: re.Match[str]) -> str:
+    path = next(group for group in match.groups() if group)
     return re.sub("^/+", "/", path)
 
 
@@ -235,5 +235,5 @@ def _first_line(error: BaseException) -> str:
     text = mask_secrets(str((asked() if callable(asked) else None) or error))
     lines = (line.strip() for line in text.splitlines())
     # An error of gRPC without details begins with the name of its class in angle brackets.
-    told = (line for line in lines if line and not line.startswith("<_"))
-    return next(told, type(error).__name__)
+    note = (line for line in lines if line and not line.startswith("<_"))
+    return next(note, type(error).__name__)

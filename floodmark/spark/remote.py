@@ -23,7 +23,7 @@ def mask_secrets(text: str) -> str:
     >>> mask_secrets("cannot reach sc://lake:443/;token=abc;use_ssl=true: closed")
     'cannot reach sc://lake:443/;token=***;use_ssl=true: closed'
     """
-    return _TOKEN.sub(r"\1***", _ADDRESS.sub(lambda found: _mask_address(found[0]), text))
+    return _TOKEN.sub(r"\1***", _ADDRESS.sub(lambda match: _mask_address(match[0]), text))
 
 
 def _mask_address(address: str) -> str:

@@ -262,9 +262,9 @@ def _await_port(server: subprocess.Popen[bytes], home: ServerHome) -> int:
     """Return the port that the server says it listens on."""
     deadline = time.monotonic() + LIMITS.server_start_seconds
     while time.monotonic() < deadline and server.poll() is None:
-        found = _STARTED.search(home.log.read_text(errors="replace"))
-        if found:
-            return int(found.group(1))
+        match = _STARTED.search(home.log.read_text(errors="replace"))
+        if match:
+            return int(match.group(1))
         time.sleep(0.05)
     code = server.poll()
     if code is None:

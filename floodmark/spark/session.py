@@ -118,13 +118,13 @@ class Sessions:
             if not (known or self._given_up):
                 raise
             # Of sessions that were given up any call may fail, and in many ways.
-            told = server_loss(error) if self._given_up else translate(error)
-            self.lost |= told.code == LOST and told is not error
-            if deadline is not None and deadline.passed and told.code in ENDED:
+            note = server_loss(error) if self._given_up else translate(error)
+            self.lost |= note.code == LOST and note is not error
+            if deadline is not None and deadline.passed and note.code in ENDED:
                 raise deadline.error() from error
-            if told is error:
+            if note is error:
                 raise
-            raise told from error
+            raise note from error
         finally:
             if deadline is not None:
                 deadline.end()

@@ -17,12 +17,12 @@ _CUT = re.compile(_CELL)
 
 def end_of_rows(text: str, start: int) -> int | None:
     """Return where a long list of constant rows ends; None where there is none."""
-    found, end, at = 0, start, start
+    number, end, at = 0, start, start
     while (row := _ROW.match(text, at)) is not None:
-        found, end = found + 1, row.end()
+        number, end = number + 1, row.end()
         comma = _COMMA.match(text, end)
         if comma is None:
-            return end if found >= LIMITS.constant_rows else None
+            return end if number >= LIMITS.constant_rows else None
         at = comma.end()
     return None
 

@@ -21,7 +21,7 @@ _DECLARED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RowAttempt:
     """A statement, or the mistake that stands where one should; `span` reaches over its text."""
 
     span: Span
@@ -31,11 +31,11 @@ class Attempt:
     @property
     def declares(self) -> str | None:
         """Return the name that a CREATE with a mistake would give, None where it has none."""
-        found = _DECLARED.match(self.span.text)
-        return None if found is None else found.group(1).lower()
+        match = _DECLARED.match(self.span.text)
+        return None if match is None else match.group(1).lower()
 
 
-def each_statement(text: str, file: str | None = None) -> Iterator[Attempt]:
+def each_statement(text: str, file: str | None = None) -> Iterator[RowAttempt]:
     """Yield the statements of a text; behind a mistake it goes on with the next statement.
 
     That is what follows a semicolon, or a CREATE where a semicolon is missing. A text that cannot
@@ -47,21 +47,21 @@ def each_statement(text: str, file: str | None = None) -> Iterator[Attempt]:
     try:
         cursor = Cursor(text, file, grammar=GRAMMAR)
     except SqlSyntaxError as error:
-        yield Attempt(error.span or Span.at(text, 0, len(text), file), error=error)
+        yield RowAttempt(error.span or Span.at(text, 0, len(text), file), error=error)
         return
     while cursor.current.kind is not TokenKind.END:
         yield _attempt(cursor)
         cursor.accept(";")
 
 
-def _attempt(cursor: Cursor) -> Attempt:
+def _attempt(cursor: Cursor) -> RowAttempt:
     start = cursor.index
     try:
         statement = read_single(cursor)
         validate(statement)
     except FloodmarkError as error:
         _skip(cursor, start)
-        return Attempt(cursor.span_from(start), error=error)
+        return RowAttempt(cursor.span_from(start), error=error)
     except RecursionError:
         _skip(cursor, start)
         span = cursor.span_from(start)
@@ -71,8 +71,8 @@ def _attempt(cursor: Cursor) -> Attempt:
             span=span,
             hint="split the query into views or common table expressions",
         )
-        return Attempt(span, error=nested)
-    return Attempt(cursor.span_from(start), statement=statement)
+        return RowAttempt(span, error=nested)
+    return RowAttempt(cursor.span_from(start), statement=statement)
 
 
 def _skip(cursor: Cursor, start: int) -> None:

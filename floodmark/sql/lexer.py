@@ -186,10 +186,10 @@ def _skip_comment(text: str, start: int, file: str | None) -> int:
 
 def _dollar_end(text: str, opening: re.Match[str], file: str | None) -> int:
     tag = opening.group()
-    found = text.find(tag, opening.end())
-    if found < 0:
+    number = text.find(tag, opening.end())
+    if number < 0:
         raise _missing_end(f"string {tag}", text, opening.start(), opening.end(), file)
-    return found + len(tag)
+    return number + len(tag)
 
 
 def _missing_end(what: str, text: str, start: int, end: int, file: str | None) -> SqlSyntaxError:

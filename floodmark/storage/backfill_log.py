@@ -21,7 +21,7 @@ _TITLE = "the log of a backfill"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BackfillStep:
     """A step to `epoch`: of the epochs from `first` on, all at once; of all rows without it.
 
     `id` is that of its record, which the step's commits have.
@@ -40,7 +40,7 @@ class Standing:
     """
 
     steps: int = 0
-    open: Step | None = None
+    open: BackfillStep | None = None
     record: ObjectRecord | None = None
     ready: bool = False
 
@@ -62,31 +62,31 @@ class BackfillLog:
             return Standing(steps, None, self._record(last), ready)
         return Standing(steps, self._step(last), self._record(last - 1), ready)
 
-    def _step(self, number: int) -> Step:
-        record = self._files.read(_name(number, "step"), Step)
+    def _step(self, number: int) -> BackfillStep:
+        record = self._files.read_record(_name(number, "step"), BackfillStep)
         assert record is not None
-        step: Step = record.body
+        step: BackfillStep = record.body
         return replace(step, id=record.id)
 
     def _record(self, number: int) -> ObjectRecord | None:
         return self._files.body(_name(number, "done"), ObjectRecord)
 
-    def begin(self, number: int, step: Step) -> Step:
+    def begin(self, number: int, step: BackfillStep) -> BackfillStep:
         """Log a step before its work, and return what is logged: the one that came first."""
         data = asdict(step)
-        self._files.put(_name(number, "step"), data, id=data.pop("id"))
+        self._files.create(_name(number, "step"), data, id=data.pop("id"))
         return self._step(number)
 
-    def done(self, number: int, record: ObjectRecord) -> None:
+    def finish(self, number: int, record: ObjectRecord) -> None:
         """Log what came of a step."""
-        self._files.put(_name(number, "done"), asdict(record))
+        self._files.create(_name(number, "done"), asdict(record))
 
     def make_ready(self) -> None:
         """Log that there are no more steps: the next epoch takes the view into the cut."""
-        self._files.put("ready.json", {})
+        self._files.create("ready.json", {})
 
     @contextmanager
-    def worked_on(self) -> Iterator[bool]:
+    def claim(self) -> Iterator[bool]:
         """Be the one who works on this backfill, or give False; a dead process lets go of it."""
         with self._files.lock("worker", wait=False) as mine:
             yield mine
@@ -115,8 +115,8 @@ def _logs(place: Place) -> Iterator[RecordFiles]:
 
 def _counts(names: Iterable[str], folder: str) -> tuple[int, int]:
     """Return how many steps there are, and of how many it is known what came of them."""
-    found = [m for name in names if (m := _NUMBERED.fullmatch(name))]
-    steps, dones = ([int(m[1]) for m in found if m[2] == kind] for kind in ("step", "done"))
+    matches = [m for name in names if (m := _NUMBERED.fullmatch(name))]
+    steps, dones = ([int(m[1]) for m in matches if m[2] == kind] for kind in ("step", "done"))
     refuse_gaps(steps, 0, "step", folder)
     refuse_gaps(dones, 0, "what came of step", folder)
     if len(dones) > len(steps):

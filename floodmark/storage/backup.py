@@ -30,12 +30,12 @@ from floodmark.storage.files_of_epoch import files_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
-from floodmark.storage.objects import Head, Objects, Place
+from floodmark.storage.objects import ObjectHead, Objects, Place
 from floodmark.storage.progress import Progress
 from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
-from floodmark.storage.seed import drawn_seed
+from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import ENGINE, local_root
 
 _TRIES = 5
@@ -51,7 +51,7 @@ def back_up(place: Place, destination: str | Path, progress: Progress | None = N
     """
     source, target = objects_of(place), local_root(destination)
     check_apart(Path(source.place), target)
-    _sealed(source)  # before anything is made
+    _newest_sealed(source)  # before anything is made
     with disk_errors("the backup"):
         make_folder(target, durable=True)
         with exclusive_if_free(target / ".lock") as mine:
@@ -70,7 +70,7 @@ def back_up(place: Place, destination: str | Path, progress: Progress | None = N
                 shutil.rmtree(partial, ignore_errors=True)
 
 
-def _sealed(source: Objects) -> int:
+def _newest_sealed(source: Objects) -> int:
     epoch = EpochLog(source).head().sealed
     if not epoch:
         raise DataError(
@@ -84,7 +84,7 @@ def _sealed(source: Objects) -> int:
 def _back_up(source: Objects, target: Path, partial: Path, progress: Progress | None) -> Backup:
     known = _linkable(target)
     for _ in range(_TRIES):
-        epoch = _sealed(source)
+        epoch = _newest_sealed(source)
         shutil.rmtree(partial, ignore_errors=True)
         try:
             entries, copied_bytes = _copy(source, partial, epoch, known, progress)
@@ -129,17 +129,17 @@ def _copy(
     paths = list(files_of(source, epoch))
     entries, new = [], 0
     for number, path in enumerate(paths, 1):
-        found = source.head(path)
-        if found is None:
+        head = source.head(path)
+        if head is None:
             raise FileNotFoundError(errno.ENOENT, "not there", source.spark_url(path))
         target = partial / path
         target.parent.mkdir(parents=True, exist_ok=True)
         entry, held = known.get(path, (None, None))
-        same = entry is not None and _is_same(entry, found)
+        same = entry is not None and _is_same(entry, head)
         if entry is None or held is None or not (same and _link(held, entry.size, target)):
             _check_record(source, path)
-            entry = Entry(path, found.size, found.modified, copy_out(source, path, target))
-            new += found.size
+            entry = Entry(path, head.size, head.modified, copy_out(source, path, target))
+            new += head.size
         entries.append(entry)
         if progress is not None:
             progress(path, number, len(paths))
@@ -149,7 +149,7 @@ def _copy(
 def _check_record(source: Objects, path: str) -> None:
     """Raise what is wrong with a record or the seed: a damaged one is copied into no backup."""
     if path == f"{ENGINE}/{SEED}":
-        drawn_seed(source)
+        find_seed(source)
     elif path.startswith(f"{ENGINE}/") and path.endswith(".json"):
         read_record(source, path, kind_of(path.removeprefix(f"{ENGINE}/")) or Any)
 
@@ -175,8 +175,8 @@ def _linkable(target: Path) -> dict[str, tuple[Entry, Path]]:
     return {}
 
 
-def _is_same(entry: Entry, found: Head) -> bool:
-    return (entry.size, entry.modified) == (found.size, found.modified)
+def _is_same(entry: Entry, head: ObjectHead) -> bool:
+    return (entry.size, entry.modified) == (head.size, head.modified)
 
 
 def _link(held: Path, size: int, target: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import NoReturn
 from floodmark.errors import DataError
 from floodmark.storage.epoch_listing import BUCKET
 from floodmark.storage.local_objects import LocalObjects
-from floodmark.storage.record_bodies import shaped
+from floodmark.storage.record_bodies import parse_body
 from floodmark.storage.warehouse import ENGINE, local_root
 
 MANIFEST = "manifest.jsonl"
@@ -60,7 +60,7 @@ class Damaged:
         return int(self.folder.name.partition("-")[0])
 
 
-def found_in(folder: str | Path) -> tuple[list[Backup], list[Damaged]]:
+def find_backups(folder: str | Path) -> tuple[list[Backup], list[Damaged]]:
     """Return the finished backups below a folder, and the damaged ones, each oldest first."""
     home = local_root(folder)
     whole, damaged = list[Backup](), list[Damaged]()
@@ -75,7 +75,7 @@ def found_in(folder: str | Path) -> tuple[list[Backup], list[Damaged]]:
 
 def backups(folder: str | Path) -> list[Backup]:
     """Return the finished backups below a folder that can be read, oldest first."""
-    return found_in(folder)[0]
+    return find_backups(folder)[0]
 
 
 def histories(found: Iterable[Backup]) -> list[Backup]:
@@ -138,7 +138,7 @@ def header(folder: Path) -> Backup:
         if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
             refuse_damaged(folder, MANIFEST, "is of another version of the engine")
         data["made_at"] = datetime.fromisoformat(data["made_at"])
-        found: Backup = shaped(Backup, {**data, "folder": folder})
+        found: Backup = parse_body(Backup, {**data, "folder": folder})
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refuse_damaged(folder, MANIFEST, "cannot be read")
     lines = sum(line.endswith(b"}") for line in others[:-1])
@@ -151,7 +151,7 @@ def entries_of(folder: Path) -> list[Entry]:
     """Return what is in a backup; E0444 where the manifest is not whole."""
     expected = header(folder).files
     try:
-        entries = [shaped(Entry, json.loads(line)) for line in _lines(folder)[1:-1]]
+        entries = [parse_body(Entry, json.loads(line)) for line in _lines(folder)[1:-1]]
     except (OSError, ValueError, RecursionError):
         entries = []
     if len(entries) != expected:

@@ -94,16 +94,16 @@ class CatalogLog:
     def last(self) -> int:
         """Return the newest version's number, 0 before the first; E0431 where one is missing."""
         names = (name.removesuffix(".json") for name in self._files.names())
-        found = [int(name) for name in names if name.isdecimal()]
-        refuse_gaps(found, 1, "catalog version", self._files.place)
-        return max(found, default=0)
+        numbers = [int(name) for name in names if name.isdecimal()]
+        refuse_gaps(numbers, 1, "catalog version", self._files.place)
+        return max(numbers, default=0)
 
     def latest(self) -> CatalogVersion | None:
         """Return the newest version, or None before the first; E0431 where one is missing."""
         last = self.last()
-        return self.at(last) if last else None
+        return self.get(last) if last else None
 
-    def at(self, version: int) -> CatalogVersion:
+    def get(self, version: int) -> CatalogVersion:
         """Return a version; one that is not there is a `DataError` E0411."""
         found = self._files.body(_name(version), CatalogVersion)
         if found is None:
@@ -114,13 +114,13 @@ class CatalogLog:
             )
         return replace(found, dml=tuple(from_log(self._objects.place, found.dml)))
 
-    def taken_back(self, version: int) -> TakenBack | None:
+    def find_take_back(self, version: int) -> TakenBack | None:
         """Return why a version never came into force; None where it did, or is to."""
-        return None if version >= self.last() else self.at(version + 1).takes_back
+        return None if version >= self.last() else self.get(version + 1).takes_back
 
     def versions(self) -> list[CatalogVersion]:
         """Return all versions that came into force, or are to, oldest first."""
-        found = [self.at(version) for version in range(1, self.last() + 1)]
+        found = [self.get(version) for version in range(1, self.last() + 1)]
         gone = {v.takes_back.version for v in found if v.takes_back is not None}
         return [version for version in found if version.version not in gone]
 
@@ -148,7 +148,7 @@ class CatalogLog:
         logged = {**asdict(record), "dml": to_log(self._objects.place, record.dml)}
         if takes_back is None:
             del logged["takes_back"]
-        if not self._files.put(_name(record.version), logged):
+        if not self._files.create(_name(record.version), logged):
             raise TransientError(
                 "E0507",
                 f"catalog version {record.version} was applied by somebody else",

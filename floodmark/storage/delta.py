@@ -57,7 +57,7 @@ class DeltaStore(TableFiles):
     @reading_log
     def exists(self, table: str) -> bool:
         """Tell whether the table has been created."""
-        return delta_log.is_begun(self.at(table))
+        return delta_log.is_begun(self.objects_of(table))
 
     @reading_log
     def create(
@@ -68,9 +68,9 @@ class DeltaStore(TableFiles):
         Raises `DataError` E0403 for column names Delta cannot hold, E0404 for another schema.
         """
         wanted = delta_schema(schema)
-        if delta_log.load(self.at(table)) is None:
+        if delta_log.load(self.objects_of(table)) is None:
             with disk_errors(table):
-                self.at(table).make()
+                self.objects_of(table).make()
                 self._create(table, json.dumps(wanted), properties)
                 self.objects.flush([self.key(table, delta_log.commit_key(0))])
         handle = self.open(table)
@@ -80,11 +80,11 @@ class DeltaStore(TableFiles):
 
     def _create(self, table: str, schema: str, properties: Mapping[str, str] | None) -> None:
         try:
-            delta_rs.create_table(self.at(table), schema, properties or {})
+            delta_rs.create_table(self.objects_of(table), schema, properties or {})
         except DeltaError as error:
             # Another process that created it first is as good.
-            if delta_log.load(self.at(table)) is None:
-                name = self.at(table).place.rpartition("/")[2]
+            if delta_log.load(self.objects_of(table)) is None:
+                name = self.objects_of(table).place.rpartition("/")[2]
                 raise DataError(
                     "E0408",
                     f"the Delta table {name} cannot be created",
@@ -97,10 +97,10 @@ class DeltaStore(TableFiles):
         """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
         known = self._nearest(table, version)
         if known is None:
-            known = delta_log.load(self.at(table), version)
+            known = delta_log.load(self.objects_of(table), version)
         if known is None:
             raise_missing_version(table, version if self.exists(table) else None)
-        handle = self._follow(table, known, version)
+        handle = self._advance_snapshot(table, known, version)
         if version is not None and handle.version != version:
             raise_missing_version(table, version)
         return handle
@@ -120,8 +120,11 @@ class DeltaStore(TableFiles):
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)
         version = handle.version + 1
-        table, columns = self.at(handle.table), None if schema is None else delta_schema(schema)
-        altered = () if columns is None else delta_columns.altered(table, columns)
+        table, columns = (
+            self.objects_of(handle.table),
+            None if schema is None else delta_schema(schema),
+        )
+        altered = () if columns is None else delta_columns.alter_actions(table, columns)
         text = delta_commit.commit_text(
             handle,
             adds,
@@ -131,17 +134,19 @@ class DeltaStore(TableFiles):
             data_change=data_change,
             columns=altered,
         )
-        if not self._put(handle, version, adds, text):
+        if not self._put_commit(handle, version, adds, text):
             newest = self.open(handle.table)
             refuse_recorded(newest, app, epoch)
             raise_conflict(handle, newest.version)
         if schema is not None:
-            return self._follow(handle.table, handle.token, version)
+            return self._advance_snapshot(handle.table, handle.token, version)
         return self._remember(handle, adds, removes, app, epoch)
 
-    def _put(self, handle: Handle, version: int, adds: Sequence[DataFile], text: str) -> bool:
+    def _put_commit(
+        self, handle: Handle, version: int, adds: Sequence[DataFile], text: str
+    ) -> bool:
         """Put a commit in place, after the files that it adds; return False where there is one."""
-        table, key = self.at(handle.table), delta_log.commit_key(version)
+        table, key = self.objects_of(handle.table), delta_log.commit_key(version)
         with disk_errors(handle.table):
             table.flush([file.path for file in adds])
             # A version whose log has been cleaned up is long past: writing after it would be lost.
@@ -151,10 +156,10 @@ class DeltaStore(TableFiles):
     @reading_log
     def history(self, table: str, after: int) -> list[Mapping[str, Any]]:
         """Return the commit infos of the versions after `after`, oldest first."""
-        log, version = self.at(table), after + 1
+        log, version = self.objects_of(table), after + 1
         infos: list[Mapping[str, Any]] = []
         while (actions := delta_log.read_commit(log, version)) is not None:
-            infos.append(delta_commit.described(version, actions))
+            infos.append(delta_commit.describe_commit(version, actions))
             version += 1
         # What is cleaned up begins with the oldest: a version that is there is the newest or later.
         there = version > 0 and delta_log.has_commit(log, version - 1)
@@ -171,8 +176,8 @@ class DeltaStore(TableFiles):
 
     @reading_log
     def _info(self, table: str, version: int) -> Mapping[str, Any] | None:
-        actions = delta_log.read_commit(self.at(table), version)
-        return None if actions is None else delta_commit.described(version, actions)
+        actions = delta_log.read_commit(self.objects_of(table), version)
+        return None if actions is None else delta_commit.describe_commit(version, actions)
 
     def tables(self) -> Iterator[str]:
         """Yield all tables that there are."""
@@ -187,10 +192,10 @@ class DeltaStore(TableFiles):
     @reading_log
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
-        log = self.at(table)
+        log = self.objects_of(table)
         version = self.open(table).version
         while (actions := delta_log.read_commit(log, version)) is not None:
-            recorded = delta_commit.recorded(actions, app)
+            recorded = delta_commit.transaction_of(actions, app)
             if recorded is not None and recorded <= epoch:
                 return _last_before(log, version, app, epoch)
             version -= 1
@@ -201,17 +206,17 @@ class DeltaStore(TableFiles):
         return _last_before(log, version, app, epoch)
 
     @reading_log
-    def settled(self, table: str, version: int) -> int:
+    def settle(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
-        log = self.at(table)
+        log = self.objects_of(table)
         if not delta_log.is_commit(log, version):
             newest = self.open(table).version  # what is cleaned up begins with the oldest
             if newest < version:
                 raise_older(table, newest, version)
         with suppress(DataError):  # a damaged commit ends it: who reads the table is told
             while (actions := delta_log.read_commit(log, version + 1)) is not None:
-                told = any("txn" in a or "metaData" in a for a in actions)
-                if told or delta_commit.changes_data(actions):
+                note = any("txn" in a or "metaData" in a for a in actions)
+                if note or delta_commit.changes_data(actions):
                     break
                 version += 1
         return version
@@ -221,8 +226,8 @@ class DeltaStore(TableFiles):
         """Write a log checkpoint; contents do not change."""
         try:
             with disk_errors(table):
-                delta_rs.open_table(self.at(table)).create_checkpoint()
-                delta_log.flush_checkpoint(self.at(table))
+                delta_rs.open_table(self.objects_of(table)).create_checkpoint()
+                delta_log.flush_checkpoint(self.objects_of(table))
         except DeltaError as error:
             raise TransientError(
                 "E0508",
@@ -234,7 +239,7 @@ class DeltaStore(TableFiles):
     @reading_log
     def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete orphans and files no version from the given one on needs; return how many."""
-        kept, objects = self.open(table, retain_versions_from), self.at(table)
+        kept, objects = self.open(table, retain_versions_from), self.objects_of(table)
         deleted = delete_unneeded(objects, kept.token, written_before)
         objects.prune()
         return deleted
@@ -251,12 +256,14 @@ class DeltaStore(TableFiles):
             recent = list(self._recent.get(table, {}).values())
         usable = [s for s in recent if version is None or s.version <= version]
         nearest = max(usable, key=lambda snapshot: snapshot.version, default=None)
-        if nearest is None or not delta_log.is_current(self.at(table), nearest):
+        if nearest is None or not delta_log.is_current(self.objects_of(table), nearest):
             return None
         return nearest
 
-    def _follow(self, table: str, snapshot: Snapshot, version: int | None = None) -> Handle:
-        return self._keep(table, delta_log.advance(self.at(table), snapshot, version))
+    def _advance_snapshot(
+        self, table: str, snapshot: Snapshot, version: int | None = None
+    ) -> Handle:
+        return self._keep(table, delta_log.advance(self.objects_of(table), snapshot, version))
 
     def _keep(self, table: str, snapshot: Snapshot) -> Handle:
         with self._lock:
@@ -288,7 +295,7 @@ class DeltaStore(TableFiles):
             version=version,
             files=files,
             transactions=transactions,
-            identity=delta_log.identity_of(self.at(handle.table), version),
+            identity=delta_log.identity_of(self.objects_of(handle.table), version),
         )
         return self._keep(handle.table, after)
 
@@ -307,7 +314,7 @@ def _handle(table: str, snapshot: Snapshot) -> Handle:
 def _last_before(log: Objects, version: int, app: str, epoch: int) -> int:
     """Return the last version in a row from `version` on that records nothing later."""
     while (actions := delta_log.read_commit(log, version + 1)) is not None:
-        recorded = delta_commit.recorded(actions, app)
+        recorded = delta_commit.transaction_of(actions, app)
         if recorded is not None and recorded > epoch:
             break
         version += 1

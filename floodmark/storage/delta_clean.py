@@ -7,7 +7,7 @@ from datetime import datetime
 
 from floodmark.storage import delta_log
 from floodmark.storage.delta_log import Snapshot
-from floodmark.storage.objects import Head, Objects
+from floodmark.storage.objects import ObjectHead, Objects
 
 
 def delete_unneeded(table: Objects, oldest: Snapshot, before: datetime) -> int:
@@ -18,7 +18,7 @@ def delete_unneeded(table: Objects, oldest: Snapshot, before: datetime) -> int:
     needed = set(oldest.files)
     version = oldest.version + 1
     while (actions := delta_log.read_commit(table, version)) is not None:
-        needed.update(delta_log.added(actions))
+        needed.update(delta_log.paths_to_add(actions))
         version += 1
     log = f"{delta_log.LOG}/"
     heads = dict(table.heads())
@@ -29,7 +29,7 @@ def delete_unneeded(table: Objects, oldest: Snapshot, before: datetime) -> int:
 
 
 def _delete_older(
-    table: Objects, heads: Mapping[str, Head], keys: Iterable[str], before: datetime
+    table: Objects, heads: Mapping[str, ObjectHead], keys: Iterable[str], before: datetime
 ) -> int:
     """Delete what was written before a time; what is no object, or is gone, is never old."""
     limit = before.timestamp() * 1e9

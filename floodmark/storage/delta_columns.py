@@ -18,7 +18,7 @@ _LEGACY = ("appendOnly", "invariants")
 """What a writer of that version knows."""
 
 
-def altered(objects: Objects, schema: Mapping[str, Any]) -> list[str]:
+def alter_actions(objects: Objects, schema: Mapping[str, Any]) -> list[str]:
     """Return the actions, as lines of a commit; `schema` is the Delta JSON schema."""
     table = open_table(objects)
     known = table.metadata()

@@ -53,8 +53,8 @@ def commit_text(
         actions.append({"txn": {"appId": app, "version": epoch, "lastUpdated": now}})
     actions += [_remove(file, data_change, now) for file in removes]
     actions += [_add(file, data_change, now) for file in adds]
-    told = {"format": FORMAT, **(metadata or {}), "actions": 1 + len(columns) + len(actions)}
-    first = _commit_info(handle, bool(removes), told, data_change, now)
+    note = {"format": FORMAT, **(metadata or {}), "actions": 1 + len(columns) + len(actions)}
+    first = _commit_info(handle, bool(removes), note, data_change, now)
     # Statistics of files are read by the columns: these come first.
     lines = [_line(first), *columns, *map(_line, actions)]
     return "".join(f"{line}\n" for line in lines)
@@ -68,31 +68,31 @@ def actions_of(text: str, place: str) -> list[Action]:
     """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
-        _damaged(place, "is empty")
+        _raise_damaged(place, "is empty")
     try:
         actions = [json.loads(line) for line in lines]
     except ValueError as error:
-        _damaged(place, f"is not whole: {error}")
+        _raise_damaged(place, f"is not whole: {error}")
     if not all(isinstance(action, dict) for action in actions):
-        _damaged(place, "is not whole: a line is no object")
+        _raise_damaged(place, "is not whole: a line is no object")
     for action in actions:
         for kind in _SHAPES.keys() & action.keys():
             if action[kind] is not None and not _is_shaped(action[kind], _SHAPES[kind]):
-                _damaged(place, f"has an action `{kind}` that is none")
+                _raise_damaged(place, f"has an action `{kind}` that is none")
     info = _info_of(actions)
     table, name = _split(place)
     if str(info.get("engineInfo")).startswith(_OURS):
-        told = metadata_of(info)
-        if told.get("format", 0) > FORMAT:
-            refuse_newer_format(f"the commit {name} of {table}", told["format"])
-        counted = told.get("actions", len(actions))
+        note = metadata_of(info)
+        if note.get("format", 0) > FORMAT:
+            refuse_newer_format(f"the commit {name} of {table}", note["format"])
+        counted = note.get("actions", len(actions))
         if counted != len(actions):
-            _damaged(place, f"has {len(actions)} of its {counted} actions")
+            _raise_damaged(place, f"has {len(actions)} of its {counted} actions")
         # Ours follow the version that they read, or are no commits.
         number = int(name.removesuffix(".json"))
         version = int(info.get("readVersion", number - 1)) + 1
         if version != number:
-            _damaged(place, f"is the commit of version {version}")
+            _raise_damaged(place, f"is the commit of version {version}")
     return actions
 
 
@@ -100,7 +100,7 @@ def _is_shaped(found: Any, shape: Mapping[str, type]) -> bool:
     return isinstance(found, dict) and all(isinstance(found.get(k), t) for k, t in shape.items())
 
 
-def described(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
+def describe_commit(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
     """Return what `Store.history` tells of a commit."""
     info = _info_of(actions)
     metadata = metadata_of(info)
@@ -111,7 +111,9 @@ def described(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:
         "format": metadata.get("format", 0),
         "data_change": changes_data(actions),
         "engine": info.get("engineInfo"),
-        "transactions": {txn["appId"]: int(txn["version"]) for txn in _of(actions, "txn")},
+        "transactions": {
+            txn["appId"]: int(txn["version"]) for txn in _parts_of_kind(actions, "txn")
+        },
     }
 
 
@@ -126,22 +128,22 @@ def metadata_of(info: Mapping[str, Any]) -> dict[str, Any]:
 
 def changes_data(actions: Sequence[Action]) -> bool:
     """Tell whether a commit changes rows, other than moving them between files."""
-    files = (*_of(actions, "add"), *_of(actions, "remove"))
+    files = (*_parts_of_kind(actions, "add"), *_parts_of_kind(actions, "remove"))
     return any(file.get("dataChange", True) for file in files)
 
 
-def recorded(actions: Sequence[Action], app: str) -> int | None:
+def transaction_of(actions: Sequence[Action], app: str) -> int | None:
     """Return what a commit records for an application, or None."""
-    found = [int(txn["version"]) for txn in _of(actions, "txn") if txn["appId"] == app]
-    return found[-1] if found else None
+    numbers = [int(txn["version"]) for txn in _parts_of_kind(actions, "txn") if txn["appId"] == app]
+    return numbers[-1] if numbers else None
 
 
-def _of(actions: Sequence[Action], kind: str) -> list[Mapping[str, Any]]:
+def _parts_of_kind(actions: Sequence[Action], kind: str) -> list[Mapping[str, Any]]:
     return [action[kind] for action in actions if action.get(kind)]
 
 
 def _info_of(actions: Sequence[Action]) -> Mapping[str, Any]:
-    return next(iter(_of(actions, "commitInfo")), {})
+    return next(iter(_parts_of_kind(actions, "commitInfo")), {})
 
 
 def _line(action: Action) -> str:
@@ -202,7 +204,7 @@ def _split(place: str) -> tuple[str, str]:
     return table, name
 
 
-def _damaged(place: str, why: str) -> NoReturn:
+def _raise_damaged(place: str, why: str) -> NoReturn:
     table, name = _split(place)
     raise DataError(
         "E0435",

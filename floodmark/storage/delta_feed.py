@@ -41,7 +41,7 @@ class FeedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class FeedCommit:
     """What one version says of rows; files that only moved rows are left out.
 
     `refused` is why the table cannot be read from this version on, if it says so.
@@ -51,7 +51,7 @@ class Commit:
     files: tuple[FeedFile, ...] = ()
     refused: str | None = None
 
-    def of(self, kind: str) -> tuple[FeedFile, ...]:
+    def files_of_kind(self, kind: str) -> tuple[FeedFile, ...]:
         """Return the files of one kind."""
         return tuple(f for f in self.files if f.kind == kind)
 
@@ -78,20 +78,20 @@ def versions(table: Objects) -> tuple[int, int] | None:
     Raises `OSError` for a folder that cannot be listed.
     """
     names = delta_log.names_in_log(table)
-    found = sorted(int(m[1]) for name in names if (m := _COMMIT.fullmatch(name)))
-    return (found[0], found[-1]) if found else None
+    numbers = sorted(int(m[1]) for name in names if (m := _COMMIT.fullmatch(name)))
+    return (numbers[0], numbers[-1]) if numbers else None
 
 
-def commit(table: Objects, version: int) -> Commit | None:
+def commit(table: Objects, version: int) -> FeedCommit | None:
     """Return one commit; None where the log does not have it (any more)."""
     actions = delta_log.read_commit(table, version)
     if actions is None:
         return None
     refused = next((r for a in actions if (r := _refusal(a)) is not None), None)
-    return Commit(version, tuple(_files(actions)), refused)
+    return FeedCommit(version, tuple(_files(actions)), refused)
 
 
-def snapshot(table: Objects, version: int) -> Commit | None:
+def snapshot(table: Objects, version: int) -> FeedCommit | None:
     """Return the files of the table at a version, as if it added them all; None if it is gone."""
     at = max((v for v in delta_log.checkpoint_versions(table) if v <= version), default=-1)
     alive = _Alive()
@@ -103,7 +103,7 @@ def snapshot(table: Objects, version: int) -> Commit | None:
         if actions is None:
             return None
         alive.apply(actions)
-    return Commit(version, tuple(alive.files.values()), alive.refused)
+    return FeedCommit(version, tuple(alive.files.values()), alive.refused)
 
 
 def _plain(actions: Iterable[Action]) -> Iterator[Action]:

@@ -63,8 +63,8 @@ def has_commit(table: Objects, version: int) -> bool:
 
 def is_commit(table: Objects, version: int) -> bool:
     """Tell whether there is a commit; E0435 for an emptied one, found without reading others."""
-    found = table.head(commit_key(version))
-    return found is not None and (found.size > 0 or read_commit(table, version) is not None)
+    head = table.head(commit_key(version))
+    return head is not None and (head.size > 0 or read_commit(table, version) is not None)
 
 
 def is_begun(table: Objects) -> bool:
@@ -131,7 +131,7 @@ def apply(snapshot: Snapshot, actions: Iterable[Action], place: str) -> Snapshot
     Raises `DataError` E0456 for what cannot be in a log.
     """
     with _content_of(place):
-        return _applied(snapshot, actions, place)
+        return _apply(snapshot, actions, place)
 
 
 @contextmanager
@@ -148,7 +148,7 @@ def _content_of(place: str) -> Iterator[None]:
         ) from error
 
 
-def _applied(snapshot: Snapshot, actions: Iterable[Action], place: str) -> Snapshot:
+def _apply(snapshot: Snapshot, actions: Iterable[Action], place: str) -> Snapshot:
     schema = snapshot.schema
     files = dict(snapshot.files)
     transactions, vectors = dict(snapshot.transactions), set(snapshot.vectors)
@@ -214,17 +214,17 @@ def last_checkpoint(table: Objects) -> str | None:
     return json.dumps({"version": versions[-1], "size": size, **several})
 
 
-def added(actions: Iterable[Action]) -> list[str]:
+def paths_to_add(actions: Iterable[Action]) -> list[str]:
     """Return the paths of the data files that a commit adds."""
     return [unquote(action["add"]["path"]) for action in actions if action.get("add")]
 
 
-def added_files(actions: Iterable[Action]) -> list[DataFile]:
+def files_to_add(actions: Iterable[Action]) -> list[DataFile]:
     """Return the data files that a commit adds, without their bounds."""
     return [_data_file(action["add"], ()) for action in actions if action.get("add")]
 
 
-def removed(actions: Iterable[Action]) -> list[str]:
+def paths_to_remove(actions: Iterable[Action]) -> list[str]:
     """Return the paths of the data files that a commit removes."""
     return [unquote(action["remove"]["path"]) for action in actions if action.get("remove")]
 
@@ -234,7 +234,7 @@ def flush_checkpoint(table: Objects) -> None:
     names = checkpoint_names(table, max(checkpoint_versions(table), default=0))
     if table.head(f"{LOG}/{LAST_CHECKPOINT}") is not None:
         names.append(LAST_CHECKPOINT)
-    table.below(LOG).flush(names)
+    table.sub_objects(LOG).flush(names)
 
 
 def _from_checkpoint(table: Objects, version: int | None) -> Snapshot:
@@ -284,8 +284,8 @@ def _parquet(table: Objects, name: str) -> pq.ParquetFile:
 
 def identity_of(table: Objects, version: int) -> str | None:
     """Return the tag of a commit; None where it is not there."""
-    found = table.head(commit_key(version))
-    return None if found is None else found.tag
+    head = table.head(commit_key(version))
+    return None if head is None else head.tag
 
 
 def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:

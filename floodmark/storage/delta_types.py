@@ -103,8 +103,8 @@ def sql_type(delta: Any) -> SqlType:
     match delta:
         case str() if delta in _SIMPLE:
             return SqlType(_SIMPLE[delta])
-        case str() if found := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", delta):
-            return SqlType(Kind.NUMERIC, precision=int(found[1]), scale=int(found[2]))
+        case str() if match := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", delta):
+            return SqlType(Kind.NUMERIC, precision=int(match[1]), scale=int(match[2]))
         case {"type": "array", "elementType": element}:
             return SqlType(Kind.LIST, element=sql_type(element))
         case {"type": "map", "keyType": key, "valueType": value}:

@@ -16,7 +16,7 @@ from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.objects import Objects, Place, create_once
-from floodmark.storage.records import Record, new_id, read_record, sealed_text
+from floodmark.storage.records import Record, new_id, read_record, record_text
 from floodmark.storage.warehouse import ENGINE, local_root
 
 VARIABLE: Final = "FLOODMARK_DURABLE"
@@ -42,7 +42,7 @@ class _Recorded:
 
     def __call__(self) -> bool:
         if self.chosen is None:
-            self.chosen = chosen_for(self.place)
+            self.chosen = read_choice(self.place)
         return durable_by_default() if self.chosen is None else self.chosen
 
 
@@ -70,11 +70,11 @@ def objects_of(place: Place, durable: bool | None = None) -> Objects:
 
 def is_durable(place: Place) -> bool:
     """Tell whether a warehouse is durable: by its record, before that by default."""
-    chosen = chosen_for(place)
+    chosen = read_choice(place)
     return durable_by_default() if chosen is None else chosen
 
 
-def chosen_for(place: Place) -> bool | None:
+def read_choice(place: Place) -> bool | None:
     """Return what was chosen for a warehouse; None before it is made."""
     with disk_errors(_TITLE):
         record = read_record(objects_of(place), _KEY, Choice)
@@ -85,7 +85,7 @@ def check_choice(place: Place, durable: bool | None) -> None:
     """Raise E0436 where a warehouse was made otherwise."""
     if durable is None:
         return  # who says nothing of it can read a warehouse whose record is damaged
-    chosen = chosen_for(place)
+    chosen = read_choice(place)
     if chosen is not None and chosen != durable:
         raise UserError(
             "E0436",
@@ -102,7 +102,7 @@ def choose(place: Place, durable: bool | None) -> None:
     objects = objects_of(place, wanted)
     with disk_errors(_TITLE):
         if objects.head(_KEY) is None:
-            text = sealed_text(NAME, Record({"durable": wanted}, 0, new_id()))
+            text = record_text(NAME, Record({"durable": wanted}, 0, new_id()))
             create_once(objects, _KEY, text.encode())
             objects.flush([_KEY])  # the folder may have been there, and its name not yet
     check_choice(place, durable)

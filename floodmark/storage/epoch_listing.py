@@ -53,28 +53,28 @@ class Listing:
                 refuse_gaps(numbers, 0, f"epoch {epoch}, {kind}", folder)
 
 
-def listed(files: RecordFiles, bucket: int, *, full: bool = False) -> Listing:
+def list_bucket(files: RecordFiles, bucket: int, *, full: bool = False) -> Listing:
     """Return what is in the folder of a bucket; E0431 where something is missing between others."""
     for left in reversed(range(_TRIES)):
-        found = _parsed(files.names(str(bucket)))
+        listing = _parse_names(files.names(str(bucket)))
         try:
-            found.check(bucket, f"{files.place}/{bucket}", full=full)
+            listing.check(bucket, f"{files.place}/{bucket}", full=full)
         except DataError:
             if not left:
                 raise
         else:
             break
-    return found
+    return listing
 
 
 def buckets(files: RecordFiles) -> list[int]:
     """Return the buckets that there are, oldest first; E0431 where one is missing."""
-    found = sorted(int(name) for name in files.names() if name.isdigit())
-    refuse_gaps(found, 0, "the folder of epochs", files.place)
-    return found
+    numbers = sorted(int(name) for name in files.names() if name.isdigit())
+    refuse_gaps(numbers, 0, "the folder of epochs", files.place)
+    return numbers
 
 
-def _parsed(names: Iterable[str]) -> Listing:
+def _parse_names(names: Iterable[str]) -> Listing:
     opened, sealed, added = set[int](), set[int](), dict[tuple[str, str], list[int]]()
     for name in names:
         epoch, _, rest = name.partition(".")

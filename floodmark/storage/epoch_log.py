@@ -16,7 +16,7 @@ from floodmark.errors import DataError, TransientError
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_listing import BUCKET as BUCKET
-from floodmark.storage.epoch_listing import buckets, listed
+from floodmark.storage.epoch_listing import buckets, list_bucket
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.objects import Place
 from floodmark.storage.record_files import RecordFiles
@@ -87,7 +87,7 @@ class SealRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LogHead:
     """Where the log stands: the last sealed epoch (0 before the first) and the open one."""
 
     sealed: int
@@ -110,13 +110,13 @@ class EpochLog:
         self.objects = objects_of(place)
         self._files = RecordFiles(self.objects, "epochs", "the epoch log")
 
-    def head(self) -> Head:
+    def head(self) -> LogHead:
         """Return where the log stands; reads two folder listings and one record.
 
         Raises E0431 where a record is missing between others.
         """
         last, is_sealed = self._last()
-        return Head(last, None) if is_sealed else Head(last - 1, self.opened(last))
+        return LogHead(last, None) if is_sealed else LogHead(last - 1, self.open_record(last))
 
     def open(
         self,
@@ -159,15 +159,15 @@ class EpochLog:
             new_id(),
         )
         flush_rows(self.objects, dml)
-        self._put(epoch, "open", record)
+        self._put_record(epoch, "open", record)
         return record
 
     def seal(self, epoch: int, objects: Sequence[ObjectRecord], sealed_at: datetime) -> SealRecord:
         """Seal the open epoch with the records of all active objects, untouched ones included."""
         assert self._files.has(_name(epoch, "open")), f"epoch {epoch} is not open"
         by_name = {record.object: record for record in objects}
-        record = SealRecord(epoch, sealed_at, by_name, self._suspended_after(epoch))
-        self._put(epoch, "seal", record)
+        record = SealRecord(epoch, sealed_at, by_name, self._suspensions_after(epoch))
+        self._put_record(epoch, "seal", record)
         return record
 
     def record_advanced(self, epoch: int, objects: Sequence[ObjectRecord]) -> None:
@@ -189,37 +189,37 @@ class EpochLog:
 
         What has been undone stays as it was undone. The record keeps its id.
         """
-        before = self.opened(epoch - 1).positions if epoch > 1 else {}
+        before = self.open_record(epoch - 1).positions if epoch > 1 else {}
         self._try_put(epoch, f"undone-{0:06d}", Undone(catalog_version, before, note))
-        return self.opened(epoch)
+        return self.open_record(epoch)
 
     def pin(self, epoch: int, table: str, version: int | None) -> int | None:
         """Return at which version an epoch asks a table outside: the first that was given for it.
 
         It is logged before anything is read; without a version nothing is, and None may come back.
         """
-        found = self._asked(epoch, table)
-        if found is None and version is not None:
+        number = self._external_version(epoch, table)
+        if number is None and version is not None:
             self._append(epoch, "asked", Asked(table, version))
-            found = self._asked(epoch, table)
-        return found
+            number = self._external_version(epoch, table)
+        return number
 
-    def _asked(self, epoch: int, table: str) -> int | None:
-        records = self._numbered(epoch, "asked", Asked)
+    def _external_version(self, epoch: int, table: str) -> int | None:
+        records = self._iterate_numbered(epoch, "asked", Asked)
         return next((record.version for record in records if record.table == table), None)
 
-    def advanced(self, epoch: int) -> dict[str, ObjectRecord]:
+    def partial_records(self, epoch: int) -> dict[str, ObjectRecord]:
         """Return what selections have advanced in an epoch so far, by object."""
         out: dict[str, ObjectRecord] = {}
-        for advanced in self._numbered(epoch, "advanced", Advanced):
+        for advanced in self._iterate_numbered(epoch, "advanced", Advanced):
             out.update({record.object: record for record in advanced.objects})
         return out
 
-    def opened(self, epoch: int) -> OpenRecord:
+    def open_record(self, epoch: int) -> OpenRecord:
         """Return how an epoch was opened; one that is not there is a `DataError` E0410."""
-        found = self._read(epoch, "open", OpenRecord)
-        opened: OpenRecord = found.body
-        for undone in self._numbered(epoch, "undone", Undone):
+        record = self._require(epoch, "open", OpenRecord)
+        opened: OpenRecord = record.body
+        for undone in self._iterate_numbered(epoch, "undone", Undone):
             opened = OpenRecord(
                 opened.epoch,
                 opened.now,
@@ -229,33 +229,33 @@ class EpochLog:
                 notes=(*opened.notes, undone.note),
             )
         splits = dict(opened.splits)
-        for amended in self._numbered(epoch, "amended", Amended):
+        for amended in self._iterate_numbered(epoch, "amended", Amended):
             splits |= amended.splits
         return replace(
-            opened, splits=splits, dml=from_log(self.objects.place, opened.dml), id=found.id
+            opened, splits=splits, dml=from_log(self.objects.place, opened.dml), id=record.id
         )
 
     def catalog_version(self, epoch: int) -> int:
         """Return the catalog version of an epoch, 0 before the first."""
-        return self.opened(epoch).catalog_version if epoch else 0
+        return self.open_record(epoch).catalog_version if epoch else 0
 
     def time_of(self, epoch: int) -> datetime:
         """Return the time of an epoch: what `now()` was in it."""
-        return self.opened(epoch).now
+        return self.open_record(epoch).now
 
     def id_of(self, epoch: int) -> str | None:
         """Return the id of an epoch's record; None where a former version wrote it."""
-        return self._read(epoch, "open", OpenRecord).id
+        return self._require(epoch, "open", OpenRecord).id
 
-    def sealed(self, epoch: int) -> SealRecord:
+    def seal_record(self, epoch: int) -> SealRecord:
         """Return how an epoch was sealed; one that is not there is a `DataError` E0410."""
-        sealed: SealRecord = self._read(epoch, "seal", SealRecord).body
+        sealed: SealRecord = self._require(epoch, "seal", SealRecord).body
         return sealed
 
     def positions(self) -> Mapping[str, Mapping[int, int]]:
         """Return, per source and partition, the end offset of what is taken in so far."""
         last, _ = self._last()
-        return self.opened(last).positions if last else {}
+        return self.open_record(last).positions if last else {}
 
     def record(
         self,
@@ -268,7 +268,7 @@ class EpochLog:
     ) -> Event:
         """Append an event to the open epoch, or to the next one when none is open."""
         sealed = self.head().sealed
-        before = self.sealed(sealed).suspended.get(object or "") if sealed else None
+        before = self.seal_record(sealed).suspended.get(object or "") if sealed else None
         again = kind == "suspend" and before is not None and before.code == code
         tries = before.tries + 1 if again and before is not None else 1
         event = Event(kind, sealed + 1, at, message, object, code, tries)
@@ -279,18 +279,18 @@ class EpochLog:
 
     def events(self, epoch: int) -> list[Event]:
         """Return the events of an epoch, oldest first."""
-        return list(self._numbered(epoch, "event", Event))
+        return list(self._iterate_numbered(epoch, "event", Event))
 
-    def suspended(self) -> dict[str, Event]:
+    def suspensions(self) -> dict[str, Event]:
         """Return the suspensions in force now, by object."""
-        return self._suspended_after(self.head().sealed + 1)
+        return self._suspensions_after(self.head().sealed + 1)
 
     def epochs(self, after: int = 0) -> Iterator[int]:
         """Iterate over the epochs after the given one, oldest first; E0431 where one is missing."""
         last, _ = self._last()
         for bucket in range(max(after, 0) // BUCKET, last // BUCKET + 1):
             if last:
-                numbers = listed(self._files, bucket, full=bucket < last // BUCKET).opened
+                numbers = list_bucket(self._files, bucket, full=bucket < last // BUCKET).opened
                 yield from (epoch for epoch in sorted(numbers) if epoch > after)
 
     def record_discovered(self, epoch: int, sources: Mapping[str, Any]) -> None:
@@ -302,13 +302,13 @@ class EpochLog:
         self._files.replace(f"{epoch // BUCKET}/{_DISCOVERED}", sources, derived=True)
         self._files.remove(f"{epoch // BUCKET - 1}/{_DISCOVERED}")
 
-    def discovered(self) -> tuple[int, dict[str, Any]]:
+    def last_discovery(self) -> tuple[int, dict[str, Any]]:
         """Return the newest epoch of `record_discovered`, 0 for none, and what it was given.
 
         A damaged one counts as none.
         """
         for bucket in reversed(buckets(self._files)):
-            found = self._files.derived(f"{bucket}/{_DISCOVERED}", dict[str, Any])
+            found = self._files.read_derived(f"{bucket}/{_DISCOVERED}", dict[str, Any])
             if found is not None:
                 return (bucket + 1) * BUCKET - 1, found
         return 0, {}
@@ -316,13 +316,13 @@ class EpochLog:
     def _last(self) -> tuple[int, bool]:
         """Return the newest epoch, 0 before the first, and whether it is sealed."""
         for bucket in reversed(buckets(self._files)):
-            found = listed(self._files, bucket)
-            if found.opened:
-                return found.last, found.last in found.sealed
+            listing = list_bucket(self._files, bucket)
+            if listing.opened:
+                return listing.last, listing.last in listing.sealed
         return 0, True
 
-    def _suspended_after(self, epoch: int) -> dict[str, Event]:
-        before = self.sealed(epoch - 1).suspended if epoch > 1 else {}
+    def _suspensions_after(self, epoch: int) -> dict[str, Event]:
+        before = self.seal_record(epoch - 1).suspended if epoch > 1 else {}
         suspended = dict(before)
         for event in self.events(epoch):
             if event.kind == "suspend" and event.object is not None:
@@ -331,9 +331,9 @@ class EpochLog:
                 suspended.pop(event.object, None)
         return suspended
 
-    def _read(self, epoch: int, name: str, kind: type) -> Record:
+    def _require(self, epoch: int, name: str, kind: type) -> Record:
         """Return a record of an epoch; E0410 where there is none."""
-        record = self._files.read(_name(epoch, name), kind)
+        record = self._files.read_record(_name(epoch, name), kind)
         if record is None:
             raise DataError(
                 "E0410",
@@ -342,11 +342,11 @@ class EpochLog:
             )
         return record
 
-    def _put(self, epoch: int, kind: str, record: OpenRecord | SealRecord) -> None:
+    def _put_record(self, epoch: int, kind: str, record: OpenRecord | SealRecord) -> None:
         if not self._try_put(epoch, kind, record):
             _raise_taken(epoch, "opened" if kind == "open" else "sealed")
 
-    def _numbered(self, epoch: int, name: str, kind: type[_T]) -> Iterator[_T]:
+    def _iterate_numbered(self, epoch: int, name: str, kind: type[_T]) -> Iterator[_T]:
         """Iterate over an epoch's records of a kind that there may be several of."""
         number = 0
         while (found := self._files.body(_name(epoch, f"{name}-{number:06d}"), kind)) is not None:
@@ -364,7 +364,7 @@ class EpochLog:
         data = asdict(record)
         if "dml" in data:
             data["dml"] = to_log(self.objects.place, data["dml"])
-        return self._files.put(_name(epoch, kind), data, id=data.pop("id", None))
+        return self._files.create(_name(epoch, kind), data, id=data.pop("id", None))
 
 
 def _name(epoch: int, kind: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from floodmark.storage import corrected, delta_log
+from floodmark.storage import correction_versions, delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.objects import Objects, folders_in
@@ -35,7 +35,7 @@ _OTHERS = frozenset(
         "reported.lock",
         "leaving.json",
         # Says what is committed while a backup is written, behind the commits that it has.
-        corrected.NAME,
+        correction_versions.NAME,
     }
 )
 """What of the engine's folder is of one process, of a moment after the epoch, or of a statement."""
@@ -47,15 +47,15 @@ def files_of(objects: Objects, epoch: int) -> Iterator[str]:
     Raises `FileNotFoundError` where a log that tells them is not there (any more), and for a file
     that is not whole.
     """
-    kept = min(Retention(objects).read().oldest, epoch)
+    kept = min(Retention(objects).kept_epochs().oldest, epoch)
     log = EpochLog(objects)
-    yield from _engine_files(objects, ENGINE, epoch, log.opened(epoch).catalog_version)
+    yield from _engine_files(objects, ENGINE, epoch, log.open_record(epoch).catalog_version)
     yield from files_of_statements(log, kept, epoch)
-    oldest = versions_of(log.sealed(kept).objects.values())
-    for table, version in versions_of(log.sealed(epoch).objects.values()).items():
+    oldest = versions_of(log.seal_record(kept).objects.values())
+    for table, version in versions_of(log.seal_record(epoch).objects.values()).items():
         yield from _table_files(objects, table, oldest.get(table, 0), version)
     for table in folders_in(objects, CORRECTIONS, 2):
-        snapshot = delta_log.load(objects.below(table))
+        snapshot = delta_log.load(objects.sub_objects(table))
         if snapshot is not None:
             yield from _table_files(objects, table, 0, snapshot.version)
 
@@ -67,7 +67,7 @@ def files_of_statements(log: EpochLog, first: int, last: int) -> Iterator[str]:
     """
     start = f"{log.objects.place}/"
     for epoch in range(first, last + 1):
-        for entry in log.opened(epoch).dml:
+        for entry in log.open_record(epoch).dml:
             yield from (path.removeprefix(start) for path in entry["paths"])
 
 
@@ -103,7 +103,7 @@ def _is_up_to(folder: str, name: str, epoch: int, version: int) -> bool:
 
 def _table_files(objects: Objects, table: str, oldest: int, version: int) -> Iterator[str]:
     """Yield the files of a table's versions up to one: its log, and the data they need."""
-    folder = objects.below(table)
+    folder = objects.sub_objects(table)
     snapshot = delta_log.load(folder, version)
     if snapshot is None:
         missing = folder.spark_url(delta_log.commit_key(version))
@@ -115,19 +115,19 @@ def _table_files(objects: Objects, table: str, oldest: int, version: int) -> Ite
     # An epoch that is kept reads versions from `oldest` on; what is older may be gone.
     before = delta_log.load(folder, oldest) if oldest <= version else None
     first = before.version + 1 if before is not None else version
-    needed = {**_added(folder, range(first, version + 1)), **snapshot.files}
+    needed = {**_files_by_path(folder, range(first, version + 1)), **snapshot.files}
     needed |= before.files if before is not None else {}
     for path, file in needed.items():
-        found = folder.head(path)
-        if found is None or found.size != file.size:
+        head = folder.head(path)
+        if head is None or head.size != file.size:
             raise FileNotFoundError(2, "not whole", folder.spark_url(path))
         yield f"{table}/{path}"
-    for path in _added(folder, range(first)):
+    for path in _files_by_path(folder, range(first)):
         if path not in needed and folder.head(path) is not None:
             yield f"{table}/{path}"
 
 
-def _added(table: Objects, versions: range) -> dict[str, DataFile]:
+def _files_by_path(table: Objects, versions: range) -> dict[str, DataFile]:
     """Return the files that some commits of a table add, by path."""
     commits = (delta_log.read_commit(table, version) or () for version in versions)
-    return {file.path: file for actions in commits for file in delta_log.added_files(actions)}
+    return {file.path: file for actions in commits for file in delta_log.files_to_add(actions)}

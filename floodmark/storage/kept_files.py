@@ -16,7 +16,7 @@ from floodmark.storage.retention import Retention
 from floodmark.storage.table import DataFile, Store
 
 
-def needed(
+def files_of_versions(
     store: Store, objects: Objects, table: str, first: int, last: int
 ) -> tuple[list[DataFile], list[FloodmarkError]]:
     """Return the files that a table's versions from `first` to `last` need, each once.
@@ -34,7 +34,7 @@ def needed(
         try:
             with disk_errors(table):
                 actions = delta_log.read_commit(objects, version) or ()
-                added, gone = delta_log.added_files(actions), delta_log.removed(actions)
+                added, gone = delta_log.files_to_add(actions), delta_log.paths_to_remove(actions)
         except FloodmarkError as error:
             errors.append(error)
             if version <= first:
@@ -48,15 +48,15 @@ def needed(
 
 def first_versions(place: Place, log: EpochLog, epoch: int) -> dict[str, int]:
     """Return the versions that the oldest kept epoch pins, by table."""
-    oldest = min(Retention(place).read().oldest, epoch)
-    return versions_of(log.sealed(oldest).objects.values())
+    oldest = min(Retention(place).kept_epochs().oldest, epoch)
+    return versions_of(log.seal_record(oldest).objects.values())
 
 
 def rows_of_statements(place: Place, log: EpochLog) -> Iterator[Mapping[str, Any]]:
     """Yield the entries of statements' rows that kept epochs have, or one that is to begin."""
     last, version = 0, 0
-    for last in log.epochs(after=Retention(place).read().oldest - 1):
-        opened = log.opened(last)
+    for last in log.epochs(after=Retention(place).kept_epochs().oldest - 1):
+        opened = log.open_record(last)
         version = opened.catalog_version
         yield from opened.dml
     latest = CatalogLog(place).latest()
@@ -94,11 +94,11 @@ def faults_of_files(table: Objects, files: Iterable[DataFile]) -> Iterator[str]:
 
 def _fault_of(table: Objects, file: DataFile) -> str | None:
     """Return what is wrong with a data file; raises what keeps it from being read."""
-    found = table.head(file.path)
-    if found is None:
+    head = table.head(file.path)
+    if head is None:
         return f"is missing, with {file.rows} rows"
-    if found.size != file.size:
-        return f"has {found.size} bytes; the log says {file.size}"
+    if head.size != file.size:
+        return f"has {head.size} bytes; the log says {file.size}"
     rows = statistics.count_rows(table.spark_url(file.path))
     return None if rows == file.rows else f"has {rows} rows; the log says {file.rows}"
 

@@ -21,7 +21,7 @@ _FOLDER = "lease"
 class Lease(Protocol):
     """The lease of one warehouse."""
 
-    def held(self, purpose: str, wait: float = 60.0) -> AbstractContextManager[None]:
+    def hold(self, purpose: str, wait: float = 60.0) -> AbstractContextManager[None]:
         """Hold the lease for a block; after `wait` seconds a `TransientError` E0503."""
 
     def holder(self) -> Holder | None:

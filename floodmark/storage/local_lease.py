@@ -33,7 +33,7 @@ class LocalLease:
         self._folder = folder
 
     @contextmanager
-    def held(self, purpose: str, wait: float = 60.0) -> Iterator[None]:
+    def hold(self, purpose: str, wait: float = 60.0) -> Iterator[None]:
         """Hold the lease for a block; after `wait` seconds a `TransientError` E0503."""
         deadline = time.monotonic() + wait
         with disk_errors("the lease"):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from floodmark.storage.local_files import flush, flush_files, make_folder, remove_folder
 from floodmark.storage.locks import exclusive, exclusive_if_free
-from floodmark.storage.objects import PARTIAL, Exists, Head, Stale, check_key, check_prefix
+from floodmark.storage.objects import PARTIAL, Exists, ObjectHead, Stale, check_key, check_prefix
 from floodmark.storage.plain_files import check_plain
 
 _LONGEST_NAME = 50
@@ -41,8 +41,8 @@ class LocalObjects:
         """See `Objects.place`."""
         return str(self._root)
 
-    def below(self, folder: str) -> LocalObjects:
-        """See `Objects.below`."""
+    def sub_objects(self, folder: str) -> LocalObjects:
+        """See `Objects.sub_objects`."""
         return LocalObjects(self._path(folder), self._durable)
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
@@ -57,18 +57,20 @@ class LocalObjects:
         except FileNotFoundError:
             return None
 
-    def head(self, key: str) -> Head | None:
+    def head(self, key: str) -> ObjectHead | None:
         """See `Objects.head`."""
         try:
-            found = check_plain(self._path(key))
+            stat = check_plain(self._path(key))
         except FileNotFoundError:
             return None
-        return Head(found.st_size, _tag(found), found.st_mtime_ns)
+        return ObjectHead(stat.st_size, _tag(stat), stat.st_mtime_ns)
 
     def create(self, key: str, data: bytes) -> str | Exists:
         """See `Objects.create`."""
         path = self._path(key)
-        with self._written(path, lambda new: new.write_bytes(data), self.durable) as temporary:
+        with self._write_temporary(
+            path, lambda new: new.write_bytes(data), self.durable
+        ) as temporary:
             try:
                 os.link(temporary, path)
             except FileExistsError:
@@ -80,11 +82,13 @@ class LocalObjects:
     def replace(self, key: str, data: bytes, tag: str) -> str | Stale:
         """See `Objects.replace`."""
         path = self._path(key)
-        with _held(path) as found:
-            if found is None or _tag(found) != tag:
+        with _hold_file(path) as stat:
+            if stat is None or _tag(stat) != tag:
                 return Stale(key)
-            with self._written(path, lambda new: new.write_bytes(data), self.durable) as temporary:
-                _date_after(temporary, found)
+            with self._write_temporary(
+                path, lambda new: new.write_bytes(data), self.durable
+            ) as temporary:
+                _date_after(temporary, stat)
                 replaced = _tag(temporary.stat())
                 temporary.replace(path)
         self._flush_name(path)
@@ -93,9 +97,9 @@ class LocalObjects:
     def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
         """See `Objects.list`."""
         folder, slash, start = check_prefix(prefix).rpartition("/")
-        yield from self._listed(f"{folder}{slash}", start, after, deep)
+        yield from self._list_keys(f"{folder}{slash}", start, after, deep)
 
-    def heads(self, prefix: str = "") -> Iterator[tuple[str, Head]]:
+    def heads(self, prefix: str = "") -> Iterator[tuple[str, ObjectHead]]:
         """See `Objects.heads`."""
         for key in self.list(prefix):
             head = None
@@ -121,13 +125,13 @@ class LocalObjects:
         """See `Objects.upload`."""
         check_plain(path)
         target = self._path(key)
-        return self._put(target, lambda new: shutil.copyfile(path, new))
+        return self._put_file(target, lambda new: shutil.copyfile(path, new))
 
     def copy(self, source: str, key: str) -> str:
         """See `Objects.copy`: both are one file, which nobody changes."""
         path, target = self._path(source), self._path(key)
         check_plain(path)
-        return self._put(target, lambda new: os.link(path, new))
+        return self._put_file(target, lambda new: os.link(path, new))
 
     def move(self, source: str, key: str) -> None:
         """See `Objects.move`."""
@@ -165,7 +169,7 @@ class LocalObjects:
         """See `Objects.lock`."""
         path = self._path(key)
         make_folder(path.parent, durable=self.durable)
-        with _locked(path, wait) as mine:
+        with _lock_file(path, wait) as mine:
             yield mine
 
     def spark_url(self, key: str) -> str:
@@ -175,17 +179,17 @@ class LocalObjects:
     def _path(self, key: str) -> Path:
         return self._root / check_key(key)
 
-    def _listed(self, folder: str, start: str, after: str, deep: bool) -> Iterator[str]:
+    def _list_keys(self, folder: str, start: str, after: str, deep: bool) -> Iterator[str]:
         for name in _names(self._root / folder, start):
             key = folder + name
             if deep and name.endswith("/"):
                 if key > after or after.startswith(key):
-                    yield from self._listed(key, "", after, deep)
+                    yield from self._list_keys(key, "", after, deep)
             elif key > after:
                 yield key
 
     @contextmanager
-    def _written(
+    def _write_temporary(
         self, path: Path, write: Callable[[Path], object], durable: bool
     ) -> Iterator[Path]:
         """Give what a call has written to a file beside that of an object, for the block."""
@@ -202,9 +206,9 @@ class LocalObjects:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _put(self, path: Path, write: Callable[[Path], object]) -> str:
+    def _put_file(self, path: Path, write: Callable[[Path], object]) -> str:
         """Put what a call writes in the place of an object; it is flushed with others."""
-        with self._written(path, write, durable=False) as temporary:
+        with self._write_temporary(path, write, durable=False) as temporary:
             tag = _tag(temporary.stat())
             temporary.replace(path)
         return tag
@@ -214,13 +218,13 @@ class LocalObjects:
             flush(path.parent)
 
 
-def _tag(found: os.stat_result) -> str:
+def _tag(stat: os.stat_result) -> str:
     """Return the tag of a file: inodes alone are used again for the next one."""
-    return f"{found.st_ino:x}-{found.st_mtime_ns:x}-{found.st_size:x}"
+    return f"{stat.st_ino:x}-{stat.st_mtime_ns:x}-{stat.st_size:x}"
 
 
 @contextmanager
-def _held(path: Path) -> Iterator[os.stat_result | None]:
+def _hold_file(path: Path) -> Iterator[os.stat_result | None]:
     """Give what a file is while nobody else replaces it; None where it goes meanwhile, or is not.
 
     Who waits for the lock of a file finds another one under its name afterwards.
@@ -238,18 +242,18 @@ def _held(path: Path) -> Iterator[os.stat_result | None]:
         os.close(handle)
 
 
-def _if_named(found: os.stat_result, path: Path) -> os.stat_result | None:
+def _if_named(stat: os.stat_result, path: Path) -> os.stat_result | None:
     try:
-        return found if os.path.samestat(found, path.stat()) else None
+        return stat if os.path.samestat(stat, path.stat()) else None
     except FileNotFoundError:
         return None
 
 
 def _date_after(path: Path, before: os.stat_result) -> None:
     """Let a file be later than another, whatever the clock says: no tag comes back."""
-    found = path.stat()
-    if found.st_mtime_ns <= before.st_mtime_ns:
-        os.utime(path, ns=(found.st_atime_ns, before.st_mtime_ns + 1))
+    stat = path.stat()
+    if stat.st_mtime_ns <= before.st_mtime_ns:
+        os.utime(path, ns=(stat.st_atime_ns, before.st_mtime_ns + 1))
 
 
 def _names(folder: Path, start: str) -> list[str]:
@@ -259,11 +263,11 @@ def _names(folder: Path, start: str) -> list[str]:
     """
     try:
         with os.scandir(folder) as entries:
-            begun = (entry for entry in entries if entry.name.startswith(start))
-            found = [e.name + "/" * e.is_dir(follow_symlinks=False) for e in begun]
+            started = (entry for entry in entries if entry.name.startswith(start))
+            names = [e.name + "/" * e.is_dir(follow_symlinks=False) for e in started]
     except FileNotFoundError:
         return []
-    return sorted(name for name in found if _is_name(name))
+    return sorted(name for name in names if _is_name(name))
 
 
 def _is_name(name: str) -> bool:
@@ -274,7 +278,7 @@ def _is_name(name: str) -> bool:
 
 
 @contextmanager
-def _locked(path: Path, wait: bool) -> Iterator[bool]:
+def _lock_file(path: Path, wait: bool) -> Iterator[bool]:
     if wait:
         with exclusive(path):
             yield True

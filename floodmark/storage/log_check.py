@@ -14,14 +14,14 @@ from floodmark.errors import FloodmarkError
 from floodmark.storage.backfill_log import check_backfills
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import objects_of
-from floodmark.storage.epoch_listing import BUCKET, buckets, listed
+from floodmark.storage.epoch_listing import BUCKET, buckets, list_bucket
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects import Objects, Place
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
-from floodmark.storage.seed import drawn_seed
+from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import BACKFILLS, ENGINE
 
 _UNDONE = ".undone-000000.json"
@@ -36,37 +36,37 @@ class Checked:
     error: FloodmarkError | None = None
 
 
-def checked_logs(place: Place) -> Iterator[Checked]:
+def check_logs(place: Place) -> Iterator[Checked]:
     """Yield every record once it is read, then every log once it is known to have no gaps.
 
     Whoever holds no lease may see an error of what is written just then.
     """
-    engine = objects_of(place).below(ENGINE)
+    engine = objects_of(place).sub_objects(ENGINE)
     newest = epoch = 0
-    yield from checked_singles(place)
+    yield from check_single_records(place)
     for name in (name for log in _LOGS for name in _records(engine, log)):
         found = list[Any]()
         if (kind := kind_of(name)) is None:
             continue  # somebody else's
-        yield _told(name, partial(_read, engine, name, kind, found))
+        yield _check(name, partial(_read_into, engine, name, kind, found))
         if name.endswith((".open.json", _UNDONE)) and found and found[0] is not None:
             number = int(name.rpartition("/")[2].partition(".")[0])
             newest, epoch = max((newest, epoch), (found[0].body.catalog_version, number))
     yield from _epochs(place)
-    yield _told("catalog", partial(CatalogLog(place).check_has, newest, epoch))
-    yield _told(BACKFILLS, partial(check_backfills, place))
+    yield _check("catalog", partial(CatalogLog(place).check_has, newest, epoch))
+    yield _check(BACKFILLS, partial(check_backfills, place))
 
 
-def checked_singles(place: Place) -> Iterator[Checked]:
+def check_single_records(place: Place) -> Iterator[Checked]:
     """Yield the records that are no part of a log, and the seed, once each is read."""
-    engine = objects_of(place).below(ENGINE)
+    engine = objects_of(place).sub_objects(ENGINE)
     for name in (key.removesuffix("/") for key in _names(engine, "")):
         if name.endswith(".json") and (kind := kind_of(name)) is not None:
-            yield _told(name, partial(read_record, engine, name, kind))
-    yield _told(SEED, partial(drawn_seed, place))
+            yield _check(name, partial(read_record, engine, name, kind))
+    yield _check(SEED, partial(find_seed, place))
 
 
-def _read(engine: Objects, name: str, kind: Any, into: list[Any]) -> None:
+def _read_into(engine: Objects, name: str, kind: Any, into: list[Any]) -> None:
     into.append(read_record(engine, name, kind))
 
 
@@ -90,16 +90,16 @@ def _names(engine: Objects, folder: str) -> list[str]:
 
 def _epochs(place: Place) -> Iterator[Checked]:
     files = RecordFiles(place, "epochs", "the epoch log")
-    yield _told("epochs", partial(buckets, files))
+    yield _check("epochs", partial(buckets, files))
     there = sorted(int(name) for name in files.names() if name.isdigit())
     used = [bucket for bucket in there if any(n[0] != "." for n in files.names(str(bucket)))]
     for bucket in used:
         full = bucket < used[-1]
         name = f"epochs/{bucket * BUCKET} to {(bucket + 1) * BUCKET - 1}"
-        yield _told(name, partial(listed, files, bucket, full=full))
+        yield _check(name, partial(list_bucket, files, bucket, full=full))
 
 
-def _told(name: str, look: Callable[[], Any]) -> Checked:
+def _check(name: str, look: Callable[[], Any]) -> Checked:
     try:
         with disk_errors(name):
             look()

@@ -73,7 +73,7 @@ class MemoryStore(TableFiles):
         self._count("create")
         wanted = sql_schema(delta_schema(schema))
         with self._lock:
-            self.at(table).make()
+            self.objects_of(table).make()
             log = self._logs.setdefault(table, _Log())
             if not log.handles:
                 log.handles.append(Handle(table, 0, wanted, (), {}))
@@ -85,12 +85,12 @@ class MemoryStore(TableFiles):
     def open(self, table: str, version: int | None = None) -> Handle:
         """Open the newest or a pinned version; a missing one is a `DataError` E0402."""
         self._count("open")
-        return self._at(table, version)
+        return self._handle(table, version)
 
-    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+    def list_stage(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
         """Read the footers below a stage folder, by path; files without rows are left out."""
-        self._count("staged")
-        return super().staged(table, epoch, attempt)
+        self._count("list_stage")
+        return super().list_stage(table, epoch, attempt)
 
     def commit(
         self,
@@ -108,7 +108,7 @@ class MemoryStore(TableFiles):
         self._count("commit")
         check_change(handle, adds, removes, app, epoch)
         with self._lock:
-            newest = self._at(handle.table, None)
+            newest = self._handle(handle.table, None)
             if newest.version != handle.version:
                 refuse_recorded(newest, app, epoch)
                 raise_conflict(handle, newest.version)
@@ -157,9 +157,9 @@ class MemoryStore(TableFiles):
                 return handle.version
         return None
 
-    def settled(self, table: str, version: int) -> int:
+    def settle(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one."""
-        self._count("settled")
+        self._count("settle")
         log = self._log(table)
         if version >= len(log.handles):
             raise_older(table, len(log.handles) - 1, version)
@@ -184,12 +184,12 @@ class MemoryStore(TableFiles):
         """
         self._count("vacuum")
         with self._lock:
-            self._at(table, retain_versions_from)
+            self._handle(table, retain_versions_from)
             log = self._logs[table]
             log.oldest = retain_versions_from
             needed = {file.path for handle in log.handles[log.oldest :] for file in handle.files}
-        unneeded = [key for key in self.at(table).list() if key not in needed]
-        self.at(table).delete(unneeded)
+        unneeded = [key for key in self.objects_of(table).list() if key not in needed]
+        self.objects_of(table).delete(unneeded)
         return len(unneeded)
 
     def drop(self, table: str) -> None:
@@ -205,7 +205,7 @@ class MemoryStore(TableFiles):
             raise_missing_version(table, None)
         return log
 
-    def _at(self, table: str, version: int | None) -> Handle:
+    def _handle(self, table: str, version: int | None) -> Handle:
         log = self._log(table)
         if version is None:
             return log.handles[-1]

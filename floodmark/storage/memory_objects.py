@@ -15,7 +15,7 @@ from typing import Literal
 
 from floodmark.storage.objects import (
     Exists,
-    Head,
+    ObjectHead,
     Objects,
     Stale,
     Unavailable,
@@ -65,48 +65,50 @@ class MemoryObjects(Objects):
         """See `Objects.place`."""
         return f"memory:/{self._start}".rstrip("/")
 
-    def below(self, folder: str) -> MemoryObjects:
-        """See `Objects.below`."""
+    def sub_objects(self, folder: str) -> MemoryObjects:
+        """See `Objects.sub_objects`."""
         return MemoryObjects(self._bucket, self._key(folder))
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
         """See `Objects.get`."""
-        with self._asked("get", self._key(key)) as place:
-            found = self._bucket.objects.get(place)
-        return None if found is None else (found.data[start:end], str(found.number))
+        with self._answer_call("get", self._key(key)) as place:
+            held_object = self._bucket.objects.get(place)
+        return (
+            None if held_object is None else (held_object.data[start:end], str(held_object.number))
+        )
 
-    def head(self, key: str) -> Head | None:
+    def head(self, key: str) -> ObjectHead | None:
         """See `Objects.head`."""
-        with self._asked("head", self._key(key)) as place:
-            found = self._bucket.objects.get(place)
-        return None if found is None else _head(found)
+        with self._answer_call("head", self._key(key)) as place:
+            held_object = self._bucket.objects.get(place)
+        return None if held_object is None else _head(held_object)
 
     def create(self, key: str, data: bytes) -> str | Exists:
         """See `Objects.create`."""
-        with self._asked("create", self._key(key)) as place:
+        with self._answer_call("create", self._key(key)) as place:
             return Exists(key) if place in self._bucket.objects else self._write(place, data)
 
     def replace(self, key: str, data: bytes, tag: str) -> str | Stale:
         """See `Objects.replace`."""
-        with self._asked("replace", self._key(key)) as place:
-            found = self._bucket.objects.get(place)
-            if found is None or str(found.number) != tag:
+        with self._answer_call("replace", self._key(key)) as place:
+            held_object = self._bucket.objects.get(place)
+            if held_object is None or str(held_object.number) != tag:
                 return Stale(key)
             return self._write(place, data)
 
     def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
         """See `Objects.list`."""
         start = self._start + check_prefix(prefix)
-        with self._asked("list", start):
+        with self._answer_call("list", start):
             places = sorted(place for place in self._bucket.objects if place.startswith(start))
         keys = (place.removeprefix(self._start) for place in places)
         found = keys if deep else dict.fromkeys(_shallow(key, len(prefix)) for key in keys)
         yield from (key for key in found if key > after)
 
-    def heads(self, prefix: str = "") -> Iterator[tuple[str, Head]]:
+    def heads(self, prefix: str = "") -> Iterator[tuple[str, ObjectHead]]:
         """See `Objects.heads`."""
         start = self._start + check_prefix(prefix)
-        with self._asked("heads", start):
+        with self._answer_call("heads", start):
             found = sorted((p, o) for p, o in self._bucket.objects.items() if p.startswith(start))
         for place, held in found:
             yield place.removeprefix(self._start), _head(held)
@@ -121,16 +123,16 @@ class MemoryObjects(Objects):
     def upload(self, key: str, path: Path) -> str:
         """See `Objects.upload`."""
         data = path.read_bytes()
-        with self._asked("upload", self._key(key)) as place:
+        with self._answer_call("upload", self._key(key)) as place:
             return self._write(place, data)
 
     def copy(self, source: str, key: str) -> str:
         """See `Objects.copy`."""
-        with self._asked("copy", self._key(key)) as place:
-            found = self._bucket.objects.get(self._key(source))
-            if found is None:
+        with self._answer_call("copy", self._key(key)) as place:
+            held_object = self._bucket.objects.get(self._key(source))
+            if held_object is None:
                 raise FileNotFoundError(2, "No such object", self.spark_url(source))
-            return self._write(place, found.data)
+            return self._write(place, held_object.data)
 
     def move(self, source: str, key: str) -> None:
         """See `Objects.move`."""
@@ -140,7 +142,7 @@ class MemoryObjects(Objects):
     def delete(self, keys: Iterable[str]) -> None:
         """See `Objects.delete`."""
         places = [self._key(key) for key in keys]
-        with self._asked("delete", *places):
+        with self._answer_call("delete", *places):
             for place in places:
                 self._bucket.objects.pop(place, None)
 
@@ -179,7 +181,7 @@ class MemoryObjects(Objects):
         return str(self._bucket.writes)
 
     @contextmanager
-    def _asked(self, call: str, *places: str) -> Iterator[str]:
+    def _answer_call(self, call: str, *places: str) -> Iterator[str]:
         """Give the first of some places to a call, which may be one that fails."""
         place = next(iter(places), self._start)
         with self._bucket.lock:
@@ -192,8 +194,8 @@ class MemoryObjects(Objects):
                 raise Unavailable(why, f"memory:/{place}", maybe_done=fault != "refused")
 
 
-def _head(found: _Object) -> Head:
-    return Head(len(found.data), str(found.number), found.number)
+def _head(held_object: _Object) -> ObjectHead:
+    return ObjectHead(len(held_object.data), str(held_object.number), held_object.number)
 
 
 def _shallow(key: str, length: int) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from floodmark.errors import DataError
-from floodmark.storage.record_bodies import UnknownField, shaped
+from floodmark.storage.record_bodies import UnknownField, parse_body
 from floodmark.storage.records import from_text, refuse_newer_field
 from floodmark.storage.table import Scalar
 
@@ -82,17 +82,17 @@ class ObjectRecord:
     def at_rest(self) -> ObjectRecord:
         """Return the record in an epoch that does nothing to the object."""
         nothing = dict.fromkeys(COUNTS, 0)
-        told: dict[str, Any] = {**nothing, "asked": {}, "lacking": (), "unused": ()}
-        return replace(self, **told, duration_s=0.0, touched=False)
+        note: dict[str, Any] = {**nothing, "asked": {}, "lacking": (), "unused": ()}
+        return replace(self, **note, duration_s=0.0, touched=False)
 
-    def after(self, earlier: ObjectRecord) -> ObjectRecord:
+    def add_earlier(self, earlier: ObjectRecord) -> ObjectRecord:
         """Return the record with what was counted on the way to it, too."""
         both = {name: getattr(self, name) + getattr(earlier, name) for name in COUNTS}
         took = round(self.duration_s + earlier.duration_s, 3)
         return replace(self, **both, duration_s=took, touched=self.touched or earlier.touched)
 
     @property
-    def stored_rows(self) -> int:
+    def rows_written(self) -> int:
         """Return how many rows were written, or their changes: not what the time alone did."""
         return self.rows_out - self.timed_rows
 
@@ -129,13 +129,13 @@ def versions_of(records: Iterable[ObjectRecord]) -> dict[str, int]:
     return {table: version for r in records for table, version in r.versions.items()}
 
 
-def told_record(text: str, table: str, format: int) -> ObjectRecord:
+def parse_record(text: str, table: str, format: int) -> ObjectRecord:
     """Read the record that a commit of a table and of a format tells.
 
     Raises E0435 for one that is not whole, E0430 for one with a field that is not known.
     """
     try:
-        record: ObjectRecord = shaped(ObjectRecord, from_text(text), format)
+        record: ObjectRecord = parse_body(ObjectRecord, from_text(text), format)
     except UnknownField as error:
         refuse_newer_field(f"a commit of {table}", str(error))
     except (ValueError, ArithmeticError) as error:

@@ -28,7 +28,7 @@ PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ObjectHead:
     """What a store knows of an object without reading it; `modified` is in Unix nanoseconds."""
 
     size: int
@@ -68,13 +68,13 @@ class Objects(Protocol):
     def place(self) -> str:
         """Return where the objects lie, as people and Spark know it."""
 
-    def below(self, folder: str) -> Objects:
+    def sub_objects(self, folder: str) -> Objects:
         """Return the objects below a folder, with keys that are relative to it."""
 
     def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
         """Return the bytes of an object from `start` up to `end`, and its tag; None without one."""
 
-    def head(self, key: str) -> Head | None:
+    def head(self, key: str) -> ObjectHead | None:
         """Return what is known of an object; None without one."""
 
     def create(self, key: str, data: bytes) -> str | Exists:
@@ -89,7 +89,7 @@ class Objects(Protocol):
         Unless `deep`, a folder right below that of the prefix stands for its keys, with a `/`.
         """
 
-    def heads(self, prefix: str = "") -> Iterator[tuple[str, Head]]:
+    def heads(self, prefix: str = "") -> Iterator[tuple[str, ObjectHead]]:
         """Yield the keys that begin with a prefix, and what is known of each object.
 
         What is no object, or is removed meanwhile, is left out.

@@ -101,7 +101,7 @@ class Overlay(TableFiles):
 
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
         """Return the absolute paths of files, wherever they lie."""
-        own, out = self.at(handle.table), list[str]()
+        own, out = self.objects_of(handle.table), list[str]()
         for file in handle.files if files is None else files:
             here = own.head(file.path) is not None
             out += [own.spark_url(file.path)] if here else self._base.paths(handle, [file])
@@ -127,7 +127,7 @@ class Overlay(TableFiles):
         recorded = ((handle.version, handle.transaction(app)) for handle in known)
         return next((v for v, done in recorded if done is not None and done <= epoch), None)
 
-    def settled(self, table: str, version: int) -> int:
+    def settle(self, table: str, version: int) -> int:
         """Return the version itself: nothing is merged here."""
         return version
 

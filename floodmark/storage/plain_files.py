@@ -36,14 +36,14 @@ def plain(path: str | Path) -> str:
 def check_plain(path: Path) -> os.stat_result:
     """Return what the system says of a file; raises what `read_plain` does."""
     try:
-        found = path.stat()
+        info = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
             raise OSError(errno.EINVAL, "it is a link to nothing", str(path)) from None
         raise
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(info.st_mode):
         raise OSError(errno.EINVAL, "it is no file", str(path))
-    return found
+    return info
 
 
 def is_file(path: str) -> bool:

@@ -36,12 +36,12 @@ class UnknownField(Misshapen):
     """A body, or a part of it, has a field that this version does not know."""
 
 
-def shaped(kind: Any, plain: Any, format: int = FORMAT) -> Any:
+def parse_body(kind: Any, plain: Any, format: int = FORMAT) -> Any:
     """Return what a body of JSON stands for: a dataclass, a dict, a list, a single value.
 
-    >>> shaped(dict[int, tuple[str, ...]], {"1": ["a", "b"]})
+    >>> parse_body(dict[int, tuple[str, ...]], {"1": ["a", "b"]})
     {1: ('a', 'b')}
-    >>> shaped(dict[str, int], {"a": "b"})
+    >>> parse_body(dict[str, int], {"a": "b"})
     Traceback (most recent call last):
     floodmark.storage.record_bodies.Misshapen: a: 'b' is no int
     """
@@ -95,20 +95,20 @@ def _fields(
     _refuse_missing(needed - data.keys())
     if unknown := data.keys() - readers.keys():
         raise UnknownField(f"{', '.join(sorted(unknown))} is not known")
-    return kind(**{name: _within(name, readers[name], part) for name, part in data.items()})
+    return kind(**{name: _read_part(name, readers[name], part) for name, part in data.items()})
 
 
 def _entry(steps: Sequence[Step], needed: Mapping[str, _Reader], plain: Any) -> Any:
     data = _upgrade(steps, plain)
     _refuse_missing(needed.keys() - data.keys())
     for name, reader in needed.items():
-        _within(name, reader, data[name])
+        _read_part(name, reader, data[name])
     return data
 
 
 def _mapping(numbered: bool, reader: _Reader, plain: Any) -> Any:
-    made = {name: _within(name, reader, part) for name, part in _object(plain).items()}
-    return {_within(name, int, name): part for name, part in made.items()} if numbered else made
+    made = {name: _read_part(name, reader, part) for name, part in _object(plain).items()}
+    return {_read_part(name, int, name): part for name, part in made.items()} if numbered else made
 
 
 def _sequence(kind: Callable[[Iterable[Any]], Any], reader: _Reader, plain: Any) -> Any:
@@ -164,7 +164,7 @@ def _object(plain: Any) -> dict[str, Any]:
     return plain
 
 
-def _within(name: str, reader: _Reader, part: Any) -> Any:
+def _read_part(name: str, reader: _Reader, part: Any) -> Any:
     try:
         return reader(part)
     except ValueError as error:

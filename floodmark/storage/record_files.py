@@ -15,9 +15,9 @@ from floodmark.storage.records import (
     Record,
     new_id,
     number_in,
-    opened_record,
+    parse_record,
     read_record,
-    sealed_text,
+    record_text,
 )
 from floodmark.storage.warehouse import ENGINE, GONE
 
@@ -32,8 +32,8 @@ class RecordFiles:
     """
 
     def __init__(self, place: Place, folder: str, title: str) -> None:
-        engine = objects_of(place).below(ENGINE)
-        self._objects = engine.below(folder) if folder else engine
+        engine = objects_of(place).sub_objects(ENGINE)
+        self._objects = engine.sub_objects(folder) if folder else engine
         self._title = title
 
     @property
@@ -43,13 +43,13 @@ class RecordFiles:
 
     def names(self, folder: str = "") -> list[str]:
         """Return the names in the folder, or in one below it, those of folders included."""
-        return [name.removesuffix("/") for name in self._listed(folder)]
+        return [name.removesuffix("/") for name in self._list_keys(folder)]
 
     def folders(self) -> list[str]:
         """Return the names of the folders in the folder."""
-        return [name[:-1] for name in self._listed("") if name.endswith("/")]
+        return [name[:-1] for name in self._list_keys("") if name.endswith("/")]
 
-    def _listed(self, folder: str) -> list[str]:
+    def _list_keys(self, folder: str) -> list[str]:
         start = f"{folder}/" if folder else ""
         with disk_errors(self._title):
             return [k.removeprefix(start) for k in self._objects.list(start, deep=False)]
@@ -64,7 +64,7 @@ class RecordFiles:
         found = self._get(name)
         return None if found is None else found[0].decode("utf-8", "replace")
 
-    def read(self, name: str, kind: Any = Any) -> Record | None:
+    def read_record(self, name: str, kind: Any = Any) -> Record | None:
         """Return a record, or None where there is none; raises E0409, E0430 and E0432.
 
         E0455 and its like where the system refuses to read it, here as anywhere in the log.
@@ -74,10 +74,10 @@ class RecordFiles:
 
     def body(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says, or None where there is none."""
-        record = self.read(name, kind)
+        record = self.read_record(name, kind)
         return None if record is None else record.body
 
-    def derived(self, name: str, kind: type[_T]) -> _T | None:
+    def read_derived(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says that can be found out again; None where it is damaged."""
         try:
             return self.body(name, kind)
@@ -86,7 +86,7 @@ class RecordFiles:
                 raise
             return None
 
-    def put(self, name: str, body: Any, *, id: str | None = None, number: int = 0) -> bool:
+    def create(self, name: str, body: Any, *, id: str | None = None, number: int = 0) -> bool:
         """Put a record in place; return False where there is one.
 
         `number` is that of a record whose name says none.
@@ -99,22 +99,22 @@ class RecordFiles:
 
         A `derived` one takes the place of a damaged one, too: what that said can be found out.
         """
-        while not self._put_after(name, body, self._get(name), derived):
+        while not self._replace_read(name, body, self._get(name), derived):
             pass  # somebody else has put one in place meanwhile
 
-    def _put_after(
+    def _replace_read(
         self, name: str, body: Any, before: tuple[bytes, str] | None, derived: bool
     ) -> bool:
         """Put a record in the place of one that was read; return False where it is another now."""
         if before is None:
-            return self.put(name, body, number=1)
+            return self.create(name, body, number=1)
         data = self._data(name, body, self._number_of(name, before[0], derived) + 1, None)
         with disk_errors(self._title):
             return replace_once(self._objects, name, data, before[1])
 
     def _number_of(self, name: str, data: bytes, derived: bool) -> int:
         try:
-            return opened_record(data, self._objects.spark_url(name)).number
+            return parse_record(data, self._objects.spark_url(name)).number
         except DataError as error:
             if not derived or error.code not in DAMAGED:
                 raise
@@ -145,7 +145,7 @@ class RecordFiles:
         plain = name.rsplit("/", 1)[-1]
         said = number_in(plain)
         record = Record(body, number if said is None else said, id or new_id())
-        return sealed_text(plain, record).encode("ascii")
+        return record_text(plain, record).encode("ascii")
 
 
 def refuse_gaps(found: Iterable[int], first: int, what: str, folder: str) -> None:

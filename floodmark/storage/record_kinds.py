@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from floodmark.storage import corrected, durability, leaving, report_book, retention, seed, witness
-from floodmark.storage.backfill_log import Step
+from floodmark.storage import (
+    correction_versions,
+    durability,
+    last_reported,
+    pending_drops,
+    retention,
+    seed,
+    witness,
+)
+from floodmark.storage.backfill_log import BackfillStep
 from floodmark.storage.catalog_log import CatalogVersion
 from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord, SealRecord
@@ -15,11 +23,11 @@ from floodmark.storage.warehouse import BACKFILLS
 _EPOCH = r"epochs/\d+/\d+"
 _STEP = rf"{BACKFILLS}/[^/]+"
 KINDS: tuple[tuple[str, Any], ...] = (
-    (re.escape(corrected.NAME), corrected.Versions),
+    (re.escape(correction_versions.NAME), correction_versions.Versions),
     (re.escape(durability.NAME), durability.Choice),
-    (re.escape(leaving.NAME), leaving.Leaving),
-    (re.escape(report_book.NAME), report_book.Book),
-    (re.escape(retention.NAME), retention.Kept),
+    (re.escape(pending_drops.NAME), pending_drops.PendingTables),
+    (re.escape(last_reported.NAME), last_reported.Book),
+    (re.escape(retention.NAME), retention.KeptEpochs),
     (re.escape(witness.NAME), witness.Witness),
     (seed.NAME, seed.Drawn),
     (r"catalog/\d+\.json", CatalogVersion),
@@ -31,7 +39,7 @@ KINDS: tuple[tuple[str, Any], ...] = (
     (rf"{_EPOCH}\.asked-\d+\.json", Asked),
     (rf"{_EPOCH}\.undone-\d+\.json", Undone),
     (r"epochs/\d+/discovered\.json", dict[str, Any]),
-    (rf"{_STEP}/\d+\.step\.json", Step),
+    (rf"{_STEP}/\d+\.step\.json", BackfillStep),
     (rf"{_STEP}/\d+\.done\.json", ObjectRecord),
     (rf"{_STEP}/ready\.json", Any),
 )

@@ -23,7 +23,7 @@ import google_crc32c
 
 from floodmark.errors import DataError
 from floodmark.storage.objects import Objects
-from floodmark.storage.record_bodies import UnknownField, shaped
+from floodmark.storage.record_bodies import UnknownField, parse_body
 from floodmark.storage.upgrades import FORMAT
 
 DAMAGED = frozenset({"E0409", "E0432"})
@@ -65,12 +65,12 @@ def number_in(name: str) -> int | None:
     >>> number_in("7.open.json"), number_in("7.event-000002.json"), number_in("kept.json")
     (7, 2, None)
     """
-    found = _NUMBERS.fullmatch(name)
-    text = found and (found[2] or found[1])
+    match = _NUMBERS.fullmatch(name)
+    text = match and (match[2] or match[1])
     return int(text) if text else None
 
 
-def sealed_text(name: str, record: Record) -> str:
+def record_text(name: str, record: Record) -> str:
     """Return the text of a record's file."""
     body = to_text(record.body)
     crc = _checksum(name, record.number, record.id, body)
@@ -79,53 +79,53 @@ def sealed_text(name: str, record: Record) -> str:
 
 
 def read_record(objects: Objects, key: str, kind: Any = Any) -> Record | None:
-    """Read a record, None when there is none; raises what `opened_record` does."""
+    """Read a record, None when there is none; raises what `parse_record` does."""
     found = objects.get(key)
-    return None if found is None else opened_record(found[0], objects.spark_url(key), kind)
+    return None if found is None else parse_record(found[0], objects.spark_url(key), kind)
 
 
-def opened_record(data: bytes, place: str, kind: Any = Any) -> Record:
-    """Read the bytes of a record, which lies at a place; raises what `opened_text` does."""
-    return opened_text(data.decode("utf-8", "replace"), place, kind)
+def parse_record(data: bytes, place: str, kind: Any = Any) -> Record:
+    """Read the bytes of a record, which lies at a place; raises what `parse_text` does."""
+    return parse_text(data.decode("utf-8", "replace"), place, kind)
 
 
-def opened_text(text: str, place: str, kind: Any = Any) -> Record:
+def parse_text(text: str, place: str, kind: Any = Any) -> Record:
     """Read the text of a record's file, and check it; its body becomes of the `kind` that it has.
 
     Raises `DataError` E0409 for one that is not whole or of another kind, E0432 for one with the
     number of another place, E0430 for one of a newer format or with a field that is not known.
     """
-    found = _opened(text, place)
-    if not found.format and not found.body and kind is not Any:
-        _damaged(place, "it says nothing")
+    record = _parse_envelope(text, place)
+    if not record.format and not record.body and kind is not Any:
+        _raise_damaged(place, "it says nothing")
     try:
-        return replace(found, body=shaped(kind, found.body, found.format))
+        return replace(record, body=parse_body(kind, record.body, record.format))
     except UnknownField as error:
-        if found.format:
+        if record.format:
             folder, _, name = place.rpartition("/")
             refuse_newer_field(f"the log record {name} in {folder}", str(error))
-        _damaged(place, str(error))
+        _raise_damaged(place, str(error))
     except ValueError as error:
-        _damaged(place, str(error))
+        _raise_damaged(place, str(error))
 
 
-def _opened(text: str, place: str) -> Record:
+def _parse_envelope(text: str, place: str) -> Record:
     """Return a record with its body as JSON has it."""
     folder, _, name = place.rpartition("/")
     number = number_in(name)
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        _damaged(place, str(error))
+        _raise_damaged(place, str(error))
     if not isinstance(data, dict):
-        _damaged(place, "it is no object")
+        _raise_damaged(place, "it is no object")
     if not isinstance(data.get("format"), int):
-        return Record(_typed(text, data, place), number or 0, None, 0)
+        return Record(_parse_values(text, data, place), number or 0, None, 0)
     if data["format"] > FORMAT:
         refuse_newer_format(f"the log record {name} in {folder}", data["format"])
     missing = {"number", "id", "crc32c", "body"} - data.keys()
     if missing:
-        _damaged(place, f"{', '.join(sorted(missing))} is missing")
+        _raise_damaged(place, f"{', '.join(sorted(missing))} is missing")
     body = _compact(data["body"])
     found = _checksum(name, data["number"], data["id"], body)
     if number is not None and number != data["number"]:
@@ -135,8 +135,10 @@ def _opened(text: str, place: str) -> Record:
             hint="records were renamed or copied over each other: restore _floodmark from a backup",
         )
     if found != data["crc32c"]:
-        _damaged(place, f"its checksum is {found}, and it says {data['crc32c']}")
-    return Record(_typed(body, data["body"], place), data["number"], data["id"], data["format"])
+        _raise_damaged(place, f"its checksum is {found}, and it says {data['crc32c']}")
+    return Record(
+        _parse_values(body, data["body"], place), data["number"], data["id"], data["format"]
+    )
 
 
 def to_text(value: Any) -> str:
@@ -181,15 +183,15 @@ def _checksum(name: str, number: int, id: str | None, body: str) -> str:
     return f"{google_crc32c.value(covered.encode('ascii')):08x}"
 
 
-def _typed(text: str, plain: Any, place: str) -> Any:
+def _parse_values(text: str, plain: Any, place: str) -> Any:
     """Return a value with its types, of which the text and what is plain in it are known."""
     try:
         return from_text(text) if '"$' in text else plain
     except (ValueError, ArithmeticError) as error:
-        _damaged(place, str(error))
+        _raise_damaged(place, str(error))
 
 
-def _damaged(place: str, why: str) -> NoReturn:
+def _raise_damaged(place: str, why: str) -> NoReturn:
     folder, _, name = place.rpartition("/")
     raise DataError(
         "E0409",

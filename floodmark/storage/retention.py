@@ -12,7 +12,7 @@ NAME = "kept.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptEpochs:
     """The oldest epoch that is kept, and when the last clean-up began; None before the first.
 
     Versions that epochs from `oldest` on pin are there, and so are their changes, late rows and
@@ -29,12 +29,12 @@ class Retention:
     def __init__(self, place: Place) -> None:
         self._files = RecordFiles(place, "", "the record of what is kept")
 
-    def read(self) -> Kept:
+    def kept_epochs(self) -> KeptEpochs:
         """Return what is kept."""
-        return self._files.body(NAME, Kept) or Kept()
+        return self._files.body(NAME, KeptEpochs) or KeptEpochs()
 
-    def keep_from(self, oldest: int, at: datetime) -> Kept:
+    def keep_from(self, oldest: int, at: datetime) -> KeptEpochs:
         """Record a clean-up that leaves epochs from `oldest` on; it never goes back."""
-        kept = Kept(max(oldest, self.read().oldest), at)
+        kept = KeptEpochs(max(oldest, self.kept_epochs().oldest), at)
         self._files.replace(NAME, asdict(kept))
         return kept

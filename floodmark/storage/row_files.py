@@ -45,7 +45,7 @@ def flush_rows(objects: Objects, entries: Entries) -> None:
     """Wait until the rows of statements are on the disk, before a record names them."""
     start = f"{objects.place}/{ENGINE}/"
     paths = [path.removeprefix(start) for entry in entries for path in entry["paths"]]
-    objects.below(ENGINE).flush(paths)
+    objects.sub_objects(ENGINE).flush(paths)
 
 
 def _absolute(place: str, path: str) -> str:

@@ -22,25 +22,25 @@ class Drawn:
 
 def pipeline_seed(place: Place) -> str:
     """Return the seed of a warehouse; it is drawn once, by whoever asks first."""
-    found = drawn_seed(place)
+    found = find_seed(place)
     if found is None:
-        _files(place).put(NAME, {"seed": secrets.token_hex(8)})
-        found = drawn_seed(place)
+        _files(place).create(NAME, {"seed": secrets.token_hex(8)})
+        found = find_seed(place)
     assert found is not None
     return found
 
 
-def drawn_seed(place: Place) -> str | None:
+def find_seed(place: Place) -> str | None:
     """Return the seed, None before it is drawn.
 
     Former versions wrote it as it is.
     """
     files = _files(place)
     text = files.text(NAME)
-    return text if text is None or _PLAIN.fullmatch(text) else _drawn(files)
+    return text if text is None or _PLAIN.fullmatch(text) else _seed_of_record(files)
 
 
-def _drawn(files: RecordFiles) -> str | None:
+def _seed_of_record(files: RecordFiles) -> str | None:
     found = files.body(NAME, Drawn)
     return None if found is None else found.seed
 

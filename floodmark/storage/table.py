@@ -86,7 +86,7 @@ class Store(Protocol):
     def stage(self, table: str, epoch: int, attempt: int) -> str:
         """Return the absolute folder (or URL) for the files of one attempt; not yet created."""
 
-    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+    def list_stage(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
         """Read the footers of the Parquet files below a stage folder; empty files are left out."""
 
     def adopt(self, table: str, folder: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
@@ -106,7 +106,7 @@ class Store(Protocol):
         """Copy delivered files into the table's folder, as they are.
 
         Each is an absolute path and the row id of its first row; row ids and epoch are those of
-        `floodmark.storage.delivered`.
+        `floodmark.storage.imported_files`.
         """
 
     def commit(
@@ -146,7 +146,7 @@ class Store(Protocol):
     def version_at(self, table: str, app: str, epoch: int) -> int | None:
         """Return the newest version whose recorded transaction of `app` is at most `epoch`."""
 
-    def settled(self, table: str, version: int) -> int:
+    def settle(self, table: str, version: int) -> int:
         """Return the newest version with the rows and transactions of the given one.
 
         Raises `DataError` E0434 where the table ends before that one.

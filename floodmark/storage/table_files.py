@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from floodmark.storage.delivered import folder_of, with_bounds
 from floodmark.storage.durability import objects_of
+from floodmark.storage.imported_files import folder_of, with_bounds
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects import Objects, Place
 from floodmark.storage.statistics import read_footer
@@ -21,10 +21,10 @@ class TableFiles:
     def __init__(self, place: Place, durable: bool | None = False) -> None:
         self.objects = objects_of(place, durable)
 
-    def at(self, table: str) -> Objects:
+    def objects_of(self, table: str) -> Objects:
         """Return the objects of a table."""
         key = self.key(table)
-        return self.objects.below(key) if key else self.objects
+        return self.objects.sub_objects(key) if key else self.objects
 
     def key(self, table: str, *names: str) -> str:
         """Return the key of what lies in the folder of a table."""
@@ -34,11 +34,13 @@ class TableFiles:
         """Return the absolute folder for the files of one attempt; not yet created."""
         return self.objects.spark_url(self.key(table, f"{epoch}-{attempt}"))
 
-    def staged(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
+    def list_stage(self, table: str, epoch: int, attempt: int) -> tuple[DataFile, ...]:
         """Read the footers below a stage folder, by path; files without rows are left out."""
         start = f"{epoch}-{attempt}/"
         with disk_errors(table):
-            keys = [k for k in self.at(table).list(start) if _is_data(k.removeprefix(start))]
+            keys = [
+                k for k in self.objects_of(table).list(start) if _is_data(k.removeprefix(start))
+            ]
             files = [self._footer(table, key) for key in keys]
         return tuple(file for file in files if file.rows > 0)
 
@@ -51,7 +53,7 @@ class TableFiles:
             for source in [k for k in self.objects.list(start) if _is_data(k.removeprefix(start))]:
                 name = f"adopted-{uuid.uuid4().hex}.parquet"
                 self.objects.move(source, self.key(table, f"{epoch}-{attempt}", name))
-        return self.staged(table, epoch, attempt)
+        return self.list_stage(table, epoch, attempt)
 
     def share(
         self, table: str, paths: Sequence[str], epoch: int, attempt: int
@@ -61,7 +63,7 @@ class TableFiles:
             for path in paths:
                 name = f"shared-{uuid.uuid4().hex}.parquet"
                 self._copy(path, self.key(table, f"{epoch}-{attempt}", name))
-        return self.staged(table, epoch, attempt)
+        return self.list_stage(table, epoch, attempt)
 
     def take(
         self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
@@ -71,13 +73,13 @@ class TableFiles:
         with disk_errors(table):
             for path, first in files:
                 key = f"{folder_of(epoch, first)}/{attempt}-{uuid.uuid4().hex}.parquet"
-                self.at(table).upload(key, Path(path))
+                self.objects_of(table).upload(key, Path(path))
                 taken.append(with_bounds(self._footer(table, key)))
         return tuple(file for file in taken if file.rows > 0)
 
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:
         """Return the absolute paths of all files of the handle or of those given."""
-        base = self.at(handle.table).place
+        base = self.objects_of(handle.table).place
         return [f"{base}/{file.path}" for file in (handle.files if files is None else files)]
 
     def _key_of(self, path: str) -> str | None:
@@ -94,7 +96,7 @@ class TableFiles:
             self.objects.copy(source, key)
 
     def _footer(self, table: str, key: str) -> DataFile:
-        return read_footer(self.at(table).spark_url(key), key)
+        return read_footer(self.objects_of(table).spark_url(key), key)
 
 
 def _is_data(key: str) -> bool:

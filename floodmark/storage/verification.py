@@ -12,20 +12,20 @@ from functools import cache
 
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage import delta_log
-from floodmark.storage.ahead import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import versions_of_backfills
-from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.correction_versions import CorrectedTables
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.kept_files import (
     faults_of_files,
     faults_of_rows,
+    files_of_versions,
     first_versions,
-    needed,
     rows_of_statements,
 )
-from floodmark.storage.log_check import checked_logs
+from floodmark.storage.log_check import check_logs
 from floodmark.storage.objects import Objects, Place, folders_in
+from floodmark.storage.older_log import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.progress import Progress
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, ENGINE
@@ -36,7 +36,7 @@ _TOLD_EVERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TableFinding:
     """Something that is wrong: with which table of which object, and what to do about it.
 
     `object` is a key, `table` the path of a table below the root; None where it is a log.
@@ -64,42 +64,42 @@ def check_is_there(place: Place, store: Store) -> None:
         )
 
 
-def check_heads(log: EpochLog, store: Store) -> Iterator[Finding]:
+def check_heads(log: EpochLog, store: Store) -> Iterator[TableFinding]:
     """Yield what is wrong with the newest versions of the tables that the log knows.
 
     The last seal pins some; steps of backfills and selections have written others since.
     """
     try:
-        known = {table: (key, version) for key, table, version in _pinned(log)}
+        known = {table: (key, version) for key, table, version in _tables_of_seal(log)}
     except FloodmarkError as error:
-        yield _of(error)
+        yield _as_finding(error)
         return
     try:
-        known |= {table: (key, version) for key, table, version in _unsealed(log)}
-        known |= _corrected(log.objects, known)
+        known |= {table: (key, version) for key, table, version in _tables_after_seal(log)}
+        known |= _correction_tables(log.objects, known)
         refuse_tables_ahead(log, store)
     except FloodmarkError as error:
-        yield _of(error)
+        yield _as_finding(error)
     for table, (object_, version) in known.items():
         try:
             handle = store.open(table)
         except FloodmarkError as error:
-            yield _of(error, object_, table)
+            yield _as_finding(error, object_, table)
             continue
         if handle.version < version:
-            yield Finding(
+            yield TableFinding(
                 f"{table} ends at version {handle.version}; the log knows its version {version}",
                 RESTORE, object_, table,
             )  # fmt: skip
 
 
-def verify_logs(place: Place, progress: Progress | None = None) -> Iterator[Finding]:
+def verify_logs(place: Place, progress: Progress | None = None) -> Iterator[TableFinding]:
     """Yield what is wrong with the records of all logs, and which are missing."""
-    for number, looked in enumerate(checked_logs(place), 1):
+    for number, looked in enumerate(check_logs(place), 1):
         if progress is not None and number % _TOLD_EVERY == 0:
             progress(looked.name, number, number)
         if looked.error is not None:
-            yield Finding(
+            yield TableFinding(
                 looked.error.message, looked.error.hint or RESTORE, code=looked.error.code
             )
 
@@ -109,34 +109,34 @@ def verify_tables(
     store: Store,
     objects: Collection[str] | None = None,
     progress: Progress | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[TableFinding]:
     """Yield what is wrong with the tables of kept epochs, of all objects or of those named.
 
     Those are the tables that the last seal pins, in all versions that are kept, corrections, and
     the rows of statements.
     """
     seen = set[tuple[str | None, str]]()
-    for found in _findings(log, store, objects, progress):
+    for found in _find_damage(log, store, objects, progress):
         if (found.table, found.message) not in seen:
             seen.add((found.table, found.message))
             yield found
 
 
-def _findings(
+def _find_damage(
     log: EpochLog,
     store: Store,
     objects: Collection[str] | None,
     progress: Progress | None,
-) -> Iterator[Finding]:
+) -> Iterator[TableFinding]:
     heads = list(check_heads(log, store))
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
     try:
-        pinned = [p for p in _pinned(log) if objects is None or p[0] in objects]
+        pinned = [p for p in _tables_of_seal(log) if objects is None or p[0] in objects]
         oldest = first_versions(log.objects, log, log.head().sealed) if pinned else {}
     except FloodmarkError as error:
-        yield _of(error)
+        yield _as_finding(error)
         return
-    id_of = cache(lambda epoch: log.opened(epoch).id)
+    id_of = cache(lambda epoch: log.open_record(epoch).id)
     for number, (object_, table, version) in enumerate(pinned, 1):
         if progress is not None:
             progress(table, number, len(pinned))
@@ -144,7 +144,9 @@ def _findings(
         first = min(oldest.get(table, 0), version)
         yield from _of_files(log, store, object_, table, first, version)
         corrected = f"{CORRECTIONS}/{table}"
-        made = delta_log.commit_versions(log.objects.below(corrected)) if table[0] != "_" else ()
+        made = (
+            delta_log.commit_versions(log.objects.sub_objects(corrected)) if table[0] != "_" else ()
+        )
         if made:
             newest = max(made)
             yield from _of_files(log, store, object_, corrected, newest, newest)
@@ -152,23 +154,23 @@ def _findings(
         for entry in rows_of_statements(log.objects, log):
             if objects is None or entry["table"] in objects:
                 for fault in faults_of_rows(entry):
-                    yield Finding(f"{entry['table']}: {fault}", RESTORE, entry["table"])
+                    yield TableFinding(f"{entry['table']}: {fault}", RESTORE, entry["table"])
     except FloodmarkError as error:
-        yield _of(error)
+        yield _as_finding(error)
 
 
 def _of_commits(
     log: EpochLog, store: Store, object_: str, table: str, version: int, id_of: RecordId
-) -> Iterator[Finding]:
+) -> Iterator[TableFinding]:
     """Yield what is wrong with the version that is pinned, and with the epochs of all commits."""
     try:
         store.open(table, version)
         others = epochs_of_other_logs(log, store, table, id_of)
     except FloodmarkError as error:
-        yield _of(error, object_, table)
+        yield _as_finding(error, object_, table)
         return
     if others:
-        yield Finding(
+        yield TableFinding(
             f"{table} has epoch {others[-1]} by another record than the log",
             "the log and the tables are of different times: restore both from one backup",
             object_, table, "E0433",
@@ -177,34 +179,36 @@ def _of_commits(
 
 def _of_files(
     log: EpochLog, store: Store, object_: str, table: str, first: int, last: int
-) -> Iterator[Finding]:
+) -> Iterator[TableFinding]:
     """Yield what is wrong with the commits and files that some versions of a table need."""
-    objects = log.objects.below(table)
-    files, errors = needed(store, objects, table, first, last)
-    yield from (_of(error, object_, table) for error in errors)
+    objects = log.objects.sub_objects(table)
+    files, errors = files_of_versions(store, objects, table, first, last)
+    yield from (_as_finding(error, object_, table) for error in errors)
     for message in [*_gaps(objects, last), *faults_of_files(objects, files)]:
-        yield Finding(f"{table}: {message}", RESTORE, object_, table)
+        yield TableFinding(f"{table}: {message}", RESTORE, object_, table)
 
 
-def _pinned(log: EpochLog) -> list[tuple[str, str, int]]:
+def _tables_of_seal(log: EpochLog) -> list[tuple[str, str, int]]:
     """Return the tables of the last sealed epoch, each with its object and version."""
     sealed = log.head().sealed
-    records = log.sealed(sealed).objects if sealed else {}
+    records = log.seal_record(sealed).objects if sealed else {}
     return [(key, t, v) for key, record in records.items() for t, v in record.versions.items()]
 
 
-def _unsealed(log: EpochLog) -> Iterator[tuple[str, str, int]]:
+def _tables_after_seal(log: EpochLog) -> Iterator[tuple[str, str, int]]:
     """Yield what tables have got that no seal pins yet: each with its object and version."""
     head = log.head()
-    advanced = {} if head.open is None else log.advanced(head.open.epoch)
+    advanced = {} if head.open is None else log.partial_records(head.open.epoch)
     for key, record in advanced.items():
         yield from ((key, table, version) for table, version in record.versions.items())
     yield from versions_of_backfills(log.objects)
 
 
-def _corrected(place: Place, known: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
+def _correction_tables(
+    place: Place, known: Mapping[str, tuple[str, int]]
+) -> dict[str, tuple[str, int]]:
     """Return the tables of corrections, each with its object and version."""
-    tables = CorrectedTables(place).read()
+    tables = CorrectedTables(place).versions()
     views = {table: known.get(table.removeprefix(f"{CORRECTIONS}/")) for table in tables}
     return {t: (found[0], tables[t]) for t, found in views.items() if found is not None}
 
@@ -219,6 +223,10 @@ def _gaps(table: Objects, version: int) -> Iterator[str]:
         yield f"the commits of versions {shown} are missing"
 
 
-def _of(error: FloodmarkError, object_: str | None = None, table: str | None = None) -> Finding:
+def _as_finding(
+    error: FloodmarkError, object_: str | None = None, table: str | None = None
+) -> TableFinding:
     where = "" if table is None else f"{table}: "
-    return Finding(f"{where}{error.message}", error.hint or RESTORE, object_, table, error.code)
+    return TableFinding(
+        f"{where}{error.message}", error.hint or RESTORE, object_, table, error.code
+    )

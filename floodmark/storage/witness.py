@@ -28,7 +28,7 @@ class Witness:
         datetime.fromisoformat(self.time)  # ValueError for what is no time
 
     @classmethod
-    def at(cls, now: datetime) -> Witness:
+    def take(cls, now: datetime) -> Witness:
         """Return what the clocks say now."""
         try:
             boot = _BOOT_ID.read_text(encoding="ascii").strip()

@@ -43,11 +43,11 @@ def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
     """
 
     def keeps(file: DataFile) -> bool:
-        found = _of_file(node, file)
+        bounds = _of_file(node, file)
         return all(
-            found[name][0] <= high and low <= found[name][1]
+            bounds[name][0] <= high and low <= bounds[name][1]
             for name, (low, high) in wanted.items()
-            if name in found
+            if name in bounds
         )
 
     return keeps
@@ -88,14 +88,14 @@ def of_sides(node: n.Join, wanted: Bounds) -> tuple[Bounds, Bounds]:
 
 
 def _row_local(
-    node: n.Project | n.Filter | n.Tumble | n.Hop | n.MaterializeProject, found: Bounds
+    node: n.Project | n.Filter | n.Tumble | n.Hop | n.MaterializeProject, bounds: Bounds
 ) -> Bounds:
     match node:
         case n.Filter():
-            return found
+            return bounds
         case n.Tumble():
-            return tumble_bounds(node, found)
+            return tumble_bounds(node, bounds)
         case n.Hop():
-            return hop_bounds(node, found)
+            return hop_bounds(node, bounds)
         case n.Project() | n.MaterializeProject():
-            return projection_bounds(node.columns, found)
+            return projection_bounds(node.columns, bounds)

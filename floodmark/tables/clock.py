@@ -65,10 +65,10 @@ class ClockGuard:
         """
         if self.accepts:
             self.note(now)
-        before = self._read()
+        before = self._read_witness()
         if before is None:
             return
-        ahead, counted = before.excess(Witness.at(now))
+        ahead, counted = before.excess(Witness.take(now))
         pause = _PAUSE if is_kept() is False else _KEPT_PAUSE
         if ahead <= self.max_jump * (1 if counted else pause):
             return
@@ -87,19 +87,19 @@ class ClockGuard:
 
     def note(self, now: datetime) -> None:
         """Keep what the clocks say at the opening of an epoch."""
-        self._files.replace(NAME, asdict(Witness.at(now)), derived=True)
+        self._files.replace(NAME, asdict(Witness.take(now)), derived=True)
         self.accepts = False
 
-    def _read(self) -> Witness | None:
+    def _read_witness(self) -> Witness | None:
         """Return what is known; None for a warehouse of before.
 
         Where the record is damaged, that is when the last epoch was opened.
         """
         if not self._files.has(NAME):
             return None
-        return self._files.derived(NAME, Witness) or self._of_log()
+        return self._files.read_derived(NAME, Witness) or self._of_log()
 
     def _of_log(self) -> Witness | None:
         head = self._log.head()
         last = head.sealed if head.open is None else head.open.epoch
-        return Witness(self._log.opened(last).opened_at.isoformat(), "", 0.0) if last else None
+        return Witness(self._log.open_record(last).opened_at.isoformat(), "", 0.0) if last else None

@@ -22,10 +22,10 @@ from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut
-from floodmark.tables.cutoff import end_columns, known_cutoff
+from floodmark.tables.cutoff import end_columns, find_cutoff
 from floodmark.tables.tables import Tables, rows_of
-from floodmark.tables.visible import seen
-from floodmark.tables.waning import not_below
+from floodmark.tables.validity_period import valid_at
+from floodmark.tables.watermark_ttl import drop_expired
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +41,7 @@ class CurrentRows:
     unheard, those that had not by the `record`.
     """
 
-    found: AnalysedObject
+    obj: AnalysedObject
     base: Handle
     layer: Handle | None = None
     record: ObjectRecord | None = None
@@ -52,27 +52,27 @@ class CurrentRows:
         return None if self.record is None else self.record.as_of
 
     @property
-    def folded(self) -> int:
+    def fold_epoch(self) -> int:
         """Return the epoch up to which the table holds everything; 0 if it was never folded."""
-        return self.base.transaction(layout.fold_of(self.found)) or 0
+        return self.base.transaction(layout.fold_of(self.obj)) or 0
 
     @property
-    def over(self) -> tuple[DataFile, ...]:
+    def layer_files(self) -> tuple[DataFile, ...]:
         """Return the files of the layer with rows that the table does not hold yet."""
         files = () if self.layer is None else self.layer.files
-        return tuple(f for f in files if f.high[EPOCH] > self.folded)
+        return tuple(f for f in files if f.high[EPOCH] > self.fold_epoch)
 
     @property
     def parts(self) -> tuple[tuple[Handle, tuple[DataFile, ...]], ...]:
         """Return all files with rows, by the table that has them."""
         base = ((self.base, self.base.files),)
-        return base if self.layer is None else (*base, (self.layer, self.over))
+        return base if self.layer is None else (*base, (self.layer, self.layer_files))
 
     def bytes_of(self, files: Sequence[DataFile]) -> int:
         """Return the size of what a reader of some of the table's files reads."""
-        return sum(file.size for file in (*files, *self.over))
+        return sum(file.size for file in (*files, *self.layer_files))
 
-    def read(
+    def visible_rows(
         self,
         tables: Tables,
         files: Sequence[DataFile] | None = None,
@@ -83,52 +83,52 @@ class CurrentRows:
         `files` are those of the table that matter, rows of the layer are all there; `names` are the
         columns that matter.
         """
-        rows = self.stored(tables, files, names)
-        return None if rows is None else self._shown(rows, names)
+        rows = self.all_rows(tables, files, names)
+        return None if rows is None else self._filter_visible(rows, names)
 
-    def _shown(self, rows: DataFrame, names: Collection[str] | None) -> DataFrame:
+    def _filter_visible(self, rows: DataFrame, names: Collection[str] | None) -> DataFrame:
         """Return the rows that readers see: in their period, not over, not below the watermark."""
-        found = self.found
-        if found.period:
-            return seen(rows, found.period, self.as_of)
-        if not found.relation.forgets or self.record is None:
+        obj = self.obj
+        if obj.period:
+            return valid_at(rows, obj.period, self.as_of)
+        if not obj.relation.drops_silently or self.record is None:
             return rows
-        fields = tuple(f for f in layout.current_schema(found) if self._reads(f.name, names))
-        cutoff = known_cutoff(found, self.record)
+        fields = tuple(f for f in layout.current_schema(obj) if self._reads(f.name, names))
+        cutoff = find_cutoff(obj, self.record)
         if cutoff is not None:
             return cutoff.lasting(rows, fields)
-        shown = not_below(rows, found, self.record, tuple(f.name for f in fields))
+        shown = drop_expired(rows, obj, self.record, tuple(f.name for f in fields))
         assert shown is not None
         return shown
 
     def _reads(self, name: str, names: Collection[str] | None) -> bool:
-        return names is None or name in names or name in end_columns(self.found)
+        return names is None or name in names or name in end_columns(self.obj)
 
-    def stored(
+    def all_rows(
         self,
         tables: Tables,
         files: Sequence[DataFile] | None = None,
         names: Collection[str] | None = None,
     ) -> DataFrame | None:
-        """Return the rows as `read` does, those that are not seen, too."""
+        """Return the rows as `visible_rows` does, those that are not seen, too."""
         if names is not None:
-            names = {*names, *(f.name for f in self.found.period), *end_columns(self.found)}
-        schema, over = layout.current_schema(self.found), self.over
+            names = {*names, *(f.name for f in self.obj.period), *end_columns(self.obj)}
+        schema, over = layout.current_schema(self.obj), self.layer_files
         if self.layer is None or not over:
             wanted = schema if names is None else [f for f in schema if f.name in names]
             return tables.read(self.base, tuple(wanted), files)
         rows = tables.read(self.base, schema, files)
-        layer = tables.read(self.layer, layout.layer_schema(self.found), over)
+        layer = tables.read(self.layer, layout.layer_schema(self.obj), over)
         assert layer is not None
         few = rows_of(over) <= tables.limits.broadcast_rows
-        return self.overlaid(rows, layer.where(f"{EPOCH} > {self.folded}"), few=few)
+        return self.overlaid(rows, layer.where(f"{EPOCH} > {self.fold_epoch}"), few=few)
 
     def overlaid(self, rows: DataFrame | None, layer: DataFrame, *, few: bool) -> DataFrame:
         """Return rows of the table with the newest rows of the layer in the place of theirs."""
         from pyspark.sql import functions as F
 
-        key = self.found.relation.stream_key
-        names = [ident(f.name) for f in layout.current_schema(self.found)]
+        key = self.obj.relation.stream_key
+        names = [ident(f.name) for f in layout.current_schema(self.obj)]
         newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), struct({EPOCH}, {_ADDS}))"
         last = layer.groupBy(*map(ident, key)).agg(F.expr(newest).alias("newest"))
         alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
@@ -138,61 +138,61 @@ class CurrentRows:
         return kept.unionAll(alive)
 
 
-def unwritten(found: AnalysedObject) -> NotSupported:
+def unwritten(obj: AnalysedObject) -> NotSupported:
     """Return the error for the changes of an object that time alone makes some of."""
     return NotSupported(
         "E0376",
-        f"rows of {found.name} come and go as time passes, which writes no changes",
-        hint=f"a materialized view over it has them: SELECT * FROM {found.name}",
+        f"rows of {obj.name} come and go as time passes, which writes no changes",
+        hint=f"a materialized view over it has them: SELECT * FROM {obj.name}",
     )
 
 
-def unstored(found: AnalysedObject) -> NotSupported:
+def no_changes_error(obj: AnalysedObject) -> NotSupported:
     """Return the error for the changes of a sink or a plain view."""
     return NotSupported(
         "E0376",
-        f"{found.name} is a {found.kind.value}, which stores no changes",
-        hint="watch the table that it feeds" if found.object.target else "watch what it reads",
+        f"{obj.name} is a {obj.kind.value}, which stores no changes",
+        hint="watch the table that it feeds" if obj.object.target else "watch what it reads",
     )
 
 
 def current_rows(
-    store: Store, found: AnalysedObject, record: ObjectRecord | None
+    store: Store, obj: AnalysedObject, record: ObjectRecord | None
 ) -> CurrentRows | None:
     """Return an object's rows as of a record; None before it has any table."""
     versions = {} if record is None else record.versions
-    table, layer = layout.current_table(found), layout.layer_table(found)
+    table, layer = layout.current_table(obj), layout.layer_table(obj)
     if table not in versions:
         return None
     over = store.open(layer, versions[layer]) if layer in versions else None
-    return CurrentRows(found, store.open(table, versions[table]), over, record)
+    return CurrentRows(obj, store.open(table, versions[table]), over, record)
 
 
-def current_at(store: Store, found: AnalysedObject, cut: Cut) -> CurrentRows | None:
+def current_at(store: Store, obj: AnalysedObject, cut: Cut) -> CurrentRows | None:
     """Return an object's rows as of a cut; None before it has any table."""
-    return current_rows(store, found, cut.records.get(found.key))
+    return current_rows(store, obj, cut.records.get(obj.key))
 
 
-def stored_rows(store: Store, found: AnalysedObject, record: ObjectRecord | None) -> int | None:
+def count_rows(store: Store, obj: AnalysedObject, record: ObjectRecord | None) -> int | None:
     """Return how many rows an object holds as of `record`; None where it has none to hold.
 
     Asks no Spark: what a layer adds is counted from its files.
     """
-    if found.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
+    if obj.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
         return None
-    rows = current_rows(store, found, record)
-    return 0 if rows is None else rows_of(rows.base.files) + _added(store, rows)
+    rows = current_rows(store, obj, record)
+    return 0 if rows is None else rows_of(rows.base.files) + _count_added(store, rows)
 
 
-def _added(store: Store, rows: CurrentRows) -> int:
-    if rows.layer is None or not rows.over:
+def _count_added(store: Store, rows: CurrentRows) -> int:
+    if rows.layer is None or not rows.layer_files:
         return 0
     from pyarrow import compute as pc
     from pyarrow import parquet as pq
 
     added = 0
-    for path in store.paths(rows.layer, rows.over):
+    for path in store.paths(rows.layer, rows.layer_files):
         table = pq.read_table(plain(path), columns=[EPOCH, KIND], partitioning=None)
-        newer = table.filter(pc.greater(table.column(EPOCH), rows.folded))
+        newer = table.filter(pc.greater(table.column(EPOCH), rows.fold_epoch))
         added += sum(1 if kind in ADDED else -1 for kind in newer.column(KIND).to_pylist())
     return added

@@ -23,14 +23,14 @@ class Cut:
     epoch: int = 0
     records: Mapping[str, ObjectRecord] = field(default_factory=dict)
 
-    def renamed(self, keys: Mapping[str, str]) -> Cut:
+    def rename_keys(self, keys: Mapping[str, str]) -> Cut:
         """Return the cut by other keys: the new ones of some objects by their former ones."""
         if not keys:
             return self
         new = {k: keys.get(k, k) for k in self.records}
         return Cut(self.epoch, {new[k]: replace(r, object=new[k]) for k, r in self.records.items()})
 
-    def settled(self, store: Store) -> tuple[Cut, dict[str, FloodmarkError]]:
+    def settle(self, store: Store) -> tuple[Cut, dict[str, FloodmarkError]]:
         """Return the cut at the versions that merging files has left since; pinned by the seal.
 
         With it, why tables of objects cannot be read, by object: those stay as they are.
@@ -38,7 +38,7 @@ class Cut:
         records, damaged = dict(self.records), dict[str, FloodmarkError]()
         for key, record in self.records.items():
             try:
-                versions = {t: store.settled(t, v) for t, v in record.versions.items()}
+                versions = {t: store.settle(t, v) for t, v in record.versions.items()}
                 records[key] = replace(record, versions=versions)
             except TransientError:
                 raise
@@ -48,18 +48,18 @@ class Cut:
 
     def version(self, object_: str, table: str) -> int | None:
         """Return the version of an object's table, or None where it is not there yet."""
-        found = self.records.get(object_)
-        return None if found is None else found.versions.get(table)
+        record = self.records.get(object_)
+        return None if record is None else record.versions.get(table)
 
     def as_of(self, object_: str) -> datetime | None:
         """Return the time at which an object's rows with a period are seen, if it has any."""
-        found = self.records.get(object_)
-        return None if found is None else found.as_of
+        record = self.records.get(object_)
+        return None if record is None else record.as_of
 
     def watermarks(self, object_: str) -> Watermarks:
         """Return an object's watermarks; empty before its first."""
-        found = self.records.get(object_)
-        return {} if found is None else found.watermarks
+        record = self.records.get(object_)
+        return {} if record is None else record.watermarks
 
 
 class Progress:
@@ -77,11 +77,11 @@ class Progress:
             self._done[record.object] = record
 
     @property
-    def done(self) -> dict[str, ObjectRecord]:
+    def records(self) -> dict[str, ObjectRecord]:
         """Return the records of this epoch so far."""
         with self._lock:
             return dict(self._done)
 
-    def cut(self) -> Cut:
+    def as_cut(self) -> Cut:
         """Return the cut with everything added so far."""
-        return Cut(self.epoch, {**self.before.records, **self.done})
+        return Cut(self.epoch, {**self.before.records, **self.records})

@@ -47,7 +47,7 @@ class Cutoff:
         """Return the highest value of that column at which a row is over."""
         return self.epoch if self.ttl.column is None else at_clock(self.time, self.type)
 
-    def over(self, frame: DataFrame, columns: Schema) -> DataFrame:
+    def expired_rows(self, frame: DataFrame, columns: Schema) -> DataFrame:
         """Return the rows that are over."""
         return self._where(frame, columns, f"{ident(self.column)} <= {_BOUND}")
 
@@ -57,9 +57,9 @@ class Cutoff:
         return self._where(frame, columns, test)
 
     def _where(self, frame: DataFrame, columns: Schema, test: str) -> DataFrame:
-        return self.beside(frame).where(test).selectExpr(*(ident(f.name) for f in columns))
+        return self.add_cutoff(frame).where(test).selectExpr(*(ident(f.name) for f in columns))
 
-    def beside(self, frame: DataFrame) -> DataFrame:
+    def add_cutoff(self, frame: DataFrame) -> DataFrame:
         """Return the rows with a column for the cutoff, which changes with each epoch."""
         return frame.selectExpr("*", constants({_BOUND: literal(self.value, self.type)}))
 
@@ -87,32 +87,32 @@ class Cutoff:
         return known and bool(high <= self.value)
 
 
-def end_columns(found: AnalysedObject) -> tuple[str, ...]:
+def end_columns(obj: AnalysedObject) -> tuple[str, ...]:
     """Return the columns that tell whether a row has gone unheard; none where rows do not."""
-    declared = found.declared
-    if declared is None or not declared.forgets:
+    declared = obj.declared
+    if declared is None or not declared.drops_silently:
         return ()
-    if declared.fading is not None:
-        return (declared.fading,)
+    if declared.ttl_column is not None:
+        return (declared.ttl_column,)
     assert declared.ttl is not None
     return (declared.ttl.column or EPOCH,)
 
 
-def known_cutoff(found: AnalysedObject, record: ObjectRecord) -> Cutoff | None:
+def find_cutoff(obj: AnalysedObject, record: ObjectRecord) -> Cutoff | None:
     """Return the cutoff of a record; None where there is none yet."""
-    ttl = None if found.declared is None else found.declared.ttl
+    ttl = None if obj.declared is None else obj.declared.ttl
     if ttl is None or record.cutoff is None:
         return None
-    return Cutoff(ttl, record.cutoff, record.cutoff_epoch, _type_of(found, ttl))
+    return Cutoff(ttl, record.cutoff, record.cutoff_epoch, _type_of(obj, ttl))
 
 
-def _type_of(found: AnalysedObject, ttl: Ttl) -> SqlType:
-    types = {f.name: f.type for f in found.relation.columns}
+def _type_of(obj: AnalysedObject, ttl: Ttl) -> SqlType:
+    types = {f.name: f.type for f in obj.relation.columns}
     return BIGINT if ttl.column is None else types[ttl.column]
 
 
 def cutoff_of(
-    found: AnalysedObject,
+    obj: AnalysedObject,
     now: datetime,
     before: ObjectRecord | None,
     epoch: int,
@@ -122,7 +122,7 @@ def cutoff_of(
 
     What is discarded stays so, though its TTL be longer now: `before` is the record so far.
     """
-    ttl = None if found.declared is None else found.declared.ttl
+    ttl = None if obj.declared is None else obj.declared.ttl
     if ttl is None:
         return None
     time = now - ttl.length
@@ -130,7 +130,7 @@ def cutoff_of(
     if known is not None and not ttl.deletes:
         time = max(time, known)
     if ttl.column is not None:
-        return Cutoff(ttl, time, 0, _type_of(found, ttl))
+        return Cutoff(ttl, time, 0, _type_of(obj, ttl))
     assert time_of is not None
     low = before.cutoff_epoch if before is not None and known is not None else 0
     return Cutoff(ttl, time, _last_epoch(time, min(low, epoch - 1), epoch - 1, time_of))

@@ -17,8 +17,8 @@ from floodmark.tables.current import current_rows
 from floodmark.tables.cutoff import Cutoff, TimeOf
 
 
-def recorded(
-    found: AnalysedObject,
+def record_expiry(
+    obj: AnalysedObject,
     record: ObjectRecord,
     cutoff: Cutoff | None,
     store: Store,
@@ -33,9 +33,9 @@ def recorded(
     record = replace(record, cutoff=cutoff.time, cutoff_epoch=cutoff.epoch)
     if not cutoff.ttl.deletes:
         return record
-    rows = current_rows(store, found, record)
+    rows = current_rows(store, obj, record)
     first = min(_firsts(store, () if rows is None else rows.parts, cutoff), default=None)
-    return replace(record, due=None if first is None else _due(first, cutoff, time_of))
+    return replace(record, due=None if first is None else _expiry_time(first, cutoff, time_of))
 
 
 def _firsts(
@@ -75,7 +75,7 @@ def _scalar(column: Any, cutoff: Cutoff) -> Any:
     return pa.scalar(cutoff.value, type=column.type)
 
 
-def _due(value: Any, cutoff: Cutoff, time_of: TimeOf) -> datetime | None:
+def _expiry_time(value: Any, cutoff: Cutoff, time_of: TimeOf) -> datetime | None:
     """Return when rows are over whose column has a value; None after the last year."""
     moment = time_of(value) if cutoff.ttl.column is None else moment_of(value)
     with suppress(OverflowError):
@@ -84,12 +84,12 @@ def _due(value: Any, cutoff: Cutoff, time_of: TimeOf) -> datetime | None:
 
 
 def due_times(
-    store: Store, found: AnalysedObject, record: ObjectRecord, cutoff: Cutoff, time_of: TimeOf
+    store: Store, obj: AnalysedObject, record: ObjectRecord, cutoff: Cutoff, time_of: TimeOf
 ) -> list[tuple[datetime, int]]:
     """Return, in order, when the rows that are over at a cutoff came to be so, and how many."""
     from pyarrow import compute as pc
 
-    rows = current_rows(store, found, record)
+    rows = current_rows(store, obj, record)
     counts: dict[Any, int] = {}
     for handle, files in () if rows is None else rows.parts:
         for path in store.paths(handle, [file for file in files if cutoff.ends(file)]):
@@ -97,5 +97,5 @@ def due_times(
             ended = column.filter(pc.less_equal(column, _scalar(column, cutoff)))
             for item in pc.value_counts(ended).to_pylist():
                 counts[item["values"]] = counts.get(item["values"], 0) + item["counts"]
-    found_times = ((_due(value, cutoff, time_of), count) for value, count in counts.items())
+    found_times = ((_expiry_time(value, cutoff, time_of), count) for value, count in counts.items())
     return sorted((time, count) for time, count in found_times if time is not None)

@@ -15,7 +15,7 @@ _EXACT_UP_TO = 100_000
 _NESTED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
-def touched_files(
+def files_with_keys(
     handle: Handle, written: Sequence[DataFile], paths: Sequence[str], key: tuple[str, ...]
 ) -> tuple[DataFile, ...]:
     """Return the files of a table that can hold a changed key.

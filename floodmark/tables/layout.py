@@ -34,173 +34,173 @@ CORRECTED: Schema = (
 HELD = Field(OWNERS, list_of(VARCHAR))
 
 
-def current_table(found: AnalysedObject) -> str:
+def current_table(obj: AnalysedObject) -> str:
     """Return the table of the object's rows."""
-    return warehouse.current(found.object.schema, _base(found))
+    return warehouse.current(obj.object.schema, _base(obj))
 
 
-def changes_table(found: AnalysedObject) -> str:
+def changes_table(obj: AnalysedObject) -> str:
     """Return the table of the object's changes; append-only objects have none."""
-    return warehouse.changes(found.object.schema, _base(found))
+    return warehouse.changes(obj.object.schema, _base(obj))
 
 
-def layer_table(found: AnalysedObject) -> str:
+def layer_table(obj: AnalysedObject) -> str:
     """Return the table of changes that the object's own table does not hold yet."""
-    return warehouse.layer(found.object.schema, _base(found))
+    return warehouse.layer(obj.object.schema, _base(obj))
 
 
-def fold_of(found: AnalysedObject) -> str:
+def fold_of(obj: AnalysedObject) -> str:
     """Return the application whose transaction in the object's table is its last folded epoch."""
-    return f"{found.object.storage_key}/folded"
+    return f"{obj.object.storage_key}/folded"
 
 
-def late_table(found: AnalysedObject) -> str:
+def late_table(obj: AnalysedObject) -> str:
     """Return the table of the object's late rows."""
-    return warehouse.late(found.object.schema, _base(found))
+    return warehouse.late(obj.object.schema, _base(obj))
 
 
-def dead_letter_table(found: AnalysedObject) -> str:
+def dead_letter_table(obj: AnalysedObject) -> str:
     """Return the table of the object's dead letters."""
-    return warehouse.dead_letter(found.object.schema, _base(found))
+    return warehouse.dead_letter(obj.object.schema, _base(obj))
 
 
-def corrections_table(found: AnalysedObject) -> str:
+def corrections_table(obj: AnalysedObject) -> str:
     """Return the table of the corrections of a view that emits on window close."""
-    return warehouse.corrections(found.object.schema, _base(found))
+    return warehouse.corrections(obj.object.schema, _base(obj))
 
 
-def state_table(found: AnalysedObject, name: str) -> str:
+def state_table(obj: AnalysedObject, name: str) -> str:
     """Return the table of one operator's state; a sink's is kept apart from its namesake's."""
-    return warehouse.state(found.object.schema, _base(found), name)
+    return warehouse.state(obj.object.schema, _base(obj), name)
 
 
-def _base(found: AnalysedObject) -> str:
+def _base(obj: AnalysedObject) -> str:
     """Return the name of an object's folders; a sink may have the name of a relation."""
-    base = found.object.storage_base
-    return f"{base}__sink" if found.kind is Kind.SINK else base
+    base = obj.object.storage_base
+    return f"{base}__sink" if obj.kind is Kind.SINK else base
 
 
-def read_name(found: AnalysedObject) -> str:
+def companion_base(obj: AnalysedObject) -> str:
     """Return the name to which the suffix of a companion is added; a sink's has `__sink`."""
-    return f"{found.name}__sink" if found.kind is Kind.SINK else found.key
+    return f"{obj.name}__sink" if obj.kind is Kind.SINK else obj.key
 
 
-def sent_table(found: AnalysedObject) -> str:
+def sink_progress_table(obj: AnalysedObject) -> str:
     """Return the table without rows whose transaction says how far a sink has written outside."""
-    return state_table(found, "sent")
+    return state_table(obj, "sent")
 
 
-def own_operator(found: AnalysedObject, beside: Beside) -> StreamOperator[Any] | None:
+def own_operator(obj: AnalysedObject, beside: Beside) -> StreamOperator[Any] | None:
     """Return the operator of which the object's own table holds something beside its rows."""
-    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.refreshes:
+    if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None or obj.refreshes:
         return None
-    renamed = found.plan.renamed
+    renamed = obj.plan.renamed
     return renamed if renamed is not None and renamed.beside is beside else None
 
 
-def own_state(found: AnalysedObject) -> Schema:
+def own_state(obj: AnalysedObject) -> Schema:
     """Return the accumulator columns of the object's own table.
 
     Expressions print as of one time, whichever: what is kept alike is so at every time.
     """
-    own = own_operator(found, Beside.GROUPS)
+    own = own_operator(obj, Beside.GROUPS)
     if own is None:
         return ()
     columns = accumulators(own.node, own.input.mode, lambda e: compile(e, 0).value)
     return state_schema((), columns)
 
 
-def merge_key(found: AnalysedObject) -> tuple[str, ...]:
+def merge_key(obj: AnalysedObject) -> tuple[str, ...]:
     """Return the columns by which rows of a table replace each other.
 
     Where rows end below a watermark, changes tell several rows of such a key by their time.
     """
-    declared = found.declared
-    fades = declared is not None and declared.fading is not None
-    return found.relation.primary_key if fades else found.relation.stream_key
+    declared = obj.declared
+    fades = declared is not None and declared.ttl_column is not None
+    return obj.relation.primary_key if fades else obj.relation.stream_key
 
 
-def row_schema(found: AnalysedObject) -> Schema:
+def row_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of a row: the relation's, the period in which it is seen, who holds it."""
-    held = (HELD,) if found.owned else ()
-    return (*found.relation.columns, *found.period, *held)
+    held = (HELD,) if obj.owned else ()
+    return (*obj.relation.columns, *obj.period, *held)
 
 
-def current_schema(found: AnalysedObject) -> Schema:
+def current_schema(obj: AnalysedObject) -> Schema:
     """Return the columns at rest: those of a row, accumulators, the epoch that wrote it."""
-    return (*row_schema(found), *own_state(found), Field(EPOCH, BIGINT, nullable=False))
+    return (*row_schema(obj), *own_state(obj), Field(EPOCH, BIGINT, nullable=False))
 
 
-def changes_schema(found: AnalysedObject) -> Schema:
+def changes_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of the changes."""
     head = (Field(EPOCH, BIGINT, nullable=False), Field(KIND, VARCHAR, nullable=False))
-    return (*head, *row_schema(found))
+    return (*head, *row_schema(obj))
 
 
-def layer_schema(found: AnalysedObject) -> Schema:
+def layer_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of the layer: those of the changes, and accumulators."""
-    return (*changes_schema(found), *own_state(found))
+    return (*changes_schema(obj), *own_state(obj))
 
 
-def late_schema(found: AnalysedObject) -> Schema:
+def late_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of the late rows."""
-    return (*current_schema(found), Field(WATERMARK, VARCHAR))
+    return (*current_schema(obj), Field(WATERMARK, VARCHAR))
 
 
-def corrections_schema(found: AnalysedObject) -> Schema:
+def corrections_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of the corrections: those of changes, which backfill, and when."""
-    return (*changes_schema(found), *CORRECTED)
+    return (*changes_schema(obj), *CORRECTED)
 
 
-def expires_dead_letters(found: AnalysedObject) -> bool:
+def expires_dead_letters(obj: AnalysedObject) -> bool:
     """Tell whether dead letters end with the retention; a view's live as long as their rows."""
-    return found.kind in (Kind.SOURCE, Kind.TABLE) and not found.feeders
+    return obj.kind in (Kind.SOURCE, Kind.TABLE) and not obj.feeders
 
 
-def beside(found: AnalysedObject, name: str) -> str:
+def companion_column(obj: AnalysedObject, name: str) -> str:
     """Return the name of an engine's column in a companion, next to those of the object.
 
     `changelog_` goes before it where the object has a column of that name, in either case.
     """
-    taken = {f.name.lower() for f in found.relation.visible}
+    taken = {f.name.lower() for f in obj.relation.visible}
     while name in taken:
         name = f"changelog_{name}"
     return name
 
 
-def tables_of(found: AnalysedObject, store: Store) -> list[str]:
+def tables_of(obj: AnalysedObject, store: Store) -> list[str]:
     """Return the tables that an object has at rest; a sink has the state of its operators."""
-    return [name for name in names_of(found) if store.exists(name)]
+    return [name for name in names_of(obj) if store.exists(name)]
 
 
-def names_of(found: AnalysedObject) -> list[str]:
+def names_of(obj: AnalysedObject) -> list[str]:
     """Return the tables that an object may have at rest, or be about to begin."""
-    names = state_tables(found)
-    if found.outside is not None:
-        names += [changes_table(found), dead_letter_table(found)]
-    elif found.kind not in (Kind.SINK, Kind.VIEW):
+    names = state_tables(obj)
+    if obj.outside is not None:
+        names += [changes_table(obj), dead_letter_table(obj)]
+    elif obj.kind not in (Kind.SINK, Kind.VIEW):
         names += [
-            current_table(found),
-            changes_table(found),
-            layer_table(found),
-            late_table(found),
-            dead_letter_table(found),
-            corrections_table(found),
+            current_table(obj),
+            changes_table(obj),
+            layer_table(obj),
+            late_table(obj),
+            dead_letter_table(obj),
+            corrections_table(obj),
         ]
     return names
 
 
-def state_tables(found: AnalysedObject) -> list[str]:
+def state_tables(obj: AnalysedObject) -> list[str]:
     """Return the tables of the operators of an object's plan, and of what a sink has sent."""
-    plan = found.plan
+    plan = obj.plan
     states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
-    sent = [] if found.outside is None else [sent_table(found)]
-    return [*(state_table(found, name) for name in states), *sent]
+    sent = [] if obj.outside is None else [sink_progress_table(obj)]
+    return [*(state_table(obj, name) for name in states), *sent]
 
 
-def fetched_tables(found: AnalysedObject) -> list[str]:
+def lookup_tables(obj: AnalysedObject) -> list[str]:
     """Return the tables with what the operators of an object's plan fetched from elsewhere."""
-    plan = found.plan
+    plan = obj.plan
     nodes = () if plan is None else plan.nodes
     external = (m for m in nodes if n.is_lookup(m) and m.external and not m.stored)
-    return [state_table(found, s.name) for m in external for s in plan[m].state] if plan else []
+    return [state_table(obj, s.name) for m in external for s in plan[m].state] if plan else []

@@ -64,10 +64,10 @@ def rewrite(
     `touched` and `changes` are paths. False, and nothing written, where files differ in the types
     of their columns.
     """
-    changed = read(changes, (*columns, KIND))
+    changed = read_files(changes, (*columns, KIND))
     if changed is None:
         return False
-    added = _stamped(_of_kinds(changed, ADDED).select(list(columns)), epoch)
+    added = _stamp_epoch(_of_kinds(changed, ADDED).select(list(columns)), epoch)
     gone = _of_kinds(changed, GONE).select(list(key))
     return replace_rows(touched if key else (), gone, added, folder)
 
@@ -95,17 +95,17 @@ def _write(folder: str, paths: Sequence[str], gone: pa.Table, added: pa.Table) -
     """Write one file: the rows of others but those whose key is gone, and the added ones."""
     file = f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
     writer = None
-    for rows in _gathered(_kept(paths, gone, added)):
+    for rows in _group_rows(_rows_that_stay(paths, gone, added)):
         if writer is None:
             writer = parquet_writer(
-                file, added.schema, compression="zstd", write_statistics=bounded(added)
+                file, added.schema, compression="zstd", write_statistics=columns_with_bounds(added)
             )
         writer.write_table(rows)
     if writer is not None:
         writer.close()
 
 
-def _kept(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> Iterator[pa.Table]:
+def _rows_that_stay(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> Iterator[pa.Table]:
     """Yield what stays of files, some rows at a time, and then the added rows."""
     import pyarrow as pa
     from pyarrow import parquet as pq
@@ -117,7 +117,7 @@ def _kept(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> Iterator[pa.
                 # The fields of a file that Spark wrote may refuse NULLs.
                 arrays = [batch.column(name) for name in added.column_names]
                 rows = pa.Table.from_arrays(arrays, schema=added.schema)
-                yield rows.filter(pa.array(~_among(rows, gone)))
+                yield rows.filter(pa.array(~_key_matches(rows, gone)))
     yield added
 
 
@@ -128,14 +128,14 @@ def _rows_at_a_time(metadata: pa.parquet.FileMetaData) -> int:
     return max(1, min(_GROUP_ROWS, _GROUP_BYTES // per_row))
 
 
-def _gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _group_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield rows in groups that are as large as they may be; none is empty."""
     import pyarrow as pa
 
     held: list[pa.Table] = []
     for part in parts:
         rows = part.num_rows + sum(p.num_rows for p in held)
-        if held and (rows > _GROUP_ROWS or part.nbytes + _held(held) > _GROUP_BYTES):
+        if held and (rows > _GROUP_ROWS or part.nbytes + _size_of(held) > _GROUP_BYTES):
             yield pa.concat_tables(held)
             held = []
         if part.num_rows:
@@ -144,11 +144,11 @@ def _gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _held(parts: Sequence[pa.Table]) -> int:
+def _size_of(parts: Sequence[pa.Table]) -> int:
     return sum(part.nbytes for part in parts)
 
 
-def read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
+def read_files(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     """Return files as one table whose columns take NULLs, None where they are not alike."""
     import pyarrow as pa
     from pyarrow import parquet as pq
@@ -166,7 +166,7 @@ def read(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     return pa.concat_tables(parts)
 
 
-def bounded(rows: pa.Table) -> list[str]:
+def columns_with_bounds(rows: pa.Table) -> list[str]:
     """Return the columns whose bounds hold: Arrow leaves NaN out, and Spark then skips its rows."""
     from pyarrow import types
 
@@ -193,14 +193,14 @@ def _of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
     return changes.filter(pc.is_in(changes.column(KIND), value_set=pa.array(kinds)))
 
 
-def _stamped(rows: pa.Table, epoch: int) -> pa.Table:
+def _stamp_epoch(rows: pa.Table, epoch: int) -> pa.Table:
     import pyarrow as pa
 
     stamp = pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)
     return rows.append_column(pa.field(EPOCH, pa.int64()), stamp)
 
 
-def _among(rows: pa.Table, others: pa.Table) -> Any:
+def _key_matches(rows: pa.Table, others: pa.Table) -> Any:
     """Return, per row, whether its key is that of another; the others have the key's columns.
 
     NULL equals NULL.

@@ -15,8 +15,8 @@ from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, nullable_ddl
-from floodmark.storage.delivered import EPOCH_PART, FIRST_PART, is_delivered, table_folder
-from floodmark.storage.object_record import ObjectRecord, told_record
+from floodmark.storage.imported_files import EPOCH_PART, FIRST_PART, is_delivered, table_folder
+from floodmark.storage.object_record import ObjectRecord, parse_record
 from floodmark.storage.pruning import prune
 from floodmark.storage.records import to_text
 from floodmark.storage.table import (
@@ -52,7 +52,7 @@ class Tables:
         self.spark = spark
         self.limits = limits
 
-    def at(self, table: str, version: int) -> Handle:
+    def open(self, table: str, version: int) -> Handle:
         """Return a table at a pinned version."""
         return self.store.open(table, version)
 
@@ -66,10 +66,12 @@ class Tables:
         written = [file for file in chosen if not is_delivered(file)]
         taken = [file for file in chosen if is_delivered(file)]
         parts = [self.read_paths(self.store.paths(handle, written), columns)] if written else []
-        parts += [self._delivered(handle, columns, taken)] if taken else []
+        parts += [self._read_imported(handle, columns, taken)] if taken else []
         return reduce(_union, parts)
 
-    def _delivered(self, handle: Handle, columns: Schema, files: Sequence[DataFile]) -> DataFrame:
+    def _read_imported(
+        self, handle: Handle, columns: Schema, files: Sequence[DataFile]
+    ) -> DataFrame:
         """Return the rows of files that were taken over, with what their paths say of them."""
         own = tuple(f for f in columns if f.name not in (ROW_ID, EPOCH))
         parts = tuple(Field(name, BIGINT) for name in (EPOCH_PART, FIRST_PART))
@@ -148,9 +150,9 @@ class Writer:
             if table in self.pinned:
                 raise_missing_version(table, None)
             return store.create(table, schema)
-        return self._untampered(store.open(table))
+        return self._check_foreign(store.open(table))
 
-    def _untampered(self, handle: Handle) -> Handle:
+    def _check_foreign(self, handle: Handle) -> Handle:
         """Return the handle; a `DataError` E0420 when others have changed the table's rows."""
         table, pinned = handle.table, self.pinned.get(handle.table)
         if pinned is None or handle.version == pinned:
@@ -162,7 +164,7 @@ class Writer:
         undone = [i for i, info in enumerate(history) if _maintenance(info) == UNDO]
         history = history[undone[-1] + 1 :] if undone else history
         foreign = [i for i in history if i["data_change"] and not own_commit(i["metadata"])]
-        if not foreign or _same_files(handle, self.tables.at(table, pinned)):
+        if not foreign or _same_files(handle, self.tables.open(table, pinned)):
             return handle
         first = foreign[0]
         raise DataError(
@@ -172,7 +174,7 @@ class Writer:
             hint=f"restore the table to version {pinned} and resume the object, or create it anew",
         )
 
-    def recorded(self, table: str) -> Handle | None:
+    def find_recorded(self, table: str) -> Handle | None:
         """Return the table if this epoch is in it already, else None.
 
         E0433 where it is by another record than the one of this epoch.
@@ -187,14 +189,14 @@ class Writer:
         refuse_other_record(table, self.epoch, found, self.metadata.get("record"))
         if done > self.epoch:
             return self._as_of_epoch(table)
-        return self._untampered(handle)
+        return self._check_foreign(handle)
 
-    def finished(self, table: str) -> ObjectRecord | None:
+    def find_record(self, table: str) -> ObjectRecord | None:
         """Return the object's record as an earlier attempt told it by `commit_last`, or None.
 
         E0435 for a record that is not whole.
         """
-        handle = self.recorded(table)
+        handle = self.find_recorded(table)
         if handle is None:
             return None
         history = self.tables.store.history(table, self.pinned.get(table, -1))
@@ -202,13 +204,13 @@ class Writer:
         last = next((info for info in mine if "told" in info["metadata"]), None)
         if last is None:
             return None
-        record = told_record(str(last["metadata"]["told"]), table, last["format"])
+        record = parse_record(str(last["metadata"]["told"]), table, last["format"])
         return _with_version(record, handle)
 
     def _as_of_epoch(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""
         version = self.tables.store.version_at(table, self.app, self.epoch)
-        return None if version is None else self.tables.at(table, version)
+        return None if version is None else self.tables.open(table, version)
 
     def write(self, table: str, frame: DataFrame, rows_per_file: int = 0) -> tuple[DataFile, ...]:
         """Write a frame into the table's attempt folder: one Spark job, nothing committed.
@@ -220,7 +222,7 @@ class Writer:
         if rows_per_file:
             writer = writer.option("maxRecordsPerFile", rows_per_file)
         writer.parquet(folder)
-        return self.tables.store.staged(table, self.epoch, self.attempt)
+        return self.tables.store.list_stage(table, self.epoch, self.attempt)
 
     def take(self, table: str, files: Sequence[tuple[str, int]]) -> tuple[DataFile, ...]:
         """Take files over as they are, each with the row id of its first row."""
@@ -231,7 +233,7 @@ class Writer:
         folder = self.tables.store.stage(table, self.epoch, self.attempt)
         frame.write.mode("append").partitionBy(ROUTE).parquet(folder)
         routed: dict[int, list[DataFile]] = {}
-        for file in self.tables.store.staged(table, self.epoch, self.attempt):
+        for file in self.tables.store.list_stage(table, self.epoch, self.attempt):
             routed.setdefault(_route_of(file.path), []).append(file)
         return {route: tuple(files) for route, files in routed.items()}
 
@@ -259,7 +261,7 @@ class Writer:
         That is asked where nothing is recorded alone. None where it has nothing to commit. The
         failpoint `point` is passed after a commit.
         """
-        done = self.recorded(table)
+        done = self.find_recorded(table)
         if done is not None:
             return done
         change = build()
@@ -278,7 +280,7 @@ class Writer:
         Returns the record with the table's version. Whoever comes after an attempt that was killed
         has the same from `finished`.
         """
-        handle = self.commit(table, schema, adds, told=to_text(asdict(record)))
+        handle = self.commit(table, schema, adds, note=to_text(asdict(record)))
         return _with_version(record, handle)
 
     def commit(
@@ -288,13 +290,13 @@ class Writer:
         adds: Sequence[DataFile] = (),
         removes: Sequence[DataFile] = (),
         on: Handle | None = None,
-        told: str = "",
+        note: str = "",
         *,
         reshapes: bool = False,
     ) -> Handle:
         """Commit once for this epoch; what an earlier attempt recorded stands.
 
-        `told` is for whoever comes after an attempt that was killed: see `commit_last`. With
+        `note` is for whoever comes after an attempt that was killed: see `commit_last`. With
         `reshapes` the table has the columns of the schema from then on.
         """
         handle = on or self.newest(table, schema)
@@ -309,12 +311,12 @@ class Writer:
                     **self.metadata,
                     "epoch": self.epoch,
                     "attempt": self.attempt,
-                    **({"told": told} if told else {}),
+                    **({"told": note} if note else {}),
                 },
                 schema=schema if reshapes else None,
             )
         except AlreadyRecorded:
-            done = self.recorded(table) or handle
+            done = self.find_recorded(table) or handle
         except Conflict:
             self.newest(table, schema)
             raise

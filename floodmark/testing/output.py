@@ -14,7 +14,7 @@ from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_rows import read_rows
 from floodmark.reference.rows import canonical
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.storage.delivered import is_delivered, with_epoch
+from floodmark.storage.imported_files import is_delivered, with_epoch
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.outside import Outside

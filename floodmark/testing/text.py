@@ -100,24 +100,24 @@ def cells_of(text: str) -> Cells:
 def _labels(line: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and name of each label outside quotes."""
     quoted = [m.span() for m in re.finditer(r"'(?:[^']|'')*'", line)]
-    for found in _LABEL.finditer(line):
-        start = found.start()
+    for match in _LABEL.finditer(line):
+        start = match.start()
         inside = any(a < start < b for a, b in quoted)
         if inside or (start and not line[start - 1].isspace()):
             continue
-        label = f"{found[1]} {found[2]}" if found[1] else found[2]
-        yield start, found.end(), label + (f"/{found[3]}" if found[3] else "")
+        label = f"{match[1]} {match[2]}" if match[1] else match[2]
+        yield start, match.end(), label + (f"/{match[3]}" if match[3] else "")
 
 
 def _rows(line: str) -> Iterator[tuple[int, RowKind, Values]]:
     """Yield the position, the kind and the values of each row of a line."""
     current: tuple[int, RowKind, list[str | None]] | None = None
-    for found in _TOKEN.finditer(line):
-        word = found[0]
+    for match in _TOKEN.finditer(line):
+        word = match[0]
         if word in _KINDS:
             if current is not None:
                 yield current[0], current[1], tuple(current[2])
-            current = (found.start(), _KINDS[word], [])
+            current = (match.start(), _KINDS[word], [])
         elif current is None:
             raise ChangelogTextError(f"a row starts with its kind, not with {word}")
         else:
@@ -134,9 +134,9 @@ def _unquote(word: str) -> str | None:
 
 def without_comment(line: str) -> str:
     """Return a line up to its comment, without blanks at the end."""
-    for found in re.finditer(r"'(?:[^']|'')*'|(?:(?<=\s)|^)--", line):
-        if found[0] == "--":
-            return line[: found.start()].rstrip()
+    for match in re.finditer(r"'(?:[^']|'')*'|(?:(?<=\s)|^)--", line):
+        if match[0] == "--":
+            return line[: match.start()].rstrip()
     return line.rstrip()
 
 
@@ -243,11 +243,11 @@ def mismatch(label: str, expected: Sequence[Shown], actual: Sequence[Shown]) -> 
     """
     missing, surplus = list(expected), list[Shown]()
     for row in actual:
-        found = next((i for i, other in enumerate(missing) if _same(row, other)), None)
-        if found is None:
+        number = next((i for i, other in enumerate(missing) if _same(row, other)), None)
+        if number is None:
             surplus.append(row)
         else:
-            del missing[found]
+            del missing[number]
     if not missing and not surplus:
         return None
     parts = [("missing", missing), ("not expected", surplus)]

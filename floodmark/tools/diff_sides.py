@@ -49,7 +49,7 @@ def side_of(connection: Floodmark, text: str, at_epoch: int | None = None) -> Si
     """
     name, at = _split_epoch(text)
     if "/" in name or (Path(name) / LOG).is_dir():
-        return _outside(connection, name, at)
+        return _external_side(connection, name, at)
     return _relation(connection, name, at_epoch if at is None else at)
 
 
@@ -86,7 +86,7 @@ def _key(relation: Relation) -> tuple[str, ...]:
     return () if any(is_hidden(column) for column in key) else key
 
 
-def _outside(connection: Floodmark, path: str, version: int | None) -> Side:
+def _external_side(connection: Floodmark, path: str, version: int | None) -> Side:
     """Return a Delta table by its path; hidden columns, as Floodmark's own tables have, are out."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError

@@ -40,21 +40,21 @@ class Difference:
     surplus: int
 
 
-def compares(found: AnalysedObject) -> bool:
+def compares(obj: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
 
     What waits for a watermark, was given the time once or is evaluated once does not, nor what is
     kept of rows that are forgotten; what is recomputed in each epoch does, now included, and so
     does a temporal filter.
     """
-    if found.kind is not Kind.MATERIALIZED_VIEW or found.plan is None or found.emits_on_close:
+    if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None or obj.emits_on_close:
         return False
-    nodes = found.plan.nodes
-    if not takes_snapshot(found.object):
+    nodes = obj.plan.nodes
+    if not takes_snapshot(obj.object):
         return False
-    if any(isinstance(node, n.Scan) and node.forgets for node in nodes):
+    if any(isinstance(node, n.Scan) and node.drops_silently for node in nodes):
         return False
-    again = found.refreshes or all(
+    again = obj.refreshes or all(
         is_deterministic(e)
         for node in nodes
         if not isinstance(node, n.TemporalFilter | n.GrowingSeries)
@@ -83,26 +83,26 @@ def compare(
     """
     reader = floodmark.reader(at_epoch)
     epoch = reader.cut.epoch
-    now = micros_of(floodmark.warehouse.log.opened(epoch).now)
+    now = micros_of(floodmark.warehouse.log.open_record(epoch).now)
     with floodmark.sessions().guard():
         counts = [_counts(reader, reader.pipeline[key], now) for key in keys]
         rows = fetch(reduce(lambda a, b: a.unionAll(b), counts)).to_pylist()
     return {r["name"]: Difference(epoch, int(r["missing"]), int(r["surplus"])) for r in rows}
 
 
-def _counts(reader: Reader, found: AnalysedObject, now: int) -> DataFrame:
+def _counts(reader: Reader, obj: AnalysedObject, now: int) -> DataFrame:
     """Return one row: the view's name, missing and surplus rows."""
-    assert found.plan is not None
-    relation = found.relation
+    assert obj.plan is not None
+    relation = obj.relation
     shown = [_comparable(f) for f in relation.columns]
     names = [ident(f.name) for f in relation.columns]
-    expected = _rows(reader, found.plan.root, now).selectExpr(*shown, f"1 AS {_SIDE}")
-    scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)
+    expected = _rows(reader, obj.plan.root, now).selectExpr(*shown, f"1 AS {_SIDE}")
+    scan = n.Scan(obj.key, relation.columns, relation.stream_key, relation.mode)
     stored = reader.frame(scan).selectExpr(*shown, f"-1 AS {_SIDE}")
     both = expected.unionAll(stored).groupBy(*names).agg({_SIDE: "sum"})
     sums = both.selectExpr(f"`sum({_SIDE})` AS __sum")
     return sums.selectExpr(
-        f"{quote(found.key)} AS name",
+        f"{quote(obj.key)} AS name",
         "coalesce(sum(greatest(__sum, 0)), 0) AS missing",
         "coalesce(sum(greatest(-__sum, 0)), 0) AS surplus",
     )

@@ -19,13 +19,13 @@ from floodmark.plan.nodes.size import within_stack
 from floodmark.session.ddl.deployment import check_folders, check_outside
 from floodmark.session.ddl.desired import (
     check_filed,
-    checked,
+    check_new_object,
     definitions_of,
     no_pipelines,
     out_of_place,
 )
 from floodmark.sql import statements as s
-from floodmark.sql.each import Attempt, each_statement
+from floodmark.sql.each import RowAttempt, each_statement
 from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.lexer import tokenize
 from floodmark.stream.lint.lint import UNUSED, Advice, lint_object, unused_functions
@@ -40,7 +40,7 @@ _CODE = re.compile(r"[AE]\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """A mistake (`severity` "error") or a note at a place of a file."""
 
     code: str
@@ -69,7 +69,7 @@ class _Silencer:
 class _Lint:
     """What is known while files are read: what holds, what does not, and what waits for it."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
     catalog: Catalog = field(default_factory=Catalog)
     mode: DeterminismMode = DeterminismMode.STRICT
@@ -79,16 +79,16 @@ class _Lint:
         span = error.span if error.span is not None and error.span.file else place
         at = (span.file or "", span.line, span.column) if span is not None else ("", 1, 1)
         message = error.message
-        self.findings.append(Finding(error.code, message, "error", *at, name, error.hint))
+        self.findings.append(LintFinding(error.code, message, "error", *at, name, error.hint))
 
     def note(self, advice: Advice, name: str | None) -> None:
         """Take down a note."""
         span = advice.span
         at = (span.file or "", span.line, span.column) if span is not None else ("", 1, 1)
-        self.findings.append(Finding(advice.code, advice.text, "note", *at, name))
+        self.findings.append(LintFinding(advice.code, advice.text, "note", *at, name))
 
 
-def lint_paths(paths: Sequence[Path]) -> list[Finding]:
+def lint_paths(paths: Sequence[Path]) -> list[LintFinding]:
     """Return what there is to say of pipeline files, by file and place.
 
     A folder stands for its `*.sql`, at any depth. A file is read together with the others of
@@ -100,7 +100,7 @@ def lint_paths(paths: Sequence[Path]) -> list[Finding]:
     roots = {_root_of(file) for file in wanted}
     together = sorted({other for root in roots for other in sql_files(root)} | {*wanted})
     lint = _Lint()
-    read: dict[str, tuple[str, list[Attempt]]] = {}
+    read: dict[str, tuple[str, list[RowAttempt]]] = {}
     for file in together:
         try:
             text = read_sql(file)
@@ -134,7 +134,7 @@ def _root_of(file: Path) -> Path:
     return root
 
 
-def _define_all(attempts: Sequence[Attempt], lint: _Lint) -> None:
+def _define_all(attempts: Sequence[RowAttempt], lint: _Lint) -> None:
     """Take in what the files say: settings as they stand, then each object after what it names."""
     definitions: list[s.Definition] = []
     for attempt in attempts:
@@ -204,7 +204,7 @@ def _create(statement: s.Definition, lint: _Lint) -> None:
         lint.failed.add(catalog_name(statement.name))
         return
     for one in several:
-        lint.catalog = checked(lint.catalog.create(one, Origin.FILE), one)
+        lint.catalog = check_new_object(lint.catalog.create(one, Origin.FILE), one)
 
 
 def _is_within(error: FloodmarkError, statement: s.Definition) -> bool:
@@ -235,25 +235,25 @@ def _judge(lint: _Lint) -> None:
             continue
         try:
             with within_stack(declared.statement.name.span):
-                found = analyse_object(declared, lint.catalog, done, functions)
-            if found.refused is not None:
-                raise found.refused
-            if found.kind not in (Kind.VIEW, Kind.SINK):
-                check_outside(found)
+                obj = analyse_object(declared, lint.catalog, done, functions)
+            if obj.refused is not None:
+                raise obj.refused
+            if obj.kind not in (Kind.VIEW, Kind.SINK):
+                check_outside(obj)
         except FloodmarkError as error:
             lint.error(error, declared.statement.name.span, declared.name)
             lint.failed.add(declared.key)
         else:
-            done[declared.key] = found
+            done[declared.key] = obj
     ordered = {o.key: done[o.key] for o in lint.catalog.order() if o.key in done}
     pipeline = Pipeline(lint.catalog, ordered)
     _check_together(pipeline, lint)
     # What is not read may be read by what does not hold.
     unsure = {UNUSED} if any(f.severity == "error" for f in lint.findings) else set()
-    for found in pipeline.objects.values():
-        for advice in lint_object(found, pipeline):
+    for obj in pipeline.objects.values():
+        for advice in lint_object(obj, pipeline):
             if advice.code not in unsure:
-                lint.note(advice, found.name)
+                lint.note(advice, obj.name)
     for advice in () if unsure else unused_functions(pipeline):
         lint.note(advice, None)
 
@@ -281,8 +281,8 @@ def _below_a_failure(declared: CatalogObject, lint: _Lint) -> bool:
 
 
 def _active_findings(
-    lint: _Lint, file: str, text: str, attempts: Sequence[Attempt]
-) -> Iterator[Finding]:
+    lint: _Lint, file: str, text: str, attempts: Sequence[RowAttempt]
+) -> Iterator[LintFinding]:
     """Yield the findings of a file that no comment silences, and the comments that silence none."""
     starts = [(a.span.line, a.span.column) for a in attempts]
     silencers: dict[int, list[_Silencer]] = {}
@@ -302,7 +302,7 @@ def _active_findings(
 
 def _idle(
     silencers: Mapping[int, Iterable[_Silencer]], used: set[tuple[int, str]]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     for owner, several in silencers.items():
         for one in several:
             idle = [code for code in one.codes if (owner, code) not in used]
@@ -310,7 +310,7 @@ def _idle(
                 what = f"{', '.join(idle)} is no note of this statement"
                 text = f"{what}: the comment silences nothing" if idle else "name the notes: A104"
                 at = (one.span.file or "", one.span.line, one.span.column)
-                yield Finding("A129", text, "note", *at)
+                yield LintFinding("A129", text, "note", *at)
 
 
 def _silencers(text: str, file: str) -> Iterator[_Silencer]:
@@ -327,7 +327,7 @@ def _silencers(text: str, file: str) -> Iterator[_Silencer]:
         last = token.end
 
 
-def _owner(comment: Span, attempts: Sequence[Attempt]) -> int:
+def _owner(comment: Span, attempts: Sequence[RowAttempt]) -> int:
     """Return the statement that a comment is on: in it, behind it on its last line, or above it."""
     for i, attempt in enumerate(attempts):
         span = attempt.span

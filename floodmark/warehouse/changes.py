@@ -9,8 +9,8 @@ from floodmark.catalog.catalog import RENAMED, WITHDRAWN
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.places import describe_move
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.warehouse import kept_rows
-from floodmark.warehouse.kept_rows import Reshaping
+from floodmark.warehouse import row_reuse
+from floodmark.warehouse.row_reuse import Reshaping
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Change:
     after: str | None = None
 
 
-def begun_anew(changes: Iterable[Change]) -> frozenset[str]:
+def keys_to_refill(changes: Iterable[Change]) -> frozenset[str]:
     """Return the keys of the objects whose plans are filled anew."""
     return frozenset(c.key for c in changes if c.action in ("create", "replace", "rebuild"))
 
 
-def replaced(changes: Iterable[Change]) -> frozenset[str]:
+def keys_to_replace(changes: Iterable[Change]) -> frozenset[str]:
     """Return the keys of the objects that go on from the rows of their former definition."""
     return frozenset(c.key for c in changes if c.action == "replace")
 
@@ -49,15 +49,15 @@ def changes_between(
     The rows of `corrected` views are others although their definition is the same.
     """
     dropped = [
-        Change(key, "drop", "no longer defined", found.object.text)
-        for key, found in reversed(list(before.objects.items()))
+        Change(key, "drop", "no longer defined", obj.object.text)
+        for key, obj in reversed(list(before.objects.items()))
         if key not in after.objects
     ]
-    return [*dropped, *_Comparison(before, after, corrected).changes()]
+    return [*dropped, *PipelineComparison(before, after, corrected).changes()]
 
 
 @dataclass
-class _Comparison:
+class PipelineComparison:
     """The objects of two pipelines, one after the other, as far as they have been compared."""
 
     before: Pipeline
@@ -73,33 +73,33 @@ class _Comparison:
 
     def changes(self) -> Iterator[Change]:
         """Yield what differs in the objects that are there."""
-        emptied = self._emptied()
-        for key, found in self.after.objects.items():
+        emptied = self._tables_to_refill()
+        for key, obj in self.after.objects.items():
             old = self.before.objects.get(key)
             if old is None:
-                yield Change(key, "create", "new", None, found.object.text)
+                yield Change(key, "create", "new", None, obj.object.text)
                 continue
-            action, reason = self._action(old, found, emptied)
+            action, reason = self._action(old, obj, emptied)
             if action == "rebuild":
                 self.rebuilt.add(key)
             if action == "alter":
                 self.altered.add(key)
             if action == "suspend":
                 self.stopped.add(key)
-                yield Change(key, action, reason, old.object.sql, found.object.sql)
+                yield Change(key, action, reason, old.object.sql, obj.object.sql)
             elif action:
-                yield Change(key, action, reason, old.object.text, found.object.text)
+                yield Change(key, action, reason, old.object.text, obj.object.text)
 
-    def _emptied(self) -> frozenset[str]:
+    def _tables_to_refill(self) -> frozenset[str]:
         """Return the tables that begin anew by their own definition: sinks fill them again."""
-        pairs = ((self.before.objects.get(k), found) for k, found in self.after.objects.items())
+        pairs = ((self.before.objects.get(k), obj) for k, obj in self.after.objects.items())
         return frozenset(
-            found.key
-            for old, found in pairs
+            obj.key
+            for old, obj in pairs
             if old is not None
-            and found.kind is Kind.TABLE
-            and old.fingerprint != found.fingerprint
-            and kept_rows.reshaping(old, found) is None
+            and obj.kind is Kind.TABLE
+            and old.fingerprint != obj.fingerprint
+            and row_reuse.reshaping(old, obj) is None
         )
 
     def _action(
@@ -130,20 +130,20 @@ class _Comparison:
             return "rebuild", f"it writes into {new.object.target}: what it has written stays"
         if not kept:
             return "rebuild", "its definition changed"
-        found = kept_rows.reshaping(old, new)
+        found = row_reuse.reshaping(old, new)
         if found is not None:
             return "alter", found.reason
-        if kept_rows.is_widened(old, new):
+        if row_reuse.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
         altered = self.altered.intersection(new.reads)
-        if altered and kept_rows.reads_alike(old, new):
+        if altered and row_reuse.reads_alike(old, new):
             return "alter", f"it does not use what changes in {', '.join(sorted(altered))}"
         renamed = self._renamed.intersection((*new.reads, new.object.target))
-        if renamed and kept_rows.is_computed_alike(old, new):
+        if renamed and row_reuse.is_computed_alike(old, new):
             return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
         # What reads a source that stops has no epoch in which to tell what differs.
-        if not self.stopped.intersection(new.reads) and kept_rows.can_be_replaced(old, new):
+        if not self.stopped.intersection(new.reads) and row_reuse.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
         return "rebuild", "its definition changed"
 
@@ -168,7 +168,7 @@ def former_definitions(
     past = past_between(before, after)
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
     found = {}
-    for key in replaced(changes):
+    for key in keys_to_replace(changes):
         named = renamed.intersection((*after[key].reads, after[key].object.target or ""))
         found[key] = after[key] if named else before[key]
     for said in past.values():
@@ -183,7 +183,7 @@ def reshapings(
     found = {}
     for change in changes:
         if change.action == "alter":
-            one = kept_rows.reshaping(before[change.key], after[change.key])
+            one = row_reuse.reshaping(before[change.key], after[change.key])
             if one is not None and one.moves:
                 found[change.key] = one
     return found

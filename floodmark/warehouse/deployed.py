@@ -40,7 +40,7 @@ class Deployed:
         """Return the catalog."""
         return self.pipeline.catalog
 
-    def changed_functions(self, key: str) -> tuple[str, ...]:
+    def functions_changed(self, key: str) -> tuple[str, ...]:
         """Return the functions of a source that mean something else than its definition pins."""
         pins = self.pinned.get(key)
         present = None if pins is None else pins_of(self.pipeline[key], self.pipeline)
@@ -51,23 +51,23 @@ class Deployed:
     @property
     def to_rebase(self) -> dict[str, tuple[str, ...]]:
         """Return the sources of which functions mean something else, with these."""
-        found = {key: self.changed_functions(key) for key in self.pinned}
+        found = {key: self.functions_changed(key) for key in self.pinned}
         return {key: names for key, names in found.items() if names}
 
     def find(self, name: str, span: Span | None = None) -> AnalysedObject:
         """Return an object by name: a relation, else a sink of that name; E0201 for neither."""
-        found = self.known(name)
-        if found is None:
+        obj = self.get(name)
+        if obj is None:
             raise unknown_object(name, self.pipeline.objects, span)
-        return found
+        return obj
 
-    def known(self, name: str) -> AnalysedObject | None:
+    def get(self, name: str) -> AnalysedObject | None:
         """Return an object by name, as it stands or folded to small letters as in SQL."""
         objects = self.pipeline.objects
         for spelt in (name, name.lower()):
-            found = objects.get(spelt) or objects.get(key_of(spelt, Kind.SINK))
-            if found is not None:
-                return found
+            obj = objects.get(spelt) or objects.get(key_of(spelt, Kind.SINK))
+            if obj is not None:
+                return obj
         return None
 
 
@@ -81,7 +81,7 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
     # What was altered may call functions that came after it.
     for logged in sorted(version.statements, key=_is_not_a_function):
         before = have.get(logged.object or "")
-        if before is not None and applied(before) == logged:
+        if before is not None and as_applied_statement(before) == logged:
             catalog = catalog.replace([before])
             continue
         statement = parse_statement(logged.sql, logged.file, line=logged.line, column=logged.column)
@@ -120,27 +120,27 @@ def statements_of(
     """Return a catalog as the statements that define it, in the order of creation."""
     pins, done = pinned or {}, corrected or {}
     return [
-        replace(applied(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
+        replace(as_applied_statement(o), functions=pins.get(o.key), corrected=done.get(o.key, 0))
         for o in catalog.objects.values()
     ]
 
 
-def applied(found: CatalogObject) -> AppliedStatement:
+def as_applied_statement(obj: CatalogObject) -> AppliedStatement:
     """Return an object as the catalog log has it."""
-    place = found.span
+    place = obj.span
     return AppliedStatement(
-        found.sql,
+        obj.sql,
         place.file,
-        found.origin.value,
-        found.key,
+        obj.origin.value,
+        obj.key,
         place.line,
         place.column,
-        filed=found.filed,
-        filed_as=found.filed_as,
-        stored=found.stored,
-        resolved=found.resolved,
-        sees=found.sees,
-        past=found.past,
+        filed=obj.filed,
+        filed_as=obj.filed_as,
+        stored=obj.stored,
+        resolved=obj.resolved,
+        sees=obj.sees,
+        past=obj.past,
     )
 
 
@@ -148,10 +148,10 @@ def _is_not_a_function(logged: AppliedStatement) -> bool:
     return not (logged.object or "").startswith(FUNCTION_PREFIX)
 
 
-def as_filed(found: CatalogObject) -> AppliedStatement:
+def as_filed(obj: CatalogObject) -> AppliedStatement:
     """Return an object as its file defines it, whatever statements have made of it since."""
-    sql, key = found.filed or found.sql, found.filed_as or found.key
-    as_filed = replace(applied(found), sql=sql, object=key)
+    sql, key = obj.filed or obj.sql, obj.filed_as or obj.key
+    as_filed = replace(as_applied_statement(obj), sql=sql, object=key)
     return replace(
         as_filed, filed=None, filed_as=None, stored=None, resolved=None, sees=(), past=()
     )

@@ -54,8 +54,8 @@ class Settings:
         """Give a setting its value, or the default again; one of other engines is told of."""
         value = value_of(statement)
         if value is None:
-            told = () if _is_zone(statement) else (f"nothing follows from {statement.name} here",)
-            return Result(status="SET", notices=told)
+            note = () if _is_zone(statement) else (f"nothing follows from {statement.name} here",)
+            return Result(status="SET", notices=note)
         name = statement.name.lower()
         self.values[name] = self._defaults[name] if statement.value is None else value
         (self._given.discard if statement.value is None else self._given.add)(name)
@@ -64,43 +64,43 @@ class Settings:
     @property
     def retention(self) -> timedelta:
         """Return how long changes and old epochs are kept."""
-        found: timedelta = self._read("retention")
-        return found
+        length: timedelta = self._value("retention")
+        return length
 
     @property
     def max_clock_jump(self) -> timedelta:
         """Return how far the machine's clock may be ahead."""
-        found: timedelta = self._read("max_clock_jump")
-        return found
+        length: timedelta = self._value("max_clock_jump")
+        return length
 
     @property
     def timeouts(self) -> Timeouts:
         """Return how long the work on an object may take."""
-        length = self._read(QUERY_TIMEOUT)
+        length = self._value(QUERY_TIMEOUT)
         seconds = None if length is None else length.total_seconds()
         return Timeouts(seconds, seconds if QUERY_TIMEOUT in self._given else None)
 
     @property
     def max_due_rows(self) -> int:
         """Return how many rows come and go in one epoch because of the time."""
-        return int(self._read("max_due_rows"))
+        return int(self._value("max_due_rows"))
 
     @property
     def plan_nodes(self) -> int:
         """Return above how many nodes a query of an epoch is split."""
-        return int(self._read("plan_nodes"))
+        return int(self._value("plan_nodes"))
 
     @property
     def grain(self) -> str:
         """Return how long the spans of event time are that an orchestrator shows."""
-        return str(self._read("partitions"))
+        return str(self._value("partitions"))
 
     @property
     def mode(self) -> DeterminismMode:
         """Return the determinism of what is created from now on."""
-        return DeterminismMode(self._read(determinism.OPTION))
+        return DeterminismMode(self._value(determinism.OPTION))
 
-    def _read(self, name: str) -> Any:
+    def _value(self, name: str) -> Any:
         return SETTINGS[name].parse.read(self.values[name])
 
 

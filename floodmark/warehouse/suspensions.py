@@ -34,20 +34,20 @@ def suspend(warehouse: Warehouse, key: str, error: Exception) -> None:
     log.record("suspend", now, message, object=key, code=code)
 
 
-def resume_command(found: AnalysedObject, word: str = "RESUME") -> str:
+def resume_command(obj: AnalysedObject, word: str = "RESUME") -> str:
     """Return the statement that lifts an object's suspension."""
-    name = ".".join(map(quote_name, found.name.split(".")))
-    return f"ALTER {found.kind.value.upper()} {name} {word}"
+    name = ".".join(map(quote_name, obj.name.split(".")))
+    return f"ALTER {obj.kind.value.upper()} {name} {word}"
 
 
-def remedy(found: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
+def remedy(obj: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
     """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
     if event.code == CHANGED_FUNCTIONS:
-        return f"{quoted(resume_command(found, 'REBASE'))} goes on with the present meaning"
+        return f"{quoted(resume_command(obj, 'REBASE'))} goes on with the present meaning"
     if event.code == UNREACHABLE:
         return "make its path writable; the next run then goes on by itself"
     mended = "restore that version" if event.code in _WRITTEN_BY_OTHERS else "mend it"
-    return f"{mended}, then {quoted(resume_command(found))}"
+    return f"{mended}, then {quoted(resume_command(obj))}"
 
 
 _WRITTEN_BY_OTHERS = ("E0420", "E0427")

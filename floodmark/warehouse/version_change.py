@@ -9,13 +9,13 @@ from functools import cached_property
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.changes import (
     Change,
-    begun_anew,
     changes_between,
     former_definitions,
+    keys_to_refill,
     reshapings,
 )
 from floodmark.warehouse.deployed import Deployed
-from floodmark.warehouse.kept_rows import Reshaping
+from floodmark.warehouse.row_reuse import Reshaping
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,19 @@ class VersionChange:
     after: Deployed
 
     @cached_property
-    def created(self) -> frozenset[str]:
+    def new_keys(self) -> frozenset[str]:
         """Return the objects that the epoch creates or begins anew."""
-        return begun_anew(self._changes)
+        return keys_to_refill(self._changes)
 
     @cached_property
-    def former(self) -> Mapping[str, AnalysedObject]:
+    def previous_definitions(self) -> Mapping[str, AnalysedObject]:
         """Return the former definitions of what goes on from its rows, or takes them back."""
         if self.stays:
             return {}
         return former_definitions(self.before.pipeline, self.after.pipeline, self._changes)
 
     @cached_property
-    def reshaped(self) -> Mapping[str, Reshaping]:
+    def reshapings(self) -> Mapping[str, Reshaping]:
         """Return the objects whose rows stay under other columns."""
         return reshapings(self.before.pipeline, self.after.pipeline, self._changes)
 

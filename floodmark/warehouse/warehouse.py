@@ -20,8 +20,8 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import check_choice, objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.lease import lease_of
-from floodmark.storage.leaving import LeavingTables
 from floodmark.storage.objects import Place
+from floodmark.storage.pending_drops import PendingDrops
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
@@ -30,8 +30,8 @@ from floodmark.tables.cut import Cut
 from floodmark.tables.results import Result
 from floodmark.tables.tables import Tables
 from floodmark.warehouse.deployed import EMPTY, Deployed, load
-from floodmark.warehouse.offers import Offers
 from floodmark.warehouse.settings import Settings
+from floodmark.warehouse.split_enumerator import SplitEnumerator
 from floodmark.warehouse.version_change import VersionChange
 
 
@@ -67,9 +67,9 @@ class Warehouse:
         self.catalogs = CatalogLog(self.objects)
         self.lease = lease_of(self.objects)
         self.limits = limits
-        self.offers = Offers(self.log, limits)
+        self.splits = SplitEnumerator(self.log, limits)
         self.retention_record = Retention(self.objects)
-        self.pending_drops = LeavingTables(self.objects)
+        self.pending_drops = PendingDrops(self.objects)
         self.wait = wait
         self.home: Path | None = None
         self.guard = ClockGuard(self.objects, self.log)
@@ -136,7 +136,7 @@ class Warehouse:
         except (DataError, TransientError):
             raise
         except Exception:
-            sealed = self.sealed_version()
+            sealed = self.newest_sealed_version()
             if sealed >= newest:
                 raise
             return self.at_version(sealed)
@@ -151,12 +151,12 @@ class Warehouse:
             return EMPTY
         known = self._deployed
         if version != known.version:
-            known = load(self.catalogs.at(version), known)
+            known = load(self.catalogs.get(version), known)
             if version > self._deployed.version:
                 self._deployed = known
         return known
 
-    def sealed_version(self) -> int:
+    def newest_sealed_version(self) -> int:
         """Return the catalog version of the last sealed epoch; 0 before the first."""
         return self.log.catalog_version(self.log.head().sealed)
 
@@ -175,4 +175,4 @@ class Warehouse:
         chosen = self.log.head().sealed if epoch is None else epoch
         if chosen == 0:
             return Cut()
-        return Cut(chosen, self.log.sealed(chosen).objects)
+        return Cut(chosen, self.log.seal_record(chosen).objects)

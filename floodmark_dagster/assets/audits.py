@@ -15,7 +15,7 @@ from floodmark.api import Floodmark
 from floodmark.catalog.objects import Kind
 from floodmark.session.audit import ReplayOutcome, replay_newest
 from floodmark.session.inspect.reporting import STORED
-from floodmark.storage.report_book import Reported
+from floodmark.storage.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tools.equivalence import compares, difference
 from floodmark_dagster.assets.translator import asset_key
@@ -78,7 +78,7 @@ def audited(
 
 
 def last_audits(
-    found: AnalysedObject, last: Reported, *, fails: bool
+    found: AnalysedObject, last: LastReport, *, fails: bool
 ) -> Iterator[dg.AssetCheckResult]:
     """Yield how the audits of an object came out last.
 

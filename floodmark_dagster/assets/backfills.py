@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.storage.report_book import ReportBook
-from floodmark.tables.closed import closed_until, closing
-from floodmark.tools.corrections.correct import Corrected, Span, correct
+from floodmark.storage.last_reported import LastReports
+from floodmark.tables.window_finality import closing, final_until
+from floodmark.tools.corrections.correct import Corrected, EpochSpan, correct
 from floodmark_dagster.assets.audits import last_audits
 from floodmark_dagster.assets.checks import last_results
 from floodmark_dagster.assets.translator import asset_key
@@ -25,15 +25,15 @@ def backfilled(
 ) -> Iterator[dg.MaterializeResult]:
     """Yield what the backfill of the run's partitions corrects in each selected view."""
     window = context.partition_time_window
-    span = Span(window.start, window.end)
-    told = ReportBook(floodmark.root).read()
+    span = EpochSpan(window.start, window.end)
+    told = LastReports(floodmark.root).all_reports()
     chosen, cut = set(context.selected_asset_keys), floodmark.warehouse.cut()
     for found in closing(floodmark.deployed.pipeline):
         key = asset_key(found)
         if key not in chosen:
             continue
         chosen.discard(key)
-        if closed_until(found, cut.records.get(found.key)) is None:
+        if final_until(found, cut.records.get(found.key)) is None:
             context.log.warning(f"no window of {found.name} is closed yet: it stays as it is")
             continue
         done = correct(floodmark, found.key, span)

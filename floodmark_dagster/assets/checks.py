@@ -8,10 +8,16 @@ from pathlib import Path
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.session.audit.checks import NOT_SUSPENDED, WARNINGS, Outcome, checks_of, run_checks
+from floodmark.session.audit.checks import (
+    NOT_SUSPENDED,
+    WARNINGS,
+    CheckResult,
+    checks_of,
+    run_checks,
+)
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import ObjectReport
-from floodmark.storage.report_book import Reported
+from floodmark.storage.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark_dagster.assets.translator import asset_key
 
@@ -43,11 +49,11 @@ def check_results(
     rules = rules_of(folder, floodmark.deployed.pipeline)
     outcomes = run_checks(floodmark.warehouse, reports, rules)
     for report in reports:
-        key = asset_key(report.found)
+        key = asset_key(report.obj)
         yield report, [_result(key, outcome) for outcome in outcomes.get(report.key, ())]
 
 
-def last_results(found: AnalysedObject, last: Reported) -> list[dg.AssetCheckResult]:
+def last_results(found: AnalysedObject, last: LastReport) -> list[dg.AssetCheckResult]:
     """Return the checks of an object without news as they came out last.
 
     Without them Dagster would show an idle object's checks as skipped.
@@ -81,13 +87,13 @@ def suspension(report: ObjectReport) -> dg.AssetCheckResult:
     """Return the check whether an object is suspended, which needs no Spark."""
     event = report.suspended
     note = "" if event is None else f"{event.code}: {event.message}"
-    outcome = Outcome(NOT_SUSPENDED, {"suspended": int(event is not None)}, note)
-    return _result(asset_key(report.found), outcome)
+    outcome = CheckResult(NOT_SUSPENDED, {"suspended": int(event is not None)}, note)
+    return _result(asset_key(report.obj), outcome)
 
 
-def _result(key: dg.AssetKey, outcome: Outcome) -> dg.AssetCheckResult:
+def _result(key: dg.AssetKey, outcome: CheckResult) -> dg.AssetCheckResult:
     return dg.AssetCheckResult(
-        passed=outcome.passed,
+        passed=outcome.is_passed,
         check_name=outcome.check,
         asset_key=key,
         metadata=dict(outcome.violations),

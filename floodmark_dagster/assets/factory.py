@@ -11,8 +11,8 @@ import dagster as dg
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError, TransientError, UserError
-from floodmark.session.inspect.reporting import ObjectReport, looked_through, recent, reports
-from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.session.inspect.reporting import ObjectReport, advance_epochs, recent, reports
+from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.warehouse.suspensions import remedy
 from floodmark_dagster.assets import news
@@ -76,7 +76,7 @@ def pipeline_assets(
                     # Such as a source whose folder is gone: what the others did is told first.
                     failure = failure or error
                     pipeline_now = floodmark.deployed.pipeline
-                    telling.out_of_reach = floodmark.warehouse.offers.failures(pipeline_now)
+                    telling.out_of_reach = floodmark.warehouse.splits.failures(pipeline_now)
             suspended = telling.suspended()
             telling.fails = bool(suspended) or failure is not None
             yield from telling.of_epochs()
@@ -141,7 +141,7 @@ def _advance(
     objects = floodmark.deployed.pipeline.objects.values()
     select = None if chosen is None else [o.key for o in objects if asset_key(o) in chosen]
     for done in floodmark.epochs(select=select):
-        names = ", ".join(record.object for record in done.touched) or "nothing"
+        names = ", ".join(record.object for record in done.changes) or "nothing"
         context.log.info(f"epoch {done.epoch} in {done.duration_s} s: {names}")
         for line in done.notices:
             context.log.warning(line)
@@ -162,11 +162,11 @@ class _Telling:
     event_time: EventTime | None
     fails: bool = False
     out_of_reach: Collection[str] = ()
-    told: dict[str, Reported] = field(default_factory=dict)
+    told: dict[str, LastReport] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._book = ReportBook(self.floodmark.root)
-        self.told = self._book.read()
+        self._book = LastReports(self.floodmark.root)
+        self.told = self._book.all_reports()
         self._asked = self.context.selected_asset_check_keys
 
     @cached_property
@@ -190,15 +190,15 @@ class _Telling:
         self, report: ObjectReport, checks: Sequence[dg.AssetCheckResult]
     ) -> dg.MaterializeResult:
         # What the files say is what is in force: nothing waits, and nothing is planned.
-        known = self.context.assets_def.code_versions_by_key.get(asset_key(report.found))
-        waits = known != report.found.fingerprint and report.key in self._waiting
+        known = self.context.assets_def.code_versions_by_key.get(asset_key(report.obj))
+        waits = known != report.obj.fingerprint and report.key in self._waiting
         return news.result(self.floodmark, report, checks, waits=waits)
 
     def suspended(self) -> list[str]:
         """Return the selected objects that are suspended."""
         objects = self.floodmark.deployed.pipeline.objects
         whole = EVERYTHING in self.context.run.tags
-        keys = self.floodmark.warehouse.log.suspended()
+        keys = self.floodmark.warehouse.log.suspensions()
         return [k for k in keys if k in (objects if whole else self._selected)]
 
     def of_epochs(self) -> Iterator[_Result]:
@@ -212,16 +212,16 @@ class _Telling:
             for report in reports(self.floodmark.warehouse, self.told)
             if whole or report.key in selected
         ]
-        fresh: dict[str, Reported] = {}
+        fresh: dict[str, LastReport] = {}
         out: dict[str, list[_Result]] = {}
         for report, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
             failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
-            last = self.told.get(report.key, Reported())
-            fresh[report.key] = replace(report.reported, failed=failed).after(last)
+            last = self.told.get(report.key, LastReport())
+            fresh[report.key] = replace(report.as_reported, failed=failed).continue_from(last)
             out[report.key] = list(self._news(report, fresh[report.key], results, last))
         head = self.floodmark.warehouse.log.head().sealed
         keys = self.floodmark.deployed.pipeline.objects.keys() if whole else selected.keys()
-        self.told = looked_through(self.told, keys, head)
+        self.told = advance_epochs(self.told, keys, head)
         for key in selected.keys() & self.told.keys() - fresh.keys():
             out[key] = list(self._nothing(selected[key], head))
         for key in (key for key in self.floodmark.deployed.pipeline.objects if key in out):
@@ -237,12 +237,12 @@ class _Telling:
     def _news(
         self,
         report: ObjectReport,
-        now: Reported,
+        now: LastReport,
         results: list[dg.AssetCheckResult],
-        last: Reported,
+        last: LastReport,
     ) -> Iterator[_Result]:
         """Yield what is new of an object, or log it where the run has not planned it."""
-        standing = last_audits(report.found, now, fails=self.fails)
+        standing = last_audits(report.obj, now, fails=self.fails)
         checks = [*results, *(r for r in standing if _check_key(r) in self._asked)]
         planned = [r for r in checks if _check_key(r) in self._asked]
         news_of = None if report.suspended is not None else news.untold(report, last)
@@ -292,7 +292,7 @@ class _Telling:
                 yield from (r for r in results if _check_key(r) in others)
         epoch = self.floodmark.warehouse.log.head().sealed
         for found_one, result in audited(self.floodmark, audits) if audits else ():
-            self._book.audited(
+            self._book.record_audit(
                 found_one.key, result.check_name or "", epoch, passed=bool(result.passed)
             )
             yield result
@@ -320,7 +320,7 @@ def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
 
 def suspended_failure(floodmark: Floodmark, keys: Collection[str]) -> dg.Failure:
     """Return the failure of a run that some suspended objects leave behind."""
-    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspended()
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspensions()
     return dg.Failure(
         f"suspended: {', '.join(keys)}",
         metadata={

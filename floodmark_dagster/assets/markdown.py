@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from floodmark.session.ddl.effects import Effect, sql_diff
+from floodmark.session.ddl.effects import ObjectEffect, sql_diff
 
 _FENCES = re.compile(r"`{3,}")
 
@@ -23,13 +23,13 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def plan_text(found: Sequence[Effect]) -> str:
+def plan_text(found: Sequence[ObjectEffect]) -> str:
     """Return what a plan does to each object, in Markdown."""
     parts = [fenced(part, "diff") for part in plan_parts(found)]
     return "\n\n".join(parts) or "Nothing would change."
 
 
-def plan_parts(found: Sequence[Effect]) -> list[str]:
+def plan_parts(found: Sequence[ObjectEffect]) -> list[str]:
     """Return what a plan does to each object, with the lines in which its SQL differs."""
     parts = []
     for effect in (effect for effect in found if effect.action != "keep"):

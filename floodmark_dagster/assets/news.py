@@ -12,7 +12,7 @@ from floodmark.api import Floodmark
 from floodmark.epochs.summary import fields_said
 from floodmark.session.inspect.reporting import ObjectReport, numbers
 from floodmark.session.inspect.system import watermark_text
-from floodmark.storage.report_book import Reported
+from floodmark.storage.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark_dagster.assets.translator import asset_key
@@ -21,12 +21,12 @@ DATA_VERSION = "dagster/data_version"
 CODE_VERSION = "dagster/code_version"
 
 
-def untold(report: ObjectReport, last: Reported) -> ObjectReport | None:
+def untold(report: ObjectReport, last: LastReport) -> ObjectReport | None:
     """Return a report without the epochs that were told before its checks; None without news."""
     if not last.told:
         return report
     steps = tuple(step for step in report.steps if step.epoch > last.told)
-    same = last.fingerprint == report.found.fingerprint and report.changed <= last.changed
+    same = last.fingerprint == report.obj.fingerprint and report.changed <= last.changed
     return None if same and not steps else replace(report, steps=steps)
 
 
@@ -37,7 +37,7 @@ def metadata_of(floodmark: Floodmark, report: ObjectReport) -> Mapping[str, Any]
         metadata["dagster/row_count"] = metadata.pop("row_count")
     if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
         metadata["watermark"] = mark
-    said = fields_said(report.found, [step.after for step in report.steps])
+    said = fields_said(report.obj, [step.after for step in report.steps])
     if said is not None:
         metadata["fields"] = said
     if report.steps and (due := report.steps[-1].after.due) is not None:
@@ -58,10 +58,10 @@ def result(
     not that of the files: these say what it will be.
     """
     return dg.MaterializeResult(
-        asset_key=asset_key(report.found),
+        asset_key=asset_key(report.obj),
         metadata=metadata_of(floodmark, report),
         check_results=checks,
-        tags={CODE_VERSION: report.found.fingerprint} if waits else None,
+        tags={CODE_VERSION: report.obj.fingerprint} if waits else None,
         data_version=dg.DataVersion(report.data_version),
     )
 
@@ -69,13 +69,13 @@ def result(
 def event(floodmark: Floodmark, report: ObjectReport) -> dg.AssetMaterialization:
     """Return the materialization of an asset that no run has selected."""
     return dg.AssetMaterialization(
-        asset_key(report.found),
+        asset_key(report.obj),
         metadata=metadata_of(floodmark, report),
         tags={DATA_VERSION: report.data_version},
     )
 
 
-def unchanged(found: AnalysedObject, last: Reported, epoch: int) -> dg.AssetObservation:
+def unchanged(found: AnalysedObject, last: LastReport, epoch: int) -> dg.AssetObservation:
     """Return that an asset was looked at and is as it was: it is fresh, though nothing came."""
     return dg.AssetObservation(
         asset_key(found),

@@ -13,9 +13,15 @@ from itertools import chain, islice
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.storage.report_book import Reported
+from floodmark.storage.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables.closed import closed_until, closes_in_time, closing, first_closed, last_closed
+from floodmark.tables.window_finality import (
+    closes_in_time,
+    closing,
+    final_until,
+    first_closed,
+    last_closed,
+)
 from floodmark_dagster.assets.translator import asset_key
 from floodmark_dagster.resources.warehouse import Warehouse
 
@@ -109,7 +115,7 @@ def _definition(
     views, cut = closing(floodmark.deployed.pipeline), floodmark.warehouse.cut()
     last = min(last_closed(views, cut) or now, now)
     first = min(first_closed(floodmark.store, views, cut) or now, now)
-    marks = (closed_until(view, cut.records.get(view.key)) for view in views)
+    marks = (final_until(view, cut.records.get(view.key)) for view in views)
     final = grain.start(min((mark for mark in marks if mark is not None), default=last))
     is_past = last < now - PAST
     start = grain.first(first, last)
@@ -134,7 +140,7 @@ def partitioned(
 
 
 def newly_final(
-    floodmark: Floodmark, grain: Grain, told: dict[str, Reported], selected: set[dg.AssetKey]
+    floodmark: Floodmark, grain: Grain, told: dict[str, LastReport], selected: set[dg.AssetKey]
 ) -> Iterator[dg.AssetMaterialization]:
     """Yield a materialization for each partition that is final and was not told yet.
 
@@ -144,7 +150,7 @@ def newly_final(
     views, left, now = closing(pipeline), MOST_EVENTS, floodmark.clock.now()
     earliest = first_closed(floodmark.store, views, cut)
     for found in views:
-        mark = closed_until(found, cut.records.get(found.key))
+        mark = final_until(found, cut.records.get(found.key))
         last = told.get(found.key)
         if mark is None or earliest is None or last is None or asset_key(found) not in selected:
             continue

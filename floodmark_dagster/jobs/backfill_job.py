@@ -4,7 +4,7 @@
 import dagster as dg
 from pydantic import Field
 
-from floodmark.tools.corrections.correct import Span, correct, parse_time
+from floodmark.tools.corrections.correct import EpochSpan, correct, parse_time
 from floodmark_dagster.assets.backfills import numbers_of
 from floodmark_dagster.assets.factory import POOL, errors_for_dagster
 from floodmark_dagster.resources.warehouse import Warehouse
@@ -23,7 +23,7 @@ class Backfill(dg.Config):
 def backfill_view(context: dg.OpExecutionContext, config: Backfill, warehouse: Warehouse) -> None:
     """Write what late rows change in closed windows to the view's corrections."""
     with errors_for_dagster(), warehouse.connect() as floodmark:
-        span = Span(parse_time(config.start), parse_time(config.end))
+        span = EpochSpan(parse_time(config.start), parse_time(config.end))
         done = correct(floodmark, config.view, span, in_place=config.in_place)
     context.log.info(done.words)
     context.add_output_metadata(dict(numbers_of(done)))

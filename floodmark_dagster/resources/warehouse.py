@@ -13,7 +13,7 @@ from floodmark.api import Floodmark, connect
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.places import project_of
-from floodmark.epochs.summary import assumed_formats
+from floodmark.epochs.summary import format_notes
 from floodmark.session.ddl import deployment
 from floodmark.session.ddl.deployment import Plan
 from floodmark.session.ddl.desired import Desired
@@ -70,7 +70,7 @@ class Warehouse(ConfigurableResource):
         """
         folder = Path(self.pipelines)
         plan = floodmark.deploy(folder) if folder.is_dir() else None
-        return [] if plan is None else assumed_formats(plan.created, plan.pipeline)
+        return [] if plan is None else format_notes(plan.new_keys, plan.pipeline)
 
     def plan(self, floodmark: Floodmark) -> Plan | None:
         """Return the plan of the pipeline files; None where there are none."""

@@ -12,7 +12,7 @@ from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import NOT_SUSPENDED
 from floodmark.session.inspect.reporting import after_told, reports
-from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark_dagster.assets import news
 from floodmark_dagster.assets.checks import evaluation, suspension
 from floodmark_dagster.assets.factory import EVERYTHING, errors_for_dagster
@@ -53,7 +53,7 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
         # What cannot be read, such as a folder that is gone, fails the tick with its text.
         with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
             told = _Told.read(context.cursor, floodmark.warehouse.log.head().sealed)
-            ReportBook(floodmark.root).without_checks(told.said)
+            LastReports(floodmark.root).without_checks(told.said)
             told, creates = _creates(context.instance, floodmark, warehouse, told)
             request = dg.RunRequest() if creates else _request(floodmark, assets)
             events: list[_Event] = []
@@ -85,7 +85,7 @@ class _Told:
 
     epoch: int = 0
     quiet_at: float = 0.0
-    said: Mapping[str, Reported] = field(default_factory=dict)
+    said: Mapping[str, LastReport] = field(default_factory=dict)
     files: str = ""
 
     @classmethod
@@ -93,7 +93,7 @@ class _Told:
         """Return what a cursor holds; nothing of one that is not of this log up to its head."""
         try:
             found = json.loads(cursor or "{}")
-            said = {key: Reported(**entry) for key, entry in found["said"].items()}
+            said = {key: LastReport(**entry) for key, entry in found["said"].items()}
             told = cls(int(found["epoch"]), float(found["quiet_at"]), said, str(found["files"]))
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
@@ -132,7 +132,7 @@ def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunReq
     warehouse = floodmark.warehouse
     if warehouse.log.head().open is not None:
         return dg.RunRequest()
-    found = news.reached(floodmark, warehouse.offers.having(floodmark.deployed.pipeline))
+    found = news.reached(floodmark, warehouse.splits.having(floodmark.deployed.pipeline))
     chosen = [asset_key(o) for o in found if asset_key(o) in assets]
     if not chosen:
         return dg.RunRequest()
@@ -147,11 +147,11 @@ def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
     Their checks are left to the next run: they need Spark.
     """
     warehouse = floodmark.warehouse
-    head, known = warehouse.log.head().sealed, ReportBook(floodmark.root).read()
-    said: dict[str, Reported] = {}
+    head, known = warehouse.log.head().sealed, LastReports(floodmark.root).all_reports()
+    said: dict[str, LastReport] = {}
     events: list[_Event] = []
     for report in reports(warehouse, after_told(known, told.epoch)):
-        last = known.get(report.key, Reported())
+        last = known.get(report.key, LastReport())
         found = news.untold(report, last)
         if last.told >= report.epoch or found is None:
             continue
@@ -161,7 +161,7 @@ def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
             last = replace(last, suspended=stopped, failed=(NOT_SUSPENDED,) if stopped else ())
         if not stopped:
             events.append(news.event(floodmark, found))
-            known_as = report.found.fingerprint
+            known_as = report.obj.fingerprint
             last = replace(last, changed=report.changed, fingerprint=known_as)
         said[report.key] = replace(last, told=report.epoch)
     return replace(told, epoch=head, said=said or told.said), events
@@ -173,8 +173,8 @@ def _quiet(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[dg.AssetObser
     if not told.quiet_at or now - told.quiet_at < QUIET.total_seconds():
         return (told if told.quiet_at else replace(told, quiet_at=now)), []
     head = floodmark.warehouse.log.head().sealed
-    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspended()
-    known: Mapping[str, Reported] = ReportBook(floodmark.root).read()
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspensions()
+    known: Mapping[str, LastReport] = LastReports(floodmark.root).all_reports()
     return replace(told, quiet_at=now), [
         news.unchanged(found, known[key], head)
         for key, found in pipeline.objects.items()

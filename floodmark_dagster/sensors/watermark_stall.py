@@ -43,7 +43,7 @@ def stalled(floodmark: Floodmark) -> Iterator[tuple[AnalysedObject, int]]:
     log = floodmark.warehouse.log
     head = log.head().sealed
     epochs = list(log.epochs(after=max(0, head - STALLED_AFTER - 1)))[-STALLED_AFTER - 1 :]
-    records = [log.sealed(epoch).objects for epoch in epochs if epoch <= head]
+    records = [log.seal_record(epoch).objects for epoch in epochs if epoch <= head]
     for found in floodmark.deployed.pipeline.objects.values():
         if found.kind is not Kind.SOURCE or not found.relation.watermarks:
             continue

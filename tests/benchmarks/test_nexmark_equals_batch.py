@@ -33,9 +33,9 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def check(fm: Floodmark, names: Sequence[str]) -> None:
     """Fail where a view differs from its query over the newest sealed cut, or lost rows."""
     log = fm.warehouse.log
-    assert not {key: event.message for key, event in log.suspended().items()}
+    assert not {key: event.message for key, event in log.suspensions().items()}
     head = log.head().sealed
-    records = log.sealed(head).objects
+    records = log.seal_record(head).objects
     assert not {key: r for key, r in records.items() if r.late_rows or r.dead_rows}
     chunks = (names[start : start + AT_ONCE] for start in range(0, len(names), AT_ONCE))
     found = {key: d for chunk in chunks for key, d in compare(fm, chunk).items()}
@@ -118,7 +118,7 @@ def write_later(pipelines: Path) -> None:
 
 def assert_alike(fm: Floodmark, warehouse: Path) -> None:
     """Fail where the second view of a query is suspended or has other rows than the first."""
-    assert not {key: event.message for key, event in fm.warehouse.log.suspended().items()}
+    assert not {key: event.message for key, event in fm.warehouse.log.suspensions().items()}
     for name in NAMES:
         assert visible(warehouse, name) == visible(warehouse, f"{name}_later"), name
 

@@ -38,7 +38,7 @@ def close_all(landing: Landing) -> None:
 
 
 def closed(fm: Floodmark, warehouse: Path) -> dict[str, Counter[str]]:
-    assert fm.warehouse.log.suspended() == {}
+    assert fm.warehouse.log.suspensions() == {}
     return {name: Counter(map(repr, visible(warehouse, name))) for name in ON_CLOSE}
 
 

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from floodmark.cli.app import app
 from floodmark.cli.backfill import correction_json, text_of
-from floodmark.tools.corrections.correct import Corrected, Span, parse_time
+from floodmark.tools.corrections.correct import Corrected, EpochSpan, parse_time
 
-SPAN = Span(parse_time("2024-05-01"), parse_time("2024-05-02T06:00+02:00"))
+SPAN = EpochSpan(parse_time("2024-05-01"), parse_time("2024-05-02T06:00+02:00"))
 
 
 def test_corrections_are_counted_in_words() -> None:

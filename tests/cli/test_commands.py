@@ -18,7 +18,7 @@ from floodmark.cli.app import app, invoke
 from floodmark.epochs.loop import EpochLoop
 from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import TransientError
-from floodmark.warehouse.offers import Offers
+from floodmark.warehouse.split_enumerator import SplitEnumerator
 
 PIPELINE = """
 CREATE SOURCE numbers (n BIGINT) WITH (connector = 'files', path = '{landing}')
@@ -153,7 +153,7 @@ def test_a_file_is_no_warehouse(project: Path) -> None:
 def test_a_held_lease_is_exit_code_3(project: Path) -> None:
     from floodmark.storage.lease import lease_of
 
-    with lease_of(project / "warehouse").held("a test"):
+    with lease_of(project / "warehouse").hold("a test"):
         found = call("run", "--wait", "0")
     assert found.exit_code == 3
     assert "E0503" in found.stderr
@@ -227,7 +227,9 @@ def test_nothing_new_is_found_without_the_heavy_imports() -> None:
 @pytest.mark.usefixtures("project")
 def test_a_run_names_files_that_have_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     (Path("pipelines") / "numbers.sql").unlink()
-    monkeypatch.setattr(Offers, "replaced", lambda *_, **__: {"w": "a.json has changed"})
+    monkeypatch.setattr(
+        SplitEnumerator, "find_replaced", lambda *_, **__: {"w": "a.json has changed"}
+    )
     assert "w: a.json has changed: what came since" in call("run").stdout
     note = json.loads(call("run", "--json").stdout.splitlines()[-1])["note"]
     assert note.startswith("w: a.json has changed")

@@ -17,8 +17,8 @@ from floodmark.cli.app import app
 from floodmark.limits import LIMITS, Limits, each_limit
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
-from floodmark.warehouse.offers import Offers
 from floodmark.warehouse.settings import Settings
+from floodmark.warehouse.split_enumerator import SplitEnumerator
 
 _ROOT = Path(floodmark.__file__).parent
 
@@ -75,7 +75,9 @@ def test_a_source_takes_as_many_rows_as_its_warehouse_says(tmp_path: Path) -> No
             "CREATE SOURCE b (k INT) "
             "WITH (connector = 'datagen', datagen.rows = 9, max_rows_per_epoch = 5)"
         )
-        offers = Offers(fm.warehouse.log, fm.warehouse.limits).of(fm.deployed.pipeline)
+        offers = SplitEnumerator(fm.warehouse.log, fm.warehouse.limits).new_splits(
+            fm.deployed.pipeline
+        )
     assert {k: sum(split.estimate for split in v) for k, v in offers.items()} == {"a": 3, "b": 5}
 
 

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from floodmark.connectors.files import FilesConnector
-from floodmark.session.audit.checks import Rule, answered, run_checks
+from floodmark.session.audit.checks import Rule, is_proven, run_checks
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import reports
 from floodmark.storage.table import DataFile
@@ -53,7 +53,7 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
         skin.warehouse.deploy(floodmark)
         floodmark.advance()
         found = reports(floodmark.warehouse, {})
-        assert all(o.passed for all_ in run_checks(floodmark.warehouse, found, {}).values()
+        assert all(o.is_passed for all_ in run_checks(floodmark.warehouse, found, {}).values()
                    for o in all_)  # fmt: skip
         assert difference(floodmark, "stations").missing == 0
 
@@ -63,7 +63,7 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
             (key, outcome.check)
             for key, outcomes in run_checks(floodmark.warehouse, found, {}).items()
             for outcome in outcomes
-            if not outcome.passed
+            if not outcome.is_passed
         }
         assert {("readings", "stream_key_unique"), ("stations", "stream_key_unique")} <= failed
         assert ("stations", "changelog_well_formed") in failed
@@ -74,10 +74,10 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_statistics_answer_bounds() -> None:
     rule = Rule("v.in_range", "v", "v BETWEEN 0 AND 9", 0, 9, only_bounds=True)
-    assert answered(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 9}, {"v": 0})])
-    assert answered(rule, [DataFile("a", 1, 2, {}, {}, {"v": 2})])
-    assert not answered(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 10}, {"v": 0})])
-    assert not answered(rule, [DataFile("a", 1, 2, {}, {}, {})])
+    assert is_proven(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 9}, {"v": 0})])
+    assert is_proven(rule, [DataFile("a", 1, 2, {}, {}, {"v": 2})])
+    assert not is_proven(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 10}, {"v": 0})])
+    assert not is_proven(rule, [DataFile("a", 1, 2, {}, {}, {})])
 
 
 def test_no_checks_folder_means_no_rules(skin: Skin) -> None:

@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 from floodmark.session.audit.checks import run_checks
-from floodmark.session.inspect.finality import below_watermark
-from floodmark.session.inspect.reporting import ObjectReport, Step, reports
+from floodmark.session.inspect.closed_windows import below_watermark
+from floodmark.session.inspect.reporting import EpochStep, ObjectReport, reports
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import DataFile
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
@@ -19,7 +19,7 @@ def test_statistics_say_that_nothing_came_after_its_close(skin: Skin) -> None:
     hours = skin.warehouse.pipeline()["hours"]
     marks = {2: datetime(2013, 1, 1, 2), 3: datetime(2013, 1, 1, 5)}
     steps = [
-        Step(epoch, mark, ObjectRecord("hours", {}, watermarks={"window_start": mark}),
+        EpochStep(epoch, mark, ObjectRecord("hours", {}, watermarks={"window_start": mark}),
              ObjectRecord("hours", {}))
         for epoch, mark in marks.items()
     ]  # fmt: skip

@@ -104,7 +104,7 @@ def test_state_is_what_is_open(
                     if size.is_state:
                         assert (size.rows or 0) < 120, (epoch, size)
                         largest[part] = max(largest[part], size.rows or 0)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         assert largest[2] <= 1.5 * largest[1], largest
         for name, query in views.items():
             if name == "ahead":

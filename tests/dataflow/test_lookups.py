@@ -131,7 +131,7 @@ def test_what_is_kept_elsewhere(site: Site, names: Names) -> None:
         query = "SELECT x, d.name FROM (VALUES (1), (9)) AS v(x) LEFT JOIN dim {} d ON x = d.k"
         found = _rows(fm, query.format("FOR SYSTEM_TIME AS OF PROCTIME()"))
         assert found == [(1, "A"), (9, None)]
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
 
 
 def test_who_finishes_an_epoch_has_what_was_fetched(
@@ -204,7 +204,7 @@ def test_what_cannot_be_asked_stops_what_asks(site: Site, names: Names) -> None:
         names.execute("ALTER TABLE dim RENAME TO other")
         told = fm.execute("INSERT INTO t VALUES (2, 2)").notices
         assert [notice.partition(":")[0] for notice in told] == ["u is suspended since epoch 3"]
-        assert fm.warehouse.log.suspended()["u"].code == "E0490"
+        assert fm.warehouse.log.suspensions()["u"].code == "E0490"
         with pytest.raises(UserError) as refused:
             fm.execute("INSERT INTO dim VALUES (3, 'c')")
         assert refused.value.code == "E0399"
@@ -287,7 +287,7 @@ def test_who_finishes_an_epoch_asks_a_delta_table_as_it_was(
         fm.advance(now=NOW)
         assert _rows(fm, "SELECT * FROM v") == [(1, "a")]
         epoch = fm.warehouse.log.head().sealed
-        assert fm.warehouse.log.sealed(epoch).objects["v"].asked == {"d": 0}
+        assert fm.warehouse.log.seal_record(epoch).objects["v"].asked == {"d": 0}
         assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
 
 
@@ -304,8 +304,8 @@ def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
         write_deltalake(
             path, pa.table({"k": pa.array([1], pa.int32()), "name": ["z"]}), mode="overwrite"
         )
-        assert fm.warehouse.log.sealed(epoch).objects["v"].asked == {"d": 1}
+        assert fm.warehouse.log.seal_record(epoch).objects["v"].asked == {"d": 1}
         assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
         fm.execute("UPDATE t SET k = 1")
         assert _rows(fm, "SELECT * FROM v") == [(1, "a"), (2, "z"), (3, "z")]
-        assert fm.warehouse.log.sealed(epoch + 1).objects["v"].asked == {"d": 2}
+        assert fm.warehouse.log.seal_record(epoch + 1).objects["v"].asked == {"d": 2}

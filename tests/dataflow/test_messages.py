@@ -329,7 +329,7 @@ def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, e
             assert record.rows_in == changed + record.ignored_rows + record.dead_rows
         outcomes = run_checks(fm.warehouse, reports(fm.warehouse, {}), {})["c"]
         # Some of the drawn fields are no columns: a warning, which is not looked at here.
-        assert all(o.passed or o.check == FIELDS for o in outcomes), outcomes
+        assert all(o.is_passed or o.check == FIELDS for o in outcomes), outcomes
 
 
 def _counted(changes: Sequence[Any], schema: Schema) -> Counter[Any]:

@@ -34,7 +34,7 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
     with site.connect() as fm:
         fm.execute("INSERT INTO t VALUES (1, 1), (2, 1)")
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
 
         def wrong(*args: Any) -> Rows:
             rows = right(*args)
@@ -49,7 +49,7 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
         monkeypatch.setattr(ArrangedRows, "after", negated)
         fm.execute("INSERT INTO t VALUES (3, 2)")
         fm.advance(now=NOW)
-        suspended = fm.warehouse.log.suspended()
+        suspended = fm.warehouse.log.suspensions()
         assert {key: event.code for key, event in suspended.items()} == {
             "counted": "E0610",
             "kept": "E0610",
@@ -57,7 +57,7 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
         monkeypatch.undo()
         for key in suspended:
             fm.execute(f"ALTER MATERIALIZED VIEW {key} RESUME")
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         for key, there in (("counted", [(1, 2), (2, 1)]), ("kept", [(1, 1), (1, 2), (2, 3)])):
             rows = fm.sql(f"SELECT g, n FROM {key} ORDER BY g, n").collect()
             assert [tuple(row) for row in rows] == there

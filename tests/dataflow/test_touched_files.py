@@ -12,7 +12,7 @@ import pytest
 from floodmark.scalar.types import BIGINT, INTERVAL, Field, SqlType, list_of, struct_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables.keys import touched_files
+from floodmark.tables.keys import files_with_keys
 
 NESTED: dict[str, tuple[SqlType, Any, list[Any]]] = {
     "array": (list_of(BIGINT), pa.list_(pa.int64()), [[1, None], [], None]),
@@ -48,6 +48,6 @@ def test_nested_keys_exclude_no_file_and_others_do(
     handle = Handle("t", 0, schema, tuple(old), {})
     path = tmp_path / "written.parquet"
     written = _file(path, {"k": pa.array([1, 1, 1]), "v": nested})
-    assert touched_files(handle, [written], [str(path)], ("v",)) == tuple(old)
+    assert files_with_keys(handle, [written], [str(path)], ("v",)) == tuple(old)
     both = ("k", "v") if plain_first else ("v", "k")
-    assert touched_files(handle, [written], [str(path)], both) == (old[1],)
+    assert files_with_keys(handle, [written], [str(path)], both) == (old[1],)

@@ -80,7 +80,7 @@ def test_what_was_drawn_is_taken_back(site: Site) -> None:
         fm.execute("UPDATE t SET v = v + 1 WHERE pk % 2 = 0")
         fm.execute("DELETE FROM t WHERE pk % 5 = 0")
         fm.execute("INSERT INTO t VALUES (0, 1), (40, 1)")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         _check(fm, *VIEWS)
         assert all(rd < 0.5 for rd, _, _ in _rows(fm, "SELECT * FROM filtered"))
         assert [row[:2] for row in _rows(fm, "SELECT v, n FROM summed")] == _rows(
@@ -121,7 +121,7 @@ def test_the_epochs_time_over_rows_that_are_only_added(site: Site) -> None:
     with site.connect() as fm:
         fm.advance(now=NOW)
         (at,) = {at for _, at in _rows(fm, "SELECT id, at FROM p")}
-        assert at == fm.warehouse.log.opened(fm.warehouse.log.head().sealed).now
+        assert at == fm.warehouse.log.open_record(fm.warehouse.log.head().sealed).now
 
 
 def test_a_function_that_fails_never_changes_a_retraction(site: Site, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_function_that_fails_never_changes_a_retraction(site: Site, tmp_path: 
         fm.execute("UPDATE t SET v = 7 WHERE pk = 1")
         fm.execute("UPDATE t SET v = 5 WHERE pk = 2")
         fm.execute("DELETE FROM t WHERE pk = 3")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         _check(fm, "own", "most")
         assert [row[0] for row in _rows(fm, "SELECT pk FROM own")] == [2]
         assert _rows(fm, "SELECT n FROM most") == [(1,)]

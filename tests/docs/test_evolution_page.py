@@ -27,4 +27,4 @@ def test_the_page_runs(sessions: Sessions, tmp_path: Path) -> None:
             expected = [line.removeprefix("-->").split() for line in step["rows"].splitlines()]
             if step["sql"].split()[0] == "SELECT":
                 assert [list(map(_text, row)) for row in result.rows] == expected, step["sql"]
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()

@@ -15,7 +15,7 @@ from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.errors import DataError
 from floodmark.limits import Limits
-from floodmark.storage.backfill_log import Standing, Step
+from floodmark.storage.backfill_log import BackfillStep, Standing
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.tables import failpoints
 from floodmark.tools.equivalence import differences
@@ -46,7 +46,7 @@ class Gate:
     open: threading.Event = field(default_factory=threading.Event)
     at: threading.Event = field(default_factory=threading.Event)
     breaks: threading.Event = field(default_factory=threading.Event)
-    steps: list[tuple[str, Step]] = field(default_factory=list)
+    steps: list[tuple[str, BackfillStep]] = field(default_factory=list)
 
     def reach(self, name: str) -> None:
         if name == "backfill_step_done" and self.breaks.is_set():
@@ -65,7 +65,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate = Gate()
     run = Backfill.run
 
-    def noted(self: Backfill, step: Step, standing: Standing) -> ObjectRecord:
+    def noted(self: Backfill, step: BackfillStep, standing: Standing) -> ObjectRecord:
         gate.steps.append((self.key, step))
         return run(self, step, standing)
 
@@ -117,7 +117,7 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
         for number, summary in enumerate(fm.epochs(now=NOW), 2):
             assert gate.at.wait(60)
             if number < 5:
-                assert {r.object for r in summary.touched} <= {"s", "d"}
+                assert {r.object for r in summary.changes} <= {"s", "d"}
                 put(site.landing, str(number), readings(30 * number, 30))
             else:
                 gate.open.set()
@@ -130,7 +130,7 @@ def test_epochs_go_on_while_views_are_filled(site: Site, gate: Gate) -> None:
         assert {r.position for r in fm.status().values()} == {head}
         assert not fm.has_new()
     steps = [step for key, step in gate.steps if key == "st"]
-    assert steps[0] == Step(created) and steps[1].first == created + 1
+    assert steps[0] == BackfillStep(created) and steps[1].first == created + 1
     assert steps[1].epoch >= created + 5
     assert {s.epoch - (s.first or 0) for key, s in gate.steps if key == "h" and s.first} == {0}
     put(site.landing, "6", readings(180, 30))
@@ -195,7 +195,7 @@ def test_a_backfill_that_fails_is_resumed(site: Site, gate: Gate) -> None:
         fm.execute(GROUPED.strip().rstrip(";"))
         gate.breaks.set()
         fm.advance(now=NOW)
-        event = fm.warehouse.log.suspended()["st"]
+        event = fm.warehouse.log.suspensions()["st"]
         assert event.code == "E0420"
         assert _states(fm)["st"] == "suspended (E0420)"
         put(site.landing, "1", readings(30, 30))

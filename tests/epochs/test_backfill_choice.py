@@ -8,7 +8,7 @@ from typing import Any
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.backfill.progress import next_step
-from floodmark.storage.backfill_log import Standing, Step
+from floodmark.storage.backfill_log import BackfillStep, Standing
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from tests.program_reference import compile_sql
@@ -46,7 +46,9 @@ def _record(position: int) -> ObjectRecord:
     return ObjectRecord("below", {}, touched=True, position=position)
 
 
-def _next(positions: Mapping[int, int], done: int | None, key: str = "feeding") -> Step | None:
+def _next(
+    positions: Mapping[int, int], done: int | None, key: str = "feeding"
+) -> BackfillStep | None:
     """Return the next step of a view over `below`, of which each sealed epoch has a position."""
     sealed = {e: SimpleNamespace(objects={"below": _record(p)}) for e, p in positions.items()}
     head = max(positions)
@@ -60,11 +62,11 @@ def _next(positions: Mapping[int, int], done: int | None, key: str = "feeding") 
 
 def test_a_step_goes_as_far_as_an_input_that_is_suspended() -> None:
     suspended = {1: 1, 2: 2, 3: 3, 4: 3, 5: 3, 6: 3}
-    assert _next(suspended, None) == Step(3)
+    assert _next(suspended, None) == BackfillStep(3)
     assert _next(suspended, 1) is None
     assert _next(suspended, 3) is None
     # When it has caught up, no epoch in which it had not taken part is the end of a step.
     resumed = {**suspended, 7: 7}
-    assert _next(resumed, 3) == Step(7, first=4)
-    assert _next({1: 1, 2: 1, 3: 3}, 1) == Step(3, first=2)
+    assert _next(resumed, 3) == BackfillStep(7, first=4)
+    assert _next({1: 1, 2: 1, 3: 3}, 1) == BackfillStep(3, first=2)
     assert _next({1: 1, 2: 2, 3: 3}, 1) is None

@@ -84,7 +84,7 @@ def test_a_file_that_is_no_parquet_is_put_aside(site: Site) -> None:
     put(site.landing, "3", readings(5, 5))
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
     (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
     assert "1.parquet" in letter["__error"]["place"]
     assert len(visible(site.root / "warehouse", "s")) == 9
@@ -105,7 +105,7 @@ def test_a_file_with_broken_pages_is_put_aside(site: Site) -> None:
     put(site.landing, "2", readings(63, 5))
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
         assert "1.parquet" in letter["__error"]["place"]
         assert len(visible(site.root / "warehouse", "s")) == 10
@@ -127,10 +127,10 @@ def test_a_file_that_went_before_it_was_read_is_put_aside_when_its_source_is_res
 
         monkeypatch.setattr(FilesConnector, "read", gone)
         fm.advance(now=NOW)
-        stopped = fm.warehouse.log.suspended()["s"]
+        stopped = fm.warehouse.log.suspensions()["s"]
         assert stopped.code == "E0476" and "1.parquet is gone" in stopped.message
         fm.execute("ALTER SOURCE s RESUME")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
         assert "is gone" in letter["__error"]["row"]
         put(site.landing, "2", readings(7, 5))
@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_the_epoch_open_for_the_next_run(
         with pytest.raises(TransientError, match="disk is full"):
             fm.advance(now=NOW)
         assert fm.warehouse.log.head().sealed == sealed
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         fm.advance(now=NOW)
         assert fm.warehouse.log.head().sealed == sealed + 1
     assert sum(n for _, n, *_ in visible(site.root / "warehouse", "st")) == 9

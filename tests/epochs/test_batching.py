@@ -47,7 +47,7 @@ def _final(site: Site, epochs: int) -> Final:
         for number, cut in enumerate(cuts):
             put(landing, f"{number:03d}", cut)
             assert len(fm.advance(now=NOW)) == 1
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
     root = site.root / name / "warehouse"
     found = {n: rows_at_rest(root, f"public/{n}") for n in NAMES_OF}
     return {**found, "late": rows_at_rest(root, "_late/public/s")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.epochs.objects.beginning import begins
+from floodmark.epochs.objects.initial_fill import is_initial_fill
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.memory import MemoryStore
 from floodmark.storage.table import DataFile
@@ -50,12 +50,14 @@ def test_a_view_begins_where_nothing_was(
                 handle = store.commit(handle, adds=(_ROWS,), app=found.key, epoch=1)
             versions[table] = handle.version
         records[found.key] = ObjectRecord(found.key, versions)
-    found = {o.name for o in pipeline.stored if begins(o, pipeline, Cut(1, records), store)}
+    found = {
+        o.name for o in pipeline.stored if is_initial_fill(o, pipeline, Cut(1, records), store)
+    }
     assert found == beginning
 
 
 def test_before_their_first_epoch_views_begin(tmp_path: Path) -> None:
     pipeline = compile_sql(SQL)
     store = MemoryStore(tmp_path)
-    found = {o.name for o in pipeline.stored if begins(o, pipeline, Cut(), store)}
+    found = {o.name for o in pipeline.stored if is_initial_fill(o, pipeline, Cut(), store)}
     assert found == {"grouped", "joined", "above"}

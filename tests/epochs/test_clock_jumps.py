@@ -66,14 +66,14 @@ def test_a_step_below_the_limit_passes(tmp_path: Path) -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch, passed: timedelta, boot: str | None = None) -> None:
     """Let the machine count more time, since this start or another one."""
-    at = clock.Witness.at
+    at = clock.Witness.take
 
     def later(now: datetime) -> clock.Witness:
         found = at(now)
         seconds = found.counted + passed.total_seconds()
         return clock.Witness(found.time, boot or found.boot, seconds)
 
-    monkeypatch.setattr(clock.Witness, "at", later)
+    monkeypatch.setattr(clock.Witness, "take", later)
 
 
 def test_a_pause_is_no_jump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

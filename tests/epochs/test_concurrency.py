@@ -29,7 +29,7 @@ def test_two_processes_share_the_epochs(site: Site) -> None:
     assert {k: n for k, n, _ in visible(root, "t")} == counts
     with site.connect() as fm:
         assert not fm.has_new()
-        records = [fm.warehouse.log.sealed(e).objects["s"] for e in range(2, 6)]
+        records = [fm.warehouse.log.seal_record(e).objects["s"] for e in range(2, 6)]
         assert sum(r.rows_in for r in records) == 40
 
 
@@ -60,7 +60,7 @@ def test_rows_that_somebody_else_wrote_suspend_the_object(site: Site, table: str
         (name,) = epoch.suspended
         assert name == table.rsplit("/", 1)[1]
         assert "somebody else wrote" in epoch.suspended[name]
-        assert fm.warehouse.log.suspended()[name].code == "E0420"
+        assert fm.warehouse.log.suspensions()[name].code == "E0420"
 
 
 def test_merging_files_is_not_somebody_elses_data(site: Site) -> None:

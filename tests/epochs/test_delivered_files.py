@@ -20,7 +20,7 @@ from floodmark.connectors.parquet_delivery import storable
 from floodmark.epochs.maintenance import compacting
 from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.spark.session import Sessions
-from floodmark.storage.delivered import is_delivered
+from floodmark.storage.imported_files import is_delivered
 from floodmark.tables.tables import Tables
 from tests.warehouses import dying_at
 
@@ -146,7 +146,7 @@ def test_a_file_that_is_replaced_while_it_is_taken_over_is_not_stored(
     monkeypatch.setattr(fm.store, "take", too_late)
     fm.advance()
     assert fm.execute("SELECT * FROM s").rows == ()
-    assert fm.warehouse.log.suspended()["s"].code == "E0476"
+    assert fm.warehouse.log.suspensions()["s"].code == "E0476"
 
 
 @pytest.mark.spark
@@ -167,7 +167,7 @@ def test_files_that_are_stored_may_go_before_the_epoch_is_sealed(
         fm.advance()
     (landing / "b.parquet").unlink()
     fm.advance()
-    assert fm.warehouse.log.suspended() == {}
+    assert fm.warehouse.log.suspensions() == {}
     record = fm.status()["s"]
     assert (record.rows_in, record.rows_out, record.late_rows) == (20, 19, 1)
     assert record.watermarks == {"ts": START + timedelta(seconds=34)}
@@ -191,7 +191,7 @@ def test_text_that_is_no_utf8_and_times_that_are_none_go_aside(
     fm.advance()
     land(landing, "c.parquet", rows(20) | {"k": pa.array(range(20, 40), form)})
     fm.advance()
-    assert fm.warehouse.log.suspended() == {}
+    assert fm.warehouse.log.suspensions() == {}
     assert fm.execute("SELECT count(*), min(k) FROM s").rows == ((21, 3),)
     assert fm.execute("SELECT sum(n) FROM v").rows == ((21,),)
     letters = fm.execute("SELECT reason, message FROM s__dead_letter ORDER BY message").rows

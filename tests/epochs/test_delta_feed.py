@@ -48,7 +48,7 @@ def test_a_table_follows_another_programs(site: Site, options: dict[str, Any]) -
     def check(fm: Floodmark, appended: int) -> None:
         fm.advance(now=NOW)
         assert not fm.has_new()
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert visible(root, "k") == visible(root, "c") == there(path)
         counts = Counter(name for _, name in there(path))
         assert visible(root, "n") == sorted(counts.items())

@@ -99,7 +99,7 @@ def test_every_view_equals_its_query_in_batch_after_each_epoch(
     log = fm.warehouse.log
     compared: Counter[str] = Counter()
     for epoch in range(2, log.head().sealed + 1):
-        records = log.sealed(epoch).objects
+        records = log.seal_record(epoch).objects
         versions = {n: r.versions[f"public/{n}"] for n, r in records.items()}
         for name, text in QUERIES.items():
             reads = fm.deployed.pipeline[name].reads
@@ -143,7 +143,7 @@ def test_the_wide_table_is_what_its_three_streams_have_of_each_hour(
     fm: Floodmark, spark: SparkSession
 ) -> None:
     sealed = fm.warehouse.log.head().sealed
-    records = fm.warehouse.log.sealed(sealed).objects
+    records = fm.warehouse.log.seal_record(sealed).objects
     for source in ("hourly_departures", "arrivals", "weather"):
         offer(fm, spark, source, records[source].versions[f"public/{source}"])
     found = DeltaTable(folder(fm, "airport_hours")).to_pyarrow_table(

@@ -88,7 +88,7 @@ def test_letters_say_column_value_and_reason(site: Site) -> None:
         (site.landing / name / "0.json").write_text(text)
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         kinds = set()
         for name, wanted in SAID.items():
             rows = fm.execute(f"SELECT reason, message, place FROM {name}__dead_letter").rows

@@ -61,7 +61,7 @@ def test_a_suspension_is_logged_though_another_object_met_the_world_first(
             patch.setattr(run, "advance", advanced)
             warehouse.execute("INSERT INTO t VALUES (1)")
         assert met.value.code == "E0511"
-        (suspended,) = warehouse.warehouse.log.suspended().items()
+        (suspended,) = warehouse.warehouse.log.suspensions().items()
         assert suspended[0] == "endless" and "E0459" in str(suspended[1])
         warehouse.advance()
         assert warehouse.execute("SELECT x FROM quick").rowcount == 1
@@ -94,7 +94,7 @@ def test_an_epoch_goes_on_in_sessions_that_somebody_else_opens(
                 warehouse.execute("INSERT INTO t VALUES (1)")
             assert met.value.code == "E0511" and opened[0].lost
             warehouse.advance()
-            assert len(opened) == 2 and not warehouse.warehouse.log.suspended()
+            assert len(opened) == 2 and not warehouse.warehouse.log.suspensions()
             assert warehouse.execute("SELECT x FROM quick").rowcount == 1
     finally:
         for each in opened:
@@ -134,8 +134,8 @@ def test_a_remote_server_outlives_what_takes_too_long_there(
             assert error.code == "E0511"
         assert first.lost
         warehouse.advance()
-        assert list(warehouse.warehouse.log.suspended()) == ["endless"]
-        assert "E0459" in str(warehouse.warehouse.log.suspended()["endless"])
+        assert list(warehouse.warehouse.log.suspensions()) == ["endless"]
+        assert "E0459" in str(warehouse.warehouse.log.suspensions()["endless"])
         assert warehouse.execute("SELECT x FROM quick").rowcount == 2
         warehouse.execute("DROP MATERIALIZED VIEW endless")
         assert warehouse.sessions() is not first

@@ -99,7 +99,7 @@ def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) 
             known = (CONNECTOR,) if declared.connector is not None else ()
             state, result = gather(_with_partitions(item, known), state, epoch, brought)
 
-            marks = Marks.of(declared, record, now)
+            marks = Marks.from_record(declared, record, now)
             alive = {
                 p: [row for row in rows if not _is_dead(row, declared, now)]
                 for p, rows in ((CONNECTOR, delivered), ("sink:k", sunk), (DML, stated))
@@ -112,9 +112,9 @@ def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) 
                 running = _by_connector_alone(running, row)
             wanted = sorted((row["ts"], row["n"]) for row in result.late)
             assert sorted((row["ts"], row["n"]) for row in late) == wanted, (seed, minutes)
-            after = marks.raised({p: _highs(rows) for p, rows in alive.items()}).at_end(ended)
-            assert after.seen == dict(state.watermark), (seed, minutes)
-            logged = ObjectRecord("x", {}, watermarks=after.seen, **after.logged)
+            after = marks.raise_by({p: _highs(rows) for p, rows in alive.items()}).at_end(ended)
+            assert after.visible == dict(state.watermark), (seed, minutes)
+            logged = ObjectRecord("x", {}, watermarks=after.visible, **after.record_fields)
             fields = ("watermarks", "reached", "heard")
             again = {f: from_text(to_text(getattr(logged, f))) for f in fields}
             record = ObjectRecord("x", {}, **again)
@@ -122,7 +122,7 @@ def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) 
 
 def _by_connector_alone(marks: Marks, row: Row) -> Marks:
     """Return the watermarks by which the connector's next row is judged."""
-    return marks.raised({CONNECTOR: _highs([row])})
+    return marks.raise_by({CONNECTOR: _highs([row])})
 
 
 def _with_partitions(item: Any, known: tuple[str, ...]) -> Any:

@@ -45,6 +45,6 @@ def test_an_epoch_has_no_query_analysed_before_it_runs(
             monkeypatch.setattr(session.client, "_analyze", analyse)
         assert len(fm.advance(now=NOW)) == 1
         fm.execute("UPDATE d SET name = 'Beta' WHERE k = 'a'")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert asked == []
         assert fm.execute("SELECT count(*) FROM recent").rows != ((0,),)

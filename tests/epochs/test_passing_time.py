@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from floodmark.epochs.passing_time import closes
+from floodmark.epochs.clock_watermarks import advances_by_clock
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.tables.cut import Cut
@@ -57,7 +57,7 @@ def _closes(
         offers=SimpleNamespace(exhausted=lambda taken: frozenset(nothing)),
         log=SimpleNamespace(suspended=lambda: dict.fromkeys(suspended)),
     )
-    return closes(warehouse, START + timedelta(minutes=minutes), select)
+    return advances_by_clock(warehouse, START + timedelta(minutes=minutes), select)
 
 
 def test_all_that_is_open_is_closed_at_once() -> None:

@@ -53,7 +53,7 @@ def _planned(folder: Path, text: str, deployed: Deployed) -> Plan:
 def _logged(root: Path, plan: Plan, before: Deployed) -> Deployed:
     """Return the definitions as a new process finds them."""
     log = CatalogLog(root)
-    log.append(1, statements_of(plan.catalog, plan.pinned(before)), NOW)
+    log.append(1, statements_of(plan.catalog, plan.pins(before)), NOW)
     latest = log.latest()
     assert latest is not None
     return load(latest)
@@ -76,7 +76,7 @@ def test_all_that_is_called_is_pinned(tmp_path: Path) -> None:
         "*(integer, integer)": "1", SIGNATURE: "1", "cast(integer as bigint)": "1",
     }  # fmt: skip
     assert {k for k, v in pins.items() if len(v) == 16} == {"twice(integer)", "more(integer)"}
-    assert found.pinned.keys() == {"s"} and found.changed_functions("s") == ()
+    assert found.pinned.keys() == {"s"} and found.functions_changed("s") == ()
 
 
 def test_a_new_version_of_a_function_or_cast_is_noticed(
@@ -84,10 +84,10 @@ def test_a_new_version_of_a_function_or_cast_is_noticed(
 ) -> None:
     found = _logged(tmp_path, _planned(tmp_path / "sql", MORE + TWICE + SOURCE, EMPTY), EMPTY)
     _means_else(monkeypatch)
-    assert found.changed_functions("s") == (SIGNATURE,)
+    assert found.functions_changed("s") == (SIGNATURE,)
     monkeypatch.setitem(casts._VERSIONS, (Kind.INT, Kind.BIGINT), 2)  # type: ignore[index]
-    assert found.changed_functions("s") == ("cast(integer as bigint)", SIGNATURE)
-    assert found.changed_functions("v") == ()
+    assert found.functions_changed("s") == ("cast(integer as bigint)", SIGNATURE)
+    assert found.functions_changed("v") == ()
 
 
 @pytest.mark.parametrize("changed", ["a + 2", "a * 7"])
@@ -100,9 +100,9 @@ def test_another_definition_of_a_function_suspends_and_rebuilds_nothing(
     other = (MORE + TWICE + SOURCE + ABOVE).replace("a + 1", changed)
     plan = _planned(tmp_path / "sql", other, before)
     assert [(c.action, c.key) for c in plan.changes] == [("suspend", "s"), ("rebuild", "w")]
-    assert plan.created == {"w"}
-    assert plan.pinned(before) == dict(before.pinned)
-    assert _logged(tmp_path, plan, before).changed_functions("s") == ("more(integer)",)
+    assert plan.new_keys == {"w"}
+    assert plan.pins(before) == dict(before.pinned)
+    assert _logged(tmp_path, plan, before).functions_changed("s") == ("more(integer)",)
 
 
 def test_an_sql_function_is_pinned_though_its_text_takes_its_place(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_an_sql_function_is_pinned_though_its_text_takes_its_place(tmp_path: Pat
     plan = _planned(tmp_path / "sql", other, before)
     assert [(c.action, c.key) for c in plan.changes] == [("suspend", "s")]
     after = _logged(tmp_path, plan, before)
-    assert "twice(integer)" in after.changed_functions("s")
+    assert "twice(integer)" in after.functions_changed("s")
 
 
 def test_a_function_that_stores_another_type_rebuilds(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_function_that_stores_another_type_rebuilds(tmp_path: Path) -> None:
     )
     plan = _planned(tmp_path / "sql", other, before)
     assert [(c.action, c.key) for c in plan.changes] == [("rebuild", "s"), ("rebuild", "v")]
-    assert _logged(tmp_path, plan, before).changed_functions("s") == ()
+    assert _logged(tmp_path, plan, before).functions_changed("s") == ()
 
 
 def test_a_log_without_pins_pins_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +134,9 @@ def test_a_log_without_pins_pins_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     for statement in data["statements"]:
         del statement["functions"]
     path.write_text(json.dumps(data))
-    found = load(log.at(1))
+    found = load(log.get(1))
     _means_else(monkeypatch)
-    assert not found.pinned and found.changed_functions("s") == ()
+    assert not found.pinned and found.functions_changed("s") == ()
 
 
 def test_a_function_that_a_transformation_calls_is_not_dropped(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
         done = CliRunner().invoke(app, ["run", *place])
         assert done.exit_code == 2 and "sql 'ALTER SOURCE s REBASE'` goes on" in done.output
         assert "s does not go on (E0377)" in CliRunner().invoke(app, ["plan", *place]).output
-        event = fm.warehouse.log.suspended()["s"]
+        event = fm.warehouse.log.suspensions()["s"]
         assert event.code == "E0377" and SIGNATURE in event.message
         result = fm.execute("SELECT m, k FROM v ORDER BY m")
         assert result.rows == ((4, "A"),) and "ALTER SOURCE s REBASE" in result.notices[0]
@@ -183,7 +183,7 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
             fm.execute("ALTER SOURCE s RESUME")
         assert "REBASE" in (again.value.hint or "")
         assert fm.execute("ALTER SOURCE s REBASE").notices == ()
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert _rows(fm) == _rows(fm, "v") == [(4, "A"), (6, "B")]
         assert "mean what they meant" in fm.execute("ALTER SOURCE s REBASE").notices[0]
     with site.connect() as fm:
@@ -196,7 +196,7 @@ def test_a_source_goes_on_after_rebase_and_nothing_is_lost(
     assert differs.value.code == "E0361" and "REBASE" in differs.value.message
     with floodmark.connect(site.root / "warehouse", sessions=lambda: site.sessions) as fm:
         fm.apply(site.pipelines)
-        assert fm.warehouse.log.suspended()["s"].code == "E0377"
+        assert fm.warehouse.log.suspensions()["s"].code == "E0377"
         _put(site, "4", (4, 4, "d"))
         fm.execute("ALTER SOURCE s REBASE")
         fm.advance()
@@ -219,7 +219,7 @@ TRANSFORM USING (SELECT upper(k) AS k, count(*) AS m FROM s GROUP BY upper(k)) W
         _means_else(monkeypatch)
         _put(site, "2", (2, 2, "a"))
         fm.advance()
-        assert fm.warehouse.log.suspended().keys() == {"s__stored"}
+        assert fm.warehouse.log.suspensions().keys() == {"s__stored"}
         fm.execute("ALTER SOURCE s REBASE")
         assert _rows(fm) == [(2, "A")]
 
@@ -244,13 +244,13 @@ def test_an_interrupted_rebase_is_done_or_can_be_done_again(
         _means_else(monkeypatch)
         _put(site, "2", (2, 2, "b"))
         fm.advance()
-        assert "s" in fm.warehouse.log.suspended()
+        assert "s" in fm.warehouse.log.suspensions()
         with monkeypatch.context() as patch, pytest.raises(Crash):
             patch.setattr(failpoints, "reach", reach)
             fm.execute("ALTER SOURCE s REBASE")
     with site.connect() as fm:
         fm.advance()
-        if "s" in fm.warehouse.log.suspended():
+        if "s" in fm.warehouse.log.suspensions():
             fm.execute("ALTER SOURCE s REBASE")
         assert _rows(fm) == _rows(fm, "v") == [(4, "A"), (6, "B")]
-        assert fm.deployed.changed_functions("s") == ()
+        assert fm.deployed.functions_changed("s") == ()

@@ -33,11 +33,11 @@ def test_what_takes_too_long_is_suspended(tmp_path: Path, sessions: Sessions) ->
         warehouse.execute("INSERT INTO t VALUES (0)")
         warehouse.execute("SET query_timeout = '15 seconds'")
         warehouse.execute("INSERT INTO t VALUES (1)")
-        (suspended,) = warehouse.warehouse.log.suspended().items()
+        (suspended,) = warehouse.warehouse.log.suspensions().items()
         assert suspended[0] == "endless" and "E0459" in str(suspended[1])
         assert warehouse.execute("SELECT x FROM quick").rowcount == 2
         warehouse.execute("DROP MATERIALIZED VIEW endless")
-        assert warehouse.warehouse.log.suspended() == {}
+        assert warehouse.warehouse.log.suspensions() == {}
 
 
 def test_the_limit_of_filling_is_one_that_is_said() -> None:

@@ -73,7 +73,7 @@ def test_what_is_old_expires_and_what_is_kept_reads_the_same(site: Site) -> None
         clock.set(clock.now() + WEEK)
         last = _epoch(site, fm, 4)
         fm.maintain()
-        assert fm.warehouse.retention_record.read().oldest == last
+        assert fm.warehouse.retention_record.kept_epochs().oldest == last
         assert not written & _files(root)
         counted = _rows(fm, "SELECT sum(n) FROM st")
         assert counted == _rows(fm, "SELECT count(*) FROM s") != [(0,)]
@@ -91,13 +91,13 @@ def test_what_a_suspended_view_has_not_seen_stays(site: Site) -> None:
         write_deltalake(str(table), DeltaTable(str(table)).to_pyarrow_table(), mode="append")
         fm.execute("INSERT INTO d VALUES ('b', 'Beta')")
         fm.execute("UPDATE d SET name = 'Gamma' WHERE k = 'a'")
-        assert "n" in fm.warehouse.log.suspended()
+        assert "n" in fm.warehouse.log.suspensions()
         clock.set(clock.now() + WEEK)
         _epoch(site, fm, 0)
         assert fm.maintain().oldest_epoch == seen
         DeltaTable(str(table)).restore(before)
         fm.execute("ALTER MATERIALIZED VIEW n RESUME")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert visible(root, "n") == [("Beta",), ("Gamma",)]
         assert fm.maintain().oldest_epoch > seen
         assert visible(root, "n") == [("Beta",), ("Gamma",)]

@@ -55,19 +55,19 @@ def test_a_selection_leaves_the_epoch_open_and_a_full_run_seals_it(shared: Site)
 
         (first,) = fm.advance(now=NOW, select=["s", "st"])
         assert (first.epoch, first.sealed) == (sealed + 1, False)
-        assert sorted(r.object for r in first.touched) == ["s", "st"]
+        assert sorted(r.object for r in first.changes) == ["s", "st"]
         assert set(first.waiting_for) == {"p", "t"} and not first.held_back
         assert fm.warehouse.log.head().sealed == sealed
         before = digests(root)
 
         (again,) = fm.advance(now=NOW, select=["s", "st"])
-        assert again.waiting_for == first.waiting_for and not again.touched
+        assert again.waiting_for == first.waiting_for and not again.changes
         assert "p, t" in again.notices[0] or "t, p" in again.notices[0]
         assert digests(root) == before
 
         (full,) = fm.advance(now=NOW)
         assert full.sealed and full.epoch == sealed + 1
-        assert {r.object for r in full.touched} == {"s", "st", "p", "t"}
+        assert {r.object for r in full.changes} == {"s", "st", "p", "t"}
     assert digests(root) == digests(shared.root / "undisturbed")
 
 
@@ -110,7 +110,7 @@ def test_what_has_epochs_to_catch_up_waits_for_a_full_run(site: Site) -> None:
         put(site.landing, "3", readings(40, 10))
         (told,) = fm.advance(now=NOW, select=["s", "st"])
         assert told.held_back == {"st": ()} and "catch up" in told.notices[1]
-        assert [r.object for r in told.touched] == ["s"]
+        assert [r.object for r in told.changes] == ["s"]
         assert fm.advance(now=NOW)[0].sealed
         assert len({r.position for r in fm.status().values()}) == 1
     with site.connect("undisturbed") as fm:

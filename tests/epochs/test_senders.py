@@ -18,8 +18,8 @@ from deltalake import DeltaTable
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_rows import read_rows
 from floodmark.epochs.sinks.identity import Identity
-from floodmark.epochs.sinks.outgoing import Outgoing
 from floodmark.epochs.sinks.sender import Sender, sender_of
+from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.storage.statistics import read_footer
@@ -49,7 +49,7 @@ class Place:
     def sender(self) -> Sender:
         return sender_of(self.found, "seed")
 
-    def outgoing(self, epoch: int, changes: Sequence[Change]) -> Outgoing:
+    def outgoing(self, epoch: int, changes: Sequence[Change]) -> SinkBatch:
         columns = self.pipeline["t"].relation.columns
         path = self.folder / f"changes-{epoch}.parquet"
         rows = list(zip(*changes, strict=True)) or [[] for _ in range(len(columns) + 1)]
@@ -60,10 +60,10 @@ class Place:
         names = ["__epoch", "__kind", *(f.name for f in columns)]
         pq.write_table(pa.table(arrays, names=names), path)
         key = tuple(f for f in columns if f.name in self.pipeline["t"].relation.stream_key)
-        return Outgoing(epoch, [(read_footer(str(path), path.name), str(path))], order=key)
+        return SinkBatch(epoch, [(read_footer(str(path), path.name), str(path))], order=key)
 
     def send(self, epoch: int, *changes: Change, begins: bool = False) -> int:
-        return self.sender.send(epoch, self.outgoing(epoch, changes), begins=begins)
+        return self.sender.send(epoch, self.outgoing(epoch, changes), initial=begins)
 
     @property
     def files(self) -> dict[str, str]:

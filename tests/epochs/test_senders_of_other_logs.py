@@ -29,7 +29,7 @@ def send(place: Place, log: str, epoch: int, *changes: Change, begins: bool = Fa
     def records(number: int) -> str:
         return f"{'both' if number <= 2 else log}-{number}"
 
-    return place.sender.send(epoch, place.outgoing(epoch, changes), begins=begins, records=records)
+    return place.sender.send(epoch, place.outgoing(epoch, changes), initial=begins, records=records)
 
 
 def refused(place: Place, log: str, epoch: int, *changes: Change) -> str:

@@ -63,19 +63,19 @@ def test_sinks_follow_what_they_read(site: Site) -> None:
 def test_a_sink_reads_what_it_copies_without_spark(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from floodmark.epochs.objects import outward
+    from floodmark.epochs.objects import external_sink
 
     out = define(site, READINGS, COUNTED, SINKS)
     with site.connect() as fm:
         epoch(site, fm, 0)
         asked: list[str] = []
-        computed = outward._computed
+        computed = external_sink._compute_changes
 
         def counted(task, *rest):  # type: ignore[no-untyped-def]
-            asked.append(task.found.name)
+            asked.append(task.obj.name)
             return computed(task, *rest)
 
-        monkeypatch.setattr(outward, "_computed", counted)
+        monkeypatch.setattr(external_sink, "_compute_changes", counted)
         epoch(site, fm, 1)
         assert sorted(asked) == ["rows_of", "sizes"]
     check(site, out)
@@ -90,7 +90,7 @@ def test_a_sink_out_of_reach_waits_and_catches_up(site: Site) -> None:
             (out / name).write_text("no folder")
         for number in (1, 2):
             epoch(site, fm, number)
-        events = fm.warehouse.log.suspended()
+        events = fm.warehouse.log.suspensions()
         assert {k: e.code for k, e in events.items()} == {
             "sink:every": "E0741", "sink:keyed": "E0741",
         }  # fmt: skip
@@ -101,7 +101,7 @@ def test_a_sink_out_of_reach_waits_and_catches_up(site: Site) -> None:
             shutil.move(site.root / f"moved-{name}", out / name)
         assert fm.has_new()
         fm.advance(now=NOW)
-        assert not fm.warehouse.log.suspended() and not fm.has_new()
+        assert not fm.warehouse.log.suspensions() and not fm.has_new()
     check(site, out)
 
 
@@ -175,5 +175,5 @@ def test_a_delta_sink_does_not_get_other_columns(tmp_path: Path, sessions: Sessi
         with pytest.raises(FloodmarkError, match="has other columns than the sink d") as raised:
             fm.apply(files)
         assert raised.value.code == "E0743" and fm.warehouse.log.head().sealed == sealed
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert [*fm.execute("SELECT * FROM w").rows] == [(1, 1)]

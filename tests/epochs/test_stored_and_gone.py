@@ -57,7 +57,7 @@ def test_what_is_stored_needs_no_file(
             except TransientError:
                 (landing / "b.json").unlink()
         fm.advance()
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         old = () if "KEY" in what else (("a", 1),)
         assert fm.execute("SELECT * FROM n ORDER BY v").rows == (*old, ("b", 2))
         assert fm.execute("SELECT count(*) FROM t").rows == ((2 + len(old),),)

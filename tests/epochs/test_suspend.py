@@ -58,7 +58,7 @@ def test_a_suspended_view_catches_up_what_it_missed(site: Site) -> None:
         positions = _positions(fm)
         assert {k for k, p in positions.items() if p < head} == {"st", "st2"}
         assert positions["st"] == head - 3
-        event = fm.warehouse.log.suspended()["st"]
+        event = fm.warehouse.log.suspensions()["st"]
         assert event.code == "E0420" and "version" in event.message
         for name, cause in (("st", "E0420"), ("st2", "st, which is suspended")):
             with pytest.raises(UserError, match=cause) as again:
@@ -67,11 +67,11 @@ def test_a_suspended_view_catches_up_what_it_missed(site: Site) -> None:
             assert (
                 again.value.hint == "restore that version, then ALTER MATERIALIZED VIEW st RESUME"
             )
-        assert "st" in fm.warehouse.log.suspended()
+        assert "st" in fm.warehouse.log.suspensions()
         assert _positions(fm)["st"] == head - 3
         DeltaTable(str(table)).restore(before)
         fm.execute("ALTER MATERIALIZED VIEW st RESUME")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert len(set(_positions(fm).values())) == 1
         _epoch(site, fm, 4)
     with site.connect("undisturbed") as fm:

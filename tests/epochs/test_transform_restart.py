@@ -64,7 +64,7 @@ def test_what_is_stored_is_not_asked_for_again(site: Site, point: str) -> None:
         _to(fm, 10)
         fm.advance()
         assert _ids(fm, "s") == _ids(fm, "v") == [1, 6, 8]
-        record = fm.warehouse.log.sealed(fm.warehouse.log.head().sealed).objects["s"]
+        record = fm.warehouse.log.seal_record(fm.warehouse.log.head().sealed).objects["s"]
         late = fm.execute("SELECT count(*) FROM s__late").rows
         assert (record.watermarks, late) == ({"ts": START - timedelta(minutes=40)}, ((0,),))
         for path in site.landing.glob("*.json"):
@@ -81,7 +81,7 @@ def test_what_is_stored_is_not_asked_for_again(site: Site, point: str) -> None:
         fm.advance()
         fm.maintain(timedelta(microseconds=1))
         assert _ids(fm, "s") == _ids(fm, "v") == _ids(fm, "w") == []
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         assert [r.due for r in fm.warehouse.cut().records.values()] == [None] * 3
 
 
@@ -98,7 +98,7 @@ def test_a_clock_that_goes_back_keeps_the_last_time(site: Site) -> None:
         assert summary.now > START + timedelta(minutes=40)
         assert _ids(fm, "s") == _ids(fm, "v") == [2, 3]
         assert any(
-            "clock went back" in note for note in fm.warehouse.log.opened(summary.epoch).notes
+            "clock went back" in note for note in fm.warehouse.log.open_record(summary.epoch).notes
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.storage.delivered import is_delivered
+from floodmark.storage.imported_files import is_delivered
 from tests.warehouses import Site, differing, dying_at, numbers, put_timed, replay_all
 
 pytestmark = pytest.mark.spark
@@ -70,13 +70,13 @@ def test_each_view_is_closed_by_one_epoch_of_time_alone(site: Site) -> None:
         assert _waits_until(fm, 25)
         _to(fm, 25)
         (summary,) = fm.advance()
-        assert {r.object for r in summary.touched} == {"w", "hourly", "t"}
+        assert {r.object for r in summary.changes} == {"w", "hourly", "t"}
         assert (numbers(fm, "w"), numbers(fm, "t"), numbers(fm, "hourly")) == ([1, 5], [6], [])
         assert _waits_until(fm, 65), "the hour is over, of a view on a view"
         assert not fm.has_new(["v"], _at(65)) and fm.has_new(["hourly"], _at(65))
         _to(fm, 65)
         (summary,) = fm.advance()
-        assert [r.object for r in summary.touched if r.rows_out] == ["hourly"]
+        assert [r.object for r in summary.changes if r.rows_out] == ["hourly"]
         assert numbers(fm, "hourly") == [6]
         assert not fm.has_new(now=_at(10_000)), "there is nothing left to close"
         assert fm.advance() == []
@@ -164,7 +164,7 @@ def test_a_connector_of_a_table_that_is_silent_is_waited_for_no_longer(site: Sit
         assert not fm.has_new(now=_at(10) - SOON) and fm.has_new(now=_at(10) + SOON)
         _to(fm, 11)
         (summary,) = fm.advance()
-        assert [r.object for r in summary.touched] == ["v"]
+        assert [r.object for r in summary.changes] == ["v"]
         assert fm.warehouse.cut().watermarks("s") == {"ts": _at(7)}
         assert numbers(fm, "v") == [1, 3]
         _put(site.landing, "2", (6, 4), (7, 5))

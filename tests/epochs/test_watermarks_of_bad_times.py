@@ -37,8 +37,8 @@ def _to(fm: Floodmark, minutes: float) -> None:
 
 def test_a_delay_ends_where_time_does() -> None:
     options = ClockOptions(advance=(Term("c", timedelta(days=1)),))
-    assert options.advanced("c", TIMESTAMP, datetime(1, 1, 1), START) == []
-    assert options.advanced("c", DATE, datetime(1, 1, 3).date(), START) == [
+    assert options.clock_values("c", TIMESTAMP, datetime(1, 1, 1), START) == []
+    assert options.clock_values("c", DATE, datetime(1, 1, 3).date(), START) == [
         datetime(1, 1, 2).date()
     ]
 
@@ -52,7 +52,7 @@ def test_the_ends_of_the_calendar_suspend_nothing(site: Site, end: datetime) -> 
         fm.advance()
         put_timed(site.landing, "2", [(_at(90), 3), (None, 4)])
         fm.advance()
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         late, closed = ([3], [1]) if end == ENDS[0] else ([2], [1])
         assert numbers(fm, "s__late") == late
         assert numbers(fm, "v") == numbers(fm, "w") == closed

@@ -18,7 +18,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.storage.backup import MANIFEST, back_up, backups
-from floodmark.storage.restoring import restore
+from floodmark.storage.restore import restore
 from tests.warehouses import (
     GROUPED,
     JOINED,
@@ -75,7 +75,7 @@ def test_rows_of_statements_are_found_where_they_were_restored(site: Site, tmp_p
     back_up(site.root / "warehouse", tmp_path / "backups")
     root = restore_to(site, "moved", tmp_path / "backups")
     with site.connect("moved") as fm:
-        (entry,) = fm.warehouse.log.opened(fm.warehouse.log.head().sealed).dml
+        (entry,) = fm.warehouse.log.open_record(fm.warehouse.log.head().sealed).dml
         assert all(path.startswith(str(root)) for path in entry["paths"])
         again = fm.replay(objects=["d"])
     assert [r.outcome for r in again] == [ReplayOutcome.SAME]

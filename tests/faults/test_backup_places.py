@@ -23,7 +23,7 @@ from floodmark.storage import backup as storage_backup
 from floodmark.storage.backup import MANIFEST, back_up, backups
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.memory_objects import MemoryObjects
-from floodmark.storage.restoring import restore
+from floodmark.storage.restore import restore
 
 pytestmark = pytest.mark.spark
 
@@ -55,12 +55,12 @@ def test_rows_of_statements_that_an_epoch_names_are_in_a_backup(root: Path, tmp_
     rows.parent.mkdir(parents=True)
     rows.write_bytes(b"rows")
     log = EpochLog(root)
-    now = log.opened(1).now
+    now = log.open_record(1).now
     entry = {"table": "public.t", "paths": [str(rows)], "rows": 1, "start": 0}
     log.open(2, now, 1, now, dml=[entry])
     before = back_up(root, tmp_path / "backups")
     assert not (before.folder / rows.relative_to(root)).exists()
-    log.seal(2, list(log.sealed(1).objects.values()), now)
+    log.seal(2, list(log.seal_record(1).objects.values()), now)
     made = back_up(root, tmp_path / "backups")
     assert (made.folder / rows.relative_to(root)).read_bytes() == b"rows"
     rows.unlink()
@@ -157,7 +157,7 @@ def test_what_a_killed_restore_left_goes_with_the_next(
     (target if folder else target.parent).mkdir(parents=True)
     back_up(root, tmp_path / "backups")
     code = (
-        "import os, sys; from floodmark.storage.restoring import restore\n"
+        "import os, sys; from floodmark.storage.restore import restore\n"
         "def die(name, done, total):\n"
         "    if done == total // 2: os.kill(os.getpid(), 9)\n"
         "restore(*sys.argv[1:3], None, die)"

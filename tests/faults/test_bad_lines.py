@@ -74,7 +74,7 @@ def test_only_the_bad_line_is_lost(tmp_path: Path, sessions: Sessions) -> None:
     site.define(*defined)
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         for name in sorted(set(wanted.values())):
             places = sorted(place for place, of in wanted.items() if of == name)
             assert visible(site.root / "warehouse", name) == [

@@ -16,18 +16,18 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.storage.backfill_log import BackfillLog, Step, versions_of_backfills
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep, versions_of_backfills
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog, CatalogVersion, TakenBack
-from floodmark.storage.corrected import CorrectedTables
-from floodmark.storage.durability import Choice, chosen_for
+from floodmark.storage.correction_versions import CorrectedTables
+from floodmark.storage.durability import Choice, read_choice
 from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
 from floodmark.storage.epoch_log import EpochLog, Event, ObjectRecord, OpenRecord, SealRecord
-from floodmark.storage.leaving import Leaving, LeavingTables
-from floodmark.storage.log_check import checked_logs
-from floodmark.storage.records import Record, new_id, number_in, sealed_text, to_text
-from floodmark.storage.report_book import ReportBook, Reported
-from floodmark.storage.retention import Kept, Retention
-from floodmark.storage.seed import Drawn, drawn_seed
+from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.log_check import check_logs
+from floodmark.storage.pending_drops import PendingDrops, PendingTables
+from floodmark.storage.records import Record, new_id, number_in, record_text, to_text
+from floodmark.storage.retention import KeptEpochs, Retention
+from floodmark.storage.seed import Drawn, find_seed
 from floodmark.tables.clock import ClockGuard
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -36,47 +36,53 @@ SAID = ObjectRecord("public.t", {"public/t": 1})
 EVENT = Event("note", 1, NOW)
 TAKEN = TakenBack(1, "", "why")
 KINDS: dict[str, tuple[Any, Callable[[Path], Any]]] = {
-    "warehouse.json": (Choice(True), chosen_for),
-    "kept.json": (Kept(1, NOW), lambda root: Retention(root).read()),
-    "leaving.json": (Leaving(1, ["public/t"]), lambda root: LeavingTables(root).read()),
-    "seed": (Drawn("ab"), drawn_seed),
+    "warehouse.json": (Choice(True), read_choice),
+    "kept.json": (KeptEpochs(1, NOW), lambda root: Retention(root).kept_epochs()),
+    "leaving.json": (PendingTables(1, ["public/t"]), lambda root: PendingDrops(root).pending()),
+    "seed": (Drawn("ab"), find_seed),
     "catalog/00000001.json": (
         CatalogVersion(1, 1, (AppliedStatement("SELECT 1", None, "x", None),), NOW, dml=[ENTRY]),
         lambda root: CatalogLog(root).latest(),
     ),
     "epochs/0/1.open.json": (
         OpenRecord(1, NOW, 1, NOW, {"s": [{}]}, [ENTRY], {"s": {0: 1}}, backfills={"v": SAID}),
-        lambda root: EpochLog(root).opened(1),
+        lambda root: EpochLog(root).open_record(1),
     ),
     "epochs/0/1.seal.json": (
         SealRecord(1, NOW, {"t": SAID}, {"t": EVENT}),
-        lambda root: EpochLog(root).sealed(1),
+        lambda root: EpochLog(root).seal_record(1),
     ),
     "epochs/0/1.event-000000.json": (EVENT, lambda root: EpochLog(root).events(1)),
-    "epochs/0/1.advanced-000000.json": (Advanced([SAID]), lambda root: EpochLog(root).advanced(1)),
+    "epochs/0/1.advanced-000000.json": (
+        Advanced([SAID]),
+        lambda root: EpochLog(root).partial_records(1),
+    ),
     "epochs/0/1.amended-000000.json": (
         Amended({"s": [{}]}),
-        lambda root: EpochLog(root).opened(1),
+        lambda root: EpochLog(root).open_record(1),
     ),
     "epochs/0/1.undone-000000.json": (
         Undone(1, {"s": {0: 1}}, "why"),
-        lambda root: EpochLog(root).opened(1),
+        lambda root: EpochLog(root).open_record(1),
     ),
     "epochs/0/1.asked-000000.json": (
         Asked("t", 1),
         lambda root: EpochLog(root).pin(1, "t", None),
     ),
-    "backfills/v.1/000000.step.json": (Step(1), lambda root: BackfillLog(root, "v", 1)._step(0)),
+    "backfills/v.1/000000.step.json": (
+        BackfillStep(1),
+        lambda root: BackfillLog(root, "v", 1)._step(0),
+    ),
     "backfills/v.1/000000.done.json": (SAID, lambda root: list(versions_of_backfills(root))),
 }
 DERIVED: dict[str, tuple[Any, Callable[[Path], Any]]] = {
-    "reported.json": ({"t": asdict(Reported(3))}, lambda root: ReportBook(root).read()),
-    "corrected.json": ({"public/t": 3}, lambda root: CorrectedTables(root).read()),
+    "reported.json": ({"t": asdict(LastReport(3))}, lambda root: LastReports(root).all_reports()),
+    "corrected.json": ({"public/t": 3}, lambda root: CorrectedTables(root).versions()),
     "clock.json": (
         {"time": "2024-01-01", "boot": "", "counted": 0.5},
-        lambda root: ClockGuard(root, EpochLog(root))._read(),
+        lambda root: ClockGuard(root, EpochLog(root))._read_witness(),
     ),
-    "epochs/0/discovered.json": ({"s": 1}, lambda root: EpochLog(root).discovered()),
+    "epochs/0/discovered.json": ({"s": 1}, lambda root: EpochLog(root).last_discovery()),
 }
 """What these say can be found out again."""
 BARE = ("{}", "[]", "null", "7.5", '{"format": 0}', '{"format": true}', '{"x": {"$date": "x"}}')
@@ -105,11 +111,11 @@ def _said(name: str) -> dict[str, Any]:
 def write(root: Path, name: str, body: Any) -> None:
     path = root / "_floodmark" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(sealed_text(path.name, Record(body, number_in(path.name) or 0, new_id())))
+    path.write_text(record_text(path.name, Record(body, number_in(path.name) or 0, new_id())))
 
 
 def wrong_by_name(root: Path) -> dict[str, str]:
-    return {c.name: c.error.code for c in checked_logs(root) if c.error is not None}
+    return {c.name: c.error.code for c in check_logs(root) if c.error is not None}
 
 
 def test_records_of_all_kinds_are_as_they_were_written(root: Path) -> None:

@@ -96,7 +96,7 @@ def test_one_table_stops_one_object(made: Site, fault: str) -> None:
     with site.connect(name) as fm:
         assert fm.has_new()
         fm.advance(now=NOW)
-        event = fm.warehouse.log.suspended()
+        event = fm.warehouse.log.suspensions()
         assert {k: e.code for k, e in event.items()} == {key: code}
         head = fm.warehouse.log.head().sealed
         behind = {k for k, r in fm.status().items() if r.position < head}
@@ -106,7 +106,7 @@ def test_one_table_stops_one_object(made: Site, fault: str) -> None:
             fm.execute(f"ALTER {fm.find(key).kind.value.upper()} {key} RESUME")
         _mend(made.root / "warehouse", root, key)
         fm.execute(f"ALTER {fm.find(key).kind.value.upper()} {key} RESUME")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert fm.advance(now=NOW) == []
     for view in VIEWS:
         assert visible(root, view) == visible(made.root / "undisturbed", view)
@@ -131,7 +131,7 @@ def _others_go_on(fm: Floodmark, site: Site, name: str, key: str) -> None:
         assert fm.execute("SELECT count(*) FROM s").rows == ((18,),)
     fm.execute("DROP MATERIALIZED VIEW uu")
     fm.maintain()
-    assert set(fm.warehouse.log.suspended()) == {key}
+    assert set(fm.warehouse.log.suspensions()) == {key}
     done = CliRunner().invoke(app, ["doctor", "--warehouse", str(site.root / name), "--pipelines",
                                     str(site.pipelines)])  # fmt: skip
     assert not isinstance(done.exception, Exception) or done.exit_code in (1, 2), done.output
@@ -151,7 +151,7 @@ def test_deletion_vectors_stop_one_table_until_they_are_purged(made: Site, meanw
             fm.execute("INSERT INTO d VALUES ('c', 'Gamma')")
             fm.execute("UPDATE d SET name = 'Beth' WHERE k = 'b'")
         fm.advance(now=NOW)
-        event = fm.warehouse.log.suspended()
+        event = fm.warehouse.log.suspensions()
         assert {k: e.code for k, e in event.items()} == {"d": "E0407"}
         assert f"REORG TABLE {table} APPLY (PURGE)" in event["d"].message
         findings = [f for f in fm.verify() if f.code == "E0407"]
@@ -165,7 +165,7 @@ def test_deletion_vectors_stop_one_table_until_they_are_purged(made: Site, meanw
             f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'false')"
         )
         fm.execute("ALTER TABLE d RESUME")
-        assert not fm.warehouse.log.suspended() and fm.advance(now=NOW) == []
+        assert not fm.warehouse.log.suspensions() and fm.advance(now=NOW) == []
         kept = {("b", "Beth"), ("c", "Gamma")} if meanwhile else {("b", "Beta")}
         assert set(fm.execute("SELECT k, name FROM d").rows) == kept
         joined = fm.execute("SELECT DISTINCT k, name FROM j WHERE name IS NOT NULL").rows

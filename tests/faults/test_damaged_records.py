@@ -13,7 +13,7 @@ from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError
 from floodmark.storage.epoch_log import BUCKET, EpochLog
-from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.storage.last_reported import LastReport, LastReports
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 DAMAGES = ("", "{", "[1]", '{"a": 1}', '{"format": 1, "number": 1}', "\x00" * 40)
@@ -21,19 +21,19 @@ DAMAGES = ("", "{", "[1]", '{"a": 1}', '{"format": 1, "number": 1}', "\x00" * 40
 
 @pytest.mark.parametrize("text", DAMAGES)
 def test_a_damaged_report_book_is_begun_anew(text: str, tmp_path: Path) -> None:
-    book = ReportBook(tmp_path)
-    book.write({"public.t": Reported(epoch=3)})
+    book = LastReports(tmp_path)
+    book.write({"public.t": LastReport(epoch=3)})
     (tmp_path / "_floodmark" / "reported.json").write_text(text)
-    assert book.read() == {}
-    book.write({"public.t": Reported(epoch=4)})
-    assert {key: entry.epoch for key, entry in book.read().items()} == {"public.t": 4}
+    assert book.all_reports() == {}
+    book.write({"public.t": LastReport(epoch=4)})
+    assert {key: entry.epoch for key, entry in book.all_reports().items()} == {"public.t": 4}
 
 
 def test_what_a_newer_version_wrote_is_not_written_over(tmp_path: Path) -> None:
     book = tmp_path / "_floodmark" / "reported.json"
     book.parent.mkdir()
     book.write_text('{"format": 2}')
-    for use in (ReportBook(tmp_path).read, lambda: ReportBook(tmp_path).write({})):
+    for use in (LastReports(tmp_path).all_reports, lambda: LastReports(tmp_path).write({})):
         with pytest.raises(DataError, match="E0430"):
             use()
     assert book.read_text() == '{"format": 2}'
@@ -44,11 +44,11 @@ def test_a_damaged_sum_of_splits_is_made_anew(text: str, tmp_path: Path) -> None
     log = EpochLog(tmp_path)
     log.open(1, NOW, 1, NOW)
     log.record_discovered(BUCKET - 1, {"s": 1})
-    assert log.discovered() == (BUCKET - 1, {"s": 1})
+    assert log.last_discovery() == (BUCKET - 1, {"s": 1})
     (tmp_path / "_floodmark" / "epochs" / "0" / "discovered.json").write_text(text)
-    assert log.discovered() == (0, {})
+    assert log.last_discovery() == (0, {})
     log.record_discovered(BUCKET - 1, {"s": 2})
-    assert log.discovered() == (BUCKET - 1, {"s": 2})
+    assert log.last_discovery() == (BUCKET - 1, {"s": 2})
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": 1, "number": 1}'])

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 WORKERS = (
     "epochs.objects.epoch", "epochs.run", "epochs.catch_up", "epochs.start_records",
-    "epochs.new_version", "epochs.removal", "epochs.taking_back", "warehouse.offers",
+    "epochs.new_version", "epochs.removal", "epochs.version_rollback", "warehouse.split_enumerator",
 )  # fmt: skip
 """What an epoch runs after its record is put in place; what these import runs there, too."""
 ABOVE = {"sql", "scalar", "catalog", "plan", "stream", "reference"}
@@ -61,7 +61,7 @@ MAY_BE_RAISED = {
 LOGGING = {
     "session.statements": "apply_plan",
     "session.suspension": "_rebase",
-    "epochs.taking_back": "take_back",
+    "epochs.version_rollback": "take_back",
 }
 """Who logs a version of the definitions, in which function: it is rehearsed, or was in force."""
 
@@ -122,5 +122,5 @@ def test_what_is_logged_is_rehearsed() -> None:
                 calls = [ast.unparse(n.func) for n in ast.walk(function) if isinstance(n, ast.Call)]
                 if any(call.endswith("catalogs.append") for call in calls):
                     found[module] = function.name
-                    assert "rehearse" in calls or module.endswith("taking_back"), module
+                    assert "rehearse" in calls or module.endswith("version_rollback"), module
     assert found == LOGGING

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from floodmark.api import connect
 from floodmark.cli.app import app
-from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep
 from floodmark.storage.backup import back_up
-from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.correction_versions import CorrectedTables
 from floodmark.storage.epoch_log import ObjectRecord
 from tests.warehouses import dying_at
 
@@ -41,7 +41,7 @@ def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> N
     lose(root, table)
     with connect(root) as fm:
         fm.execute("CREATE TABLE w (k INT)")
-        assert {k: e.code for k, e in fm.warehouse.log.suspended().items()} == {"t": "E0434"}
+        assert {k: e.code for k, e in fm.warehouse.log.suspensions().items()} == {"t": "E0434"}
         assert {f.object for f in fm.verify()} == {"t"}
     told = CliRunner().invoke(app, ["doctor", "-w", str(root)])
     assert f"{table} ends at version" in told.output
@@ -70,7 +70,7 @@ def test_a_run_that_finds_nothing_new_sees_a_damaged_table(
     with connect(root) as fm:
         before = fm.warehouse.log.head()
         assert fm.advance() == [] and fm.warehouse.log.head() == before
-        (event,) = fm.warehouse.log.suspended().values()
+        (event,) = fm.warehouse.log.suspensions().values()
         assert event.code == code and event.tries == 1
         assert len(fm.warehouse.log.events(before.sealed + 1)) == 1
 
@@ -98,7 +98,7 @@ def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
         fm.loop.complete()
         assert list(fm.verify()) == []
         assert fm.store.open("public/w").version == version
-        assert not log.suspended()
+        assert not log.suspensions()
 
 
 def test_a_lost_correction_is_known(root: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_lost_correction_is_known(root: Path) -> None:
     with connect(root) as fm:
         made = fm.store.create(table, fm.store.open("public/u").schema)
         done = fm.store.commit(made, app="u/corrections", epoch=1, metadata={"backfill": 1})
-        CorrectedTables(root).reached(table, done.version)
+        CorrectedTables(root).record_version(table, done.version)
         assert list(fm.verify()) == []
         lose(root, table)
         assert [(f.object, f.table) for f in fm.verify()] == [("u", table)]
@@ -114,7 +114,7 @@ def test_a_lost_correction_is_known(root: Path) -> None:
         assert told.exit_code == 1 and f"{table} ends at version" in told.output
         fm.execute("DROP TABLE u")
         assert not (root / table).exists()
-        assert list(fm.verify()) == [] and CorrectedTables(root).read() == {}
+        assert list(fm.verify()) == [] and CorrectedTables(root).versions() == {}
 
 
 def test_a_backup_lacks_no_correction_that_is_made_meanwhile(root: Path, tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_backup_lacks_no_correction_that_is_made_meanwhile(root: Path, tmp_pat
             handle = fm.store.open(table)
             if number == 1:
                 done = fm.store.commit(handle, app="u/corrections", epoch=1, metadata={})
-                CorrectedTables(root).reached(table, done.version)
+                CorrectedTables(root).record_version(table, done.version)
 
-        CorrectedTables(root).reached(table, 0)
+        CorrectedTables(root).record_version(table, 0)
         made = back_up(root, tmp_path / "backups", correct)
     with connect(made.folder) as fm:
         assert fm.store.open(table).version == 0
@@ -137,8 +137,8 @@ def test_a_backup_lacks_no_correction_that_is_made_meanwhile(root: Path, tmp_pat
 
 def test_what_a_backfill_has_written_is_known(root: Path) -> None:
     backfill = BackfillLog(root, "v", 2)
-    backfill.begin(0, Step(2))
-    backfill.done(0, ObjectRecord("v", {"public/u": 9}))
+    backfill.begin(0, BackfillStep(2))
+    backfill.finish(0, ObjectRecord("v", {"public/u": 9}))
     with connect(root) as fm:
         found = [(f.object, f.table) for f in fm.verify()]
         assert found == [("v", "public/u")]

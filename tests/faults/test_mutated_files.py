@@ -48,7 +48,7 @@ def test_mutated_files_are_looked_at(tmp_path: Path, encode: str) -> None:
     site = Site(tmp_path, None)  # type: ignore[arg-type]
     defined(site)
     with connect(site.root / "warehouse", site.pipelines) as fm:
-        offers, pipeline = fm.warehouse.offers, fm.deployed.pipeline
+        offers, pipeline = fm.warehouse.splits, fm.deployed.pipeline
         for seed in range(LOOKED_AT):
             path = put(site, encode, seed)
             started = time.perf_counter()
@@ -72,7 +72,7 @@ def take_in(fm: Floodmark, site: Site) -> list[str]:
             assert found is not None, str(error)
             (site.landing / found[1].rpartition(".")[2] / found[1]).unlink()
             continue
-        suspended = fm.warehouse.log.suspended()
+        suspended = fm.warehouse.log.suspensions()
         codes += [event.code or "" for event in suspended.values()]
         for key, event in suspended.items():
             assert event.code and event.code != DEFECT, (key, event)

@@ -58,7 +58,7 @@ def test_what_an_epoch_could_not_work_out_is_not_logged(
         fm.execute("CREATE TABLE t (k INT)")
         before = _log(fm)
         with monkeypatch.context() as broken:
-            broken.setattr(VersionChange, "created", property(refuse))
+            broken.setattr(VersionChange, "new_keys", property(refuse))
             with pytest.raises(DataError, match="for the test"):
                 fm.execute("CREATE TABLE u (k INT)")
         assert _log(fm) == before

@@ -158,7 +158,7 @@ def test_a_lost_version_of_the_definitions_is_refused(site: Site) -> None:
 def test_a_damaged_newest_commit_gives_no_fewer_rows(site: Site, kept: int) -> None:
     root = site.root / "warehouse"
     epochs = EpochLog(root).head().sealed
-    version = EpochLog(root).sealed(epochs).objects["s"].versions["public/s"]
+    version = EpochLog(root).seal_record(epochs).objects["s"].versions["public/s"]
     path = root / "public/s" / commit_key(version)
     whole = path.read_bytes()
     path.write_bytes(whole[:kept])
@@ -207,7 +207,7 @@ def test_every_commit_of_an_epoch_names_its_record(site: Site) -> None:
     with site.connect() as fm:
         take_in(site, fm, 3)
         head = fm.warehouse.log.head().sealed
-        opened = fm.warehouse.log.opened(head)
+        opened = fm.warehouse.log.open_record(head)
     found = set()
     for path in root.rglob("_delta_log/*.json"):
         lines = path.read_text().splitlines()

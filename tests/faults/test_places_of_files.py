@@ -25,17 +25,17 @@ from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.epochs.sinks.files import MARK, FilesSender
 from floodmark.epochs.sinks.identity import Identity
-from floodmark.epochs.sinks.outgoing import Outgoing
+from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep
 from floodmark.storage.backup import back_up
-from floodmark.storage.backup_manifest import MANIFEST, found_in
+from floodmark.storage.backup_manifest import MANIFEST, find_backups
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
-from floodmark.storage.leaving import LeavingTables
-from floodmark.storage.report_book import ReportBook, Reported
-from floodmark.storage.restoring import restore
+from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.pending_drops import PendingDrops
+from floodmark.storage.restore import restore
 from floodmark.storage.retention import Retention
 from floodmark.stream.objects.outside import Outside, SinkType
 from floodmark.tables.clock import ClockGuard
@@ -130,11 +130,11 @@ def site(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
     log = EpochLog(root)
     ClockGuard(root, log).note(now)
     Retention(root).keep_from(1, now)
-    ReportBook(root).write({"st": Reported(epoch=1)})
-    LeavingTables(root).write(1, ["public/left"])
+    LastReports(root).write({"st": LastReport(epoch=1)})
+    PendingDrops(root).write(1, ["public/left"])
     backfill = BackfillLog(root, "st", 1)
-    backfill.begin(0, Step(1))
-    backfill.done(0, ObjectRecord("st", {"public/st": 1}))
+    backfill.begin(0, BackfillStep(1))
+    backfill.finish(0, ObjectRecord("st", {"public/st": 1}))
     event = root / "_floodmark/epochs/0/4.event-000000.json"
     shutil.copy(event, event.with_name("2.event-000000.json"))
     return site
@@ -177,14 +177,14 @@ def _command(command: str, root: Path, site: Site, tmp_path: Path) -> Result:
 def test_what_is_no_mark_of_a_sink_is_told(thing: str, tmp_path: Path) -> None:
     outside = Outside("files", SinkType.RETRACT, tmp_path / "out", "json", (Field("k", INT),))
     sender = FilesSender(outside, Identity("f", "seed"))
-    sender.send(1, Outgoing(1), begins=True)
+    sender.send(1, SinkBatch(1), initial=True)
     THINGS[thing](tmp_path / "out" / MARK)
     with without_override(), ending_soon():
         if thing == "an empty file":
-            sender.send(2, Outgoing(2), begins=True)
+            sender.send(2, SinkBatch(2), initial=True)
         else:
             with pytest.raises(FloodmarkError, match="E0741"):
-                sender.send(2, Outgoing(2), begins=True)
+                sender.send(2, SinkBatch(2), initial=True)
 
 
 @pytest.mark.parametrize("thing", [t for t in THINGS if t != "an unreadable file"])
@@ -195,7 +195,7 @@ def test_what_is_no_file_of_a_backup_is_told(thing: str, tmp_path: Path) -> None
     first, second = (back_up(root, backups) for _ in range(2))
     THINGS[thing](second.folder / MANIFEST)
     with ending_soon():
-        assert [d.folder for d in found_in(backups)[1]] == [second.folder]
+        assert [d.folder for d in find_backups(backups)[1]] == [second.folder]
         assert back_up(root, backups).copied_bytes == 0
     record = first.folder / "_floodmark/epochs/0/1.open.json"
     THINGS[thing](record)

@@ -76,7 +76,7 @@ def test_a_durable_warehouse_outlives_a_power_cut(
     left = disk.copy(root, tmp_path / "left")
     with site.connect("left") as fm:
         assert [*fm.verify()] == []
-        assert not fm.loop.has_new(now=NOW) and not fm.warehouse.log.suspended()
+        assert not fm.loop.has_new(now=NOW) and not fm.warehouse.log.suspensions()
         fm.execute("INSERT INTO e VALUES (1)")
         assert rows_at_rest(left, "public/e") == ["{'k': 1}"]
     assert {n: rows_at_rest(left, f"public/{n}") for n in DATA if n != "e"} | {"e": []} == rows
@@ -89,7 +89,7 @@ def _missing(fm: Floodmark) -> list[str]:
     """Return the files of statements' rows that records name and that are empty or not there."""
     log, named = fm.warehouse.log, list[str]()
     for epoch in log.epochs():
-        named += [path for entry in log.opened(epoch).dml for path in entry["paths"]]
+        named += [path for entry in log.open_record(epoch).dml for path in entry["paths"]]
     for version in CatalogLog(fm.root).versions():
         named += [path for entry in version.dml for path in entry["paths"]]
     return [path for path in named if not (Path(path).exists() and Path(path).stat().st_size)]

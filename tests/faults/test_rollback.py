@@ -19,7 +19,7 @@ from floodmark.errors import DataError, FloodmarkError, UserError
 from floodmark.spark.session import Sessions
 from floodmark.storage.backup import back_up
 from floodmark.storage.catalog_log import AppliedStatement
-from floodmark.storage.restoring import restore
+from floodmark.storage.restore import restore
 from floodmark.tables.failpoints import VARIABLE
 from tests.warehouses import NOW, dying_at, numbers
 
@@ -57,7 +57,7 @@ def as_before(root: Path, *more: str) -> None:
         assert list(fm.verify()) == []
         assert set(fm.status()) == {"t", "d", *more}
         assert fm.store.exists("public/d")
-        assert fm.warehouse.pending_drops.read() is None
+        assert fm.warehouse.pending_drops.pending() is None
 
 
 def ended(root: Path, *arguments: str, failpoint: str | None = None) -> tuple[int, str]:
@@ -81,7 +81,7 @@ def test_what_another_version_refuses_is_taken_back(root: Path, opened: bool) ->
         assert told.epoch == 3
         assert len(told.notes) == 1
         assert "taken back: create v, drop d: [E0" in told.notes[0]
-        before, record = (fm.warehouse.log.opened(epoch) for epoch in (2, 3))
+        before, record = (fm.warehouse.log.open_record(epoch) for epoch in (2, 3))
         assert list(record.notes) == told.notes
         assert not any((record.restarted, record.dml, record.renamed, record.backfills))
         assert (record.positions, record.catalog_version) == (before.positions, 4)
@@ -214,5 +214,5 @@ def test_a_change_that_has_emptied_a_state_is_finished(tmp_path: Path, sessions:
     assert "E0438" in told.output
     with connect(root, sessions=lambda: sessions) as fm:
         fm.loop.complete()
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         assert fm.execute("SELECT * FROM v").rows == ((1, 1),)

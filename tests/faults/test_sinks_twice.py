@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.epochs.sinks.delta import DeltaSender
 from floodmark.epochs.sinks.identity import Identity
-from floodmark.epochs.sinks.outgoing import Outgoing
+from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.scalar.types import INT, Field
 from floodmark.stream.objects.outside import Outside, SinkType
@@ -20,16 +20,16 @@ def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
 ) -> None:
     outside = Outside("delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),))
-    sender, epoch = DeltaSender(outside, Identity("d", "seed")), Outgoing(7)
+    sender, epoch = DeltaSender(outside, Identity("d", "seed")), SinkBatch(7)
 
     def send_too(name: str) -> None:
         if name == "outside_written":
             monkeypatch.undo()
-            assert sender.send(7, epoch, begins=True, records=lambda _: record) == 0
+            assert sender.send(7, epoch, initial=True, records=lambda _: record) == 0
 
     monkeypatch.setattr(failpoints, "reach", send_too)
     if record == "ours":
-        assert sender.send(7, epoch, begins=True, records=lambda _: "ours") == 0
+        assert sender.send(7, epoch, initial=True, records=lambda _: "ours") == 0
         return
     with pytest.raises(DataError, match="E0745"):
-        sender.send(7, epoch, begins=True, records=lambda _: "ours")
+        sender.send(7, epoch, initial=True, records=lambda _: "ours")

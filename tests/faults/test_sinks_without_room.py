@@ -63,7 +63,7 @@ def test_a_disk_without_room(tmp_path: Path, small: Path, sessions: Sessions, na
         for tries in range(1, 5):
             sealed = fm.warehouse.log.head().sealed
             assert len(fm.advance(now=NOW)) == 1
-            event = fm.warehouse.log.suspended()[f"sink:{name}"]
+            event = fm.warehouse.log.suspensions()[f"sink:{name}"]
             assert (event.code, event.tries) == ("E0741", tries)
             assert fm.warehouse.log.head().sealed == sealed + 1
             assert _on_disk(small) == before
@@ -73,11 +73,11 @@ def test_a_disk_without_room(tmp_path: Path, small: Path, sessions: Sessions, na
             assert fm.has_new()
         with site.connect() as other:
             assert len(other.advance(now=NOW)) == 1, "the next run tries again at once"
-            assert other.warehouse.log.suspended()[f"sink:{name}"].tries == 5
+            assert other.warehouse.log.suspensions()[f"sink:{name}"].tries == 5
         ballast.unlink()
         with site.connect() as other:
             other.advance(now=NOW)
-            assert not other.warehouse.log.suspended()
+            assert not other.warehouse.log.suspensions()
             ids = [r[0] for r in other.execute("SELECT id FROM s").rows]
     assert _sent(small / name) == sorted(ids)
 

@@ -136,9 +136,9 @@ def test_what_nobody_expects_of_a_source_is_its_own(
     monkeypatch.setattr(FilesConnector, "offer", failing)
     with connect(site.root / "warehouse", site.pipelines) as fm:
         pipeline = fm.deployed.pipeline
-        assert fm.warehouse.offers.of(pipeline).keys() == {"good"}
+        assert fm.warehouse.splits.new_splits(pipeline).keys() == {"good"}
         assert fm.has_new(["v"])
-        (told,) = fm.warehouse.offers.failures(pipeline).values()
+        (told,) = fm.warehouse.splits.failures(pipeline).values()
         assert told.code == code and "source bad" in told.message
         str(told).encode()
 
@@ -156,7 +156,7 @@ def test_the_others_go_on(on_spark: Site, break_: Callable[[Path], object]) -> N
     (bad / "1.json").write_text('{"a": 4}\n')
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         assert visible(site.root / "warehouse", "v") == [(1,), (2,)]
         assert (4,) in visible(site.root / "warehouse", "w")
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/bad").to_pylist()

@@ -102,10 +102,10 @@ def test_nothing_is_found_where_all_is_well(site: Site) -> None:
 def test_counts_that_do_not_add_up_are_named(site: Site, tmp_path: Path) -> None:
     root = Path(shutil.copytree(site.root / "warehouse", tmp_path / "warehouse"))
     with site.connect() as fm:
-        before = fm.warehouse.log.sealed(2).objects["s"]
+        before = fm.warehouse.log.seal_record(2).objects["s"]
     log = EpochLog(root)
     record = replace(before, rows_in=before.rows_in + 1)
-    others = [r for key, r in log.sealed(2).objects.items() if key != "s"]
+    others = [r for key, r in log.seal_record(2).objects.items() if key != "s"]
     (root / "_floodmark/epochs/0/2.seal.json").unlink()
     log.seal(2, [record, *others], NOW)
     (finding,) = _verified(root)

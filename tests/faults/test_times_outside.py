@@ -95,7 +95,7 @@ def test_no_text_holds_a_time_outside_of_the_years(tmp_path: Path, sessions: Ses
     ))  # fmt: skip
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         for name in forms:
             ((key, *values),) = fm.execute(f"SELECT * FROM of_{name}").rows
             assert key == 0 and None not in values
@@ -124,7 +124,7 @@ def test_no_parquet_file_holds_one(tmp_path: Path, sessions: Sessions) -> None:
     ))  # fmt: skip
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         rows = {n: fm.execute(f"SELECT * FROM of_{n} ORDER BY id").rows for n in ("nested", "old")}
         assert [row[0] for row in rows["nested"]] == [0, 2]
         assert [row[0] for row in rows["old"]] == [0, 1]
@@ -172,7 +172,7 @@ def test_no_delta_table_holds_one(tmp_path: Path, sessions: Sessions) -> None:
     write_deltalake(site.landing / "parted", parted, partition_by=["d"])
     with site.connect() as fm:
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended() == {}
+        assert fm.warehouse.log.suspensions() == {}
         assert [row[0] for row in fm.execute("SELECT * FROM of_delta ORDER BY id").rows] == [0, 2]
         ((said,),) = fm.execute("SELECT message FROM of_delta__dead_letter").rows
         assert said.startswith("a: '") and said.endswith("outside of the years 1 to 9999")

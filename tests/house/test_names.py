@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[2] / "floodmark"
-MOST = 0.165
+MOST = 0.059
 """Which part of all functions is called otherwise at most; the aim is 0.03. It only goes down."""
 PREPOSITIONS = frozenset(
     (
@@ -84,6 +84,76 @@ PARTICIPLES = frozenset(
     )
 )
 NOT_OF_A_VERB = frozenset(("bed", "embed", "feed", "need", "seed", "shed", "speed"))
+VERBS_TOO = frozenset(("cut", "put", "read"))
+"""Verbs in the present, too, where what they are done to follows: `read_rows`."""
+UNTOLD = frozenset(
+    [
+        "AtRest",
+        "Begun",
+        "Formers",
+        "Outgoing",
+        "OfTable",
+        "Task",
+        "Work",
+        "around",
+        "asked",
+        "begins",
+        "begun",
+        "beginning",
+        "carried",
+        "closes",
+        "counted",
+        "culprits",
+        "delivered",
+        "due",
+        "exact_spread",
+        "fading",
+        "findings",
+        "forgets",
+        "former",
+        "found",
+        "grows",
+        "heard",
+        "held",
+        "held_by",
+        "judged",
+        "leaving",
+        "letters",
+        "moved",
+        "needed",
+        "not_below",
+        "offers",
+        "on_time",
+        "once",
+        "outcome",
+        "outside",
+        "outward",
+        "portion",
+        "promised_key",
+        "reached",
+        "related_rows",
+        "report_book",
+        "rereadable",
+        "seen",
+        "settled",
+        "spread",
+        "stands",
+        "telling",
+        "told",
+        "touched",
+        "undone",
+        "unfinished",
+        "unneeded",
+        "verdict",
+        "waning",
+    ]
+)
+"""Words that tell nobody what they name: neither a function, a class nor a module has one."""
+UNTOLD_PARAMETERS = frozenset(("begun", "found", "stands", "told"))
+TO_DO = ("dataflow", "stream")
+"""Rooms that have such names yet; of parameters those below, too."""
+PARAMETERS_TO_DO = (*TO_DO, "cli", "connectors", "plan", "query", "scalar", "session", "spark")
+PARAMETERS_TO_DO += ("sql", "storage")
 
 
 def functions() -> Iterator[str]:
@@ -93,12 +163,33 @@ def functions() -> Iterator[str]:
                 yield node.name.strip("_")
 
 
-def is_participle(word: str) -> bool:
+def defined(node: ast.AST) -> str | None:
+    return node.name.strip("_") if isinstance(node, ast.FunctionDef | ast.ClassDef) else None
+
+
+def is_participle(name: str) -> bool:
+    word, *rest = name.split("_")
+    if rest and word in VERBS_TOO:
+        return False
     past = len(word) > 4 and word.endswith("ed") and word not in NOT_OF_A_VERB
     return past or word in PARTICIPLES
 
 
 def test_few_functions_are_called_by_a_participle_or_a_preposition() -> None:
     names = list(functions())
-    other = [n for n in names if is_participle(n.split("_")[0]) or n in PREPOSITIONS]
+    other = [n for n in names if is_participle(n) or n in PREPOSITIONS]
     assert len(other) <= MOST * len(names), sorted(other)
+
+
+def test_a_name_tells_what_it_is_of() -> None:
+    known = []
+    for path in HOUSE.rglob("*.py"):
+        place = path.relative_to(HOUSE)
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        if place.parts[0] not in TO_DO:
+            names = [path.stem, *map(defined, nodes)]
+            known += [(str(place), name) for name in names if name in UNTOLD]
+        if place.parts[0] not in PARAMETERS_TO_DO:
+            names = [node.arg for node in nodes if isinstance(node, ast.arg)]
+            known += [(str(place), name) for name in names if name in UNTOLD_PARAMETERS]
+    assert not known

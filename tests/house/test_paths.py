@@ -29,7 +29,7 @@ PATHS = {
     "testing": "files of tests, and those that they deliver",
     "tools/diff_sides.py": "Delta tables elsewhere that a user names",
     "tools/linting.py": "files of the pipelines",
-    "warehouse/moving.py": "the project that relative paths start at",
+    "warehouse/project_folder.py": "the project that relative paths start at",
     "warehouse/warehouse.py": "the project that relative paths start at",
 }
 """Modules above `storage`, or whole rooms, that import `pathlib`; and why."""
@@ -54,7 +54,7 @@ REMOVING = {
     "storage/local_files.py": "of the store on a disk",
     "storage/local_lease.py": "tickets of the lease",
     "storage/local_objects.py": "the store on a disk: the door through which all else goes",
-    "storage/restoring.py": "a half-written copy of a backup",
+    "storage/restore.py": "a half-written copy of a backup",
 }
 """Those that remove files themselves. All others ask a store, which can ask for the lease first."""
 _REMOVERS = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))

@@ -61,7 +61,7 @@ LOGS = (
     ),
     Planted(
         "an epoch that has written is taken back",
-        "epochs/taking_back.py",
+        "epochs/version_rollback.py",
         "        if done is not None:",
         "        if done == '':",
         (f"{_ROLLBACK}test_what_is_done_already_is_not_taken_back[written]",),
@@ -76,8 +76,8 @@ LOGS = (
     Planted(
         "a sink writes over the files of another log",
         "epochs/sinks/files.py",
-        "        if found >= first:",
-        "        if found < 0:",
+        "        if number >= first:",
+        "        if number < 0:",
         (
             "tests/epochs/test_senders_of_other_logs.py::"
             "test_a_folder_goes_on_once_the_files_of_lost_epochs_are_gone",

@@ -332,7 +332,7 @@ TIMES = (
     ),
     Planted(
         "rows know the time of the run, not that of their epoch",
-        "epochs/objects/task.py",
+        "epochs/objects/object_advance.py",
         "return micros_of(self.work.now)",
         "return micros_of(datetime.now(self.work.now.tzinfo))",
         on_spark("source_ingestion_timestamp"),

@@ -9,14 +9,14 @@ _TRANSFORM = "dataflow/operators/transform.py"
 THINNING = (
     Planted(
         "rows that are over are not taken back",
-        "tables/visible.py",
+        "tables/validity_period.py",
         'weighed.where(f"{WEIGHT} <> 0")',
         'weighed.where(f"{WEIGHT} > 0")',
         on_spark("transform_of_changes_by_key"),
     ),
     Planted(
         "a row is seen at its upper bound",
-        "tables/visible.py",
+        "tables/validity_period.py",
         'UPPER: f"{at} < {UPPER}"',
         'UPPER: f"{at} <= {UPPER}"',
         on_spark("transform_of_cdc"),
@@ -38,14 +38,14 @@ THINNING = (
     Planted(
         "rows that wait are seen at once",
         "tables/current.py",
-        "return seen(rows, found.period, self.as_of)",
+        "return valid_at(rows, obj.period, self.as_of)",
         "return rows",
         (f"{_RESTART}::test_what_is_stored_is_not_asked_for_again[after_seal]",),
     ),
     Planted(
         "a row that is taken in twice after a kill moves no watermark",
         "epochs/objects/source.py",
-        "(finished := task.writer.finished(table)) is not None",
+        "(finished := task.writer.find_record(table)) is not None",
         "False",
         (f"{_RESTART}::test_what_is_stored_is_not_asked_for_again[view_committed]",),
     ),

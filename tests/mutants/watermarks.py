@@ -35,8 +35,8 @@ WATERMARKS = (
     ),
     Planted(
         "a table that has stored its rows reads them again after a kill",
-        "epochs/objects/watermarked.py",
-        "return self.task.writer.finished(layout.current_table(self.found))",
+        "epochs/objects/watermarked_table.py",
+        "return self.task.writer.find_record(layout.current_table(self.obj))",
         "return None",
         (f"{_TABLES}::test_an_attempt_that_stored_all_needs_its_file_no_more",),
     ),
@@ -70,7 +70,7 @@ WATERMARKS = (
     ),
     Planted(
         "time has epochs that close nothing",
-        "epochs/passing_time.py",
+        "epochs/clock_watermarks.py",
         "waits = earlier is None or earlier <= high",
         "waits = True",
         (f"{_CLOCK}::test_each_view_is_closed_by_one_epoch_of_time_alone",),

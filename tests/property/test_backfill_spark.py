@@ -12,7 +12,7 @@ from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import Standing, Step
+from floodmark.storage.backfill_log import BackfillStep, Standing
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.tools.equivalence import compare, compares
@@ -45,10 +45,10 @@ def test_views_that_are_created_late_equal_batch(
     fm, warehouse = run.run.fm, run.run.fm.warehouse
     late = Deployed(2, run.run.pipeline)
     objects = {k: o for k, o in late.catalog.objects.items() if k not in names}
-    steps: list[Step] = []
+    steps: list[BackfillStep] = []
     step = Backfill.run
 
-    def noted(self: Backfill, to: Step, standing: Standing) -> ObjectRecord:
+    def noted(self: Backfill, to: BackfillStep, standing: Standing) -> ObjectRecord:
         steps.append(to)
         return step(self, to, standing)
 
@@ -67,7 +67,7 @@ def test_views_that_are_created_late_equal_batch(
     assert {s.first for s in steps} == {None} and len(steps) == OPEN
     assert list(fm.epochs())
     assert any(s.first is not None and s.epoch - s.first == MISSED - 1 for s in steps)
-    assert not warehouse.log.suspended()
+    assert not warehouse.log.suspensions()
     _check(run, names)
     _taken_in(run, BEFORE + MISSED + 1)
     _check(run, names)

@@ -51,7 +51,7 @@ class Run:
                 pass
         else:
             raise AssertionError("the epoch does not end")
-        assert self.fm.warehouse.log.suspended() == {}
+        assert self.fm.warehouse.log.suspensions() == {}
 
     def rows(self, name: str) -> Counter[str]:
         return Counter(map(repr, self.fm.execute(f"SELECT * FROM {name}").rows))

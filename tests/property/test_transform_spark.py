@@ -141,6 +141,6 @@ def test_a_transformed_source_is_what_a_view_would_be(
             fm.advance()
             if step % 3 == 2:
                 fm.maintain(timedelta(seconds=1))
-            assert fm.warehouse.log.suspended() == {}
+            assert fm.warehouse.log.suspensions() == {}
             seen += sum(twins.check(fm) for twins in pairs)
         assert seen

@@ -15,7 +15,7 @@ import pytest
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS, Limits
-from floodmark.query import staged as staged_rows
+from floodmark.query import staging as staged_rows
 from tests.warehouses import Site
 
 pytestmark = pytest.mark.spark

@@ -29,10 +29,10 @@ def test_a_null_array_is_no_value_of_a_not_null_column(tmp_path: Path) -> None:
     some = pa.array([[1, None], []])
     rows = {"k": [1, 2], "xs": some, "ys": pa.array([None, [1]]), "s": [{"a": None}, {"a": 1}]}
     pq.write_table(pa.table(rows), path)
-    dml.check_rows(dml.nested_nulls([str(path)], target), target)
+    dml.check_rows(dml.count_nested_nulls([str(path)], target), target)
     pq.write_table(pa.table(rows | {"xs": pa.array([[1], None])}), path)
     with pytest.raises(BindError, match='column "xs"') as refused:
-        dml.check_rows(dml.nested_nulls([str(path)], target), target)
+        dml.check_rows(dml.count_nested_nulls([str(path)], target), target)
     assert refused.value.code == "E0235"
 
 

@@ -82,7 +82,7 @@ def test_rows_without_a_key_get_their_ids(site: Site) -> None:
         DeltaTable(_folder(site, "log")).delete("line = 'b'")
         fm.advance()
         assert _rows(fm, "SELECT line FROM plain") == [("a",), ("c",)]
-        event = fm.warehouse.log.suspended()["log"]
+        event = fm.warehouse.log.suspensions()["log"]
         assert event.code == "E0427" and "APPEND ONLY" in event.message
 
 
@@ -96,11 +96,11 @@ def test_what_does_not_fit_suspends_the_table(site: Site) -> None:
         for rows in ({"k": [2], "v": [None]}, {"k": [None], "v": [2]}):
             _append(folder, rows)
             fm.advance()
-            assert fm.warehouse.log.suspended()["t"].code == "E0427"
-            assert f"{before}" in str(fm.warehouse.log.suspended()["t"].message) or before
+            assert fm.warehouse.log.suspensions()["t"].code == "E0427"
+            assert f"{before}" in str(fm.warehouse.log.suspensions()["t"].message) or before
             DeltaTable(folder).restore(before)
             fm.execute("ALTER TABLE t RESUME")
-            assert not fm.warehouse.log.suspended()
+            assert not fm.warehouse.log.suspensions()
             before = DeltaTable(folder).version()
         fm.execute("INSERT INTO t VALUES (3, 3)")
         assert _rows(fm, "SELECT * FROM t") == [(1, 1), (3, 3)]
@@ -117,7 +117,7 @@ def test_a_crash_on_the_way_takes_the_rows_in_once(site: Site, point: str) -> No
     site.kill_at(point)
     with site.connect() as fm:
         fm.advance()
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert _rows(fm, "SELECT * FROM t") == [(1, 1), (2, 3), (3, 3)]
         changes = fm.changes("t", after=2).toArrow()["__kind"].to_pylist()
         assert sorted(changes) == ["+I", "+U", "-U"]
@@ -144,6 +144,6 @@ def test_statements_that_waited_come_before_what_others_wrote(site: Site, point:
     site.kill_at(point)
     with site.connect() as fm:
         fm.advance()
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert _rows(fm, "SELECT * FROM t") == [(1, 5), (2, 3), (3, 3), (4, 4)]
         assert list(fm.verify()) == []

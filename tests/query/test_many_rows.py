@@ -16,10 +16,10 @@ import pytest
 from pyspark.sql.connect.client.core import SparkConnectClient
 
 from floodmark.limits import Limits
-from floodmark.query import staged as staged_rows
+from floodmark.query import staging as staged_rows
 from floodmark.spark import keyed, server
 from floodmark.spark.confs import SparkConfig
-from floodmark.tables import once
+from floodmark.tables import key_uniqueness
 from tests.warehouses import Site, differing, replay_all
 
 pytestmark = pytest.mark.spark
@@ -108,7 +108,10 @@ def test_rows_that_come_once_are_not_gathered(
     here: list[bool | None],
     there: list[bool | None],
 ) -> None:
-    asked = _asking(monkeypatch, once, "each_once"), _asking(monkeypatch, keyed, "is_unique")
+    asked = (
+        _asking(monkeypatch, key_uniqueness, "each_once"),
+        _asking(monkeypatch, keyed, "is_unique"),
+    )
     path = tmp_path / "a.csv"
     site.define(*(f"CREATE TABLE {name} ({columns}) {said};" for name in ("fast", "slow")))
     steps = (

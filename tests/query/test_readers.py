@@ -53,7 +53,7 @@ def test_a_pinned_epoch_reads_as_it_was(site: Site) -> None:
             fm.advance(now=NOW)
         head = fm.warehouse.log.head().sealed
         first = fm.sql("SELECT k, n FROM st", at_epoch=head - 1).collect()
-        pinned = fm.warehouse.log.sealed(head - 1).objects["st"].versions["public/st"]
+        pinned = fm.warehouse.log.seal_record(head - 1).objects["st"].versions["public/st"]
         folder = str(site.root / "warehouse" / "public" / "st")
         rows = DeltaTable(folder, version=pinned).to_pyarrow_table().to_pylist()
         assert {(r["k"], r["n"]) for r in rows} == {tuple(r) for r in first}

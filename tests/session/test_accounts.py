@@ -76,17 +76,19 @@ class _Story:
         kept = taken.read_text()
         loop, warehouse = self.fm.loop, self.fm.warehouse
         with loop.hold("a test"):
-            offers = loop._offered(None)
+            offers = loop._new_splits(None)
             taken.write_text(kept + "{}\n")
             head, deployed = warehouse.log.head(), warehouse.deployed()
             loop._run(open_epoch(warehouse, head.sealed + 1, deployed.version, NOW, offers))
-        assert warehouse.log.suspended()[name].code
+        assert warehouse.log.suspensions()[name].code
         self.check()
 
     def resume(self) -> None:
         kinds = {"s": "SOURCE", "u": "SOURCE", "t": "TABLE"}
         # What others read comes back before them.
-        for key in sorted(self.fm.warehouse.log.suspended(), key=lambda k: (kinds.get(k, "V"), k)):
+        for key in sorted(
+            self.fm.warehouse.log.suspensions(), key=lambda k: (kinds.get(k, "V"), k)
+        ):
             self.fm.execute(f"ALTER {kinds.get(key, 'MATERIALIZED VIEW')} {key} RESUME")
         self.check()
 
@@ -94,7 +96,7 @@ class _Story:
         assert not {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
         log = self.fm.warehouse.log
         cut = self.fm.warehouse.cut()
-        for key in log.suspended():
+        for key in log.suspensions():
             assert cut.records[key] == cut.records[key].at_rest()
 
     def added_up(self) -> dict[str, tuple[int, int]]:
@@ -161,6 +163,6 @@ def test_an_account_says_what_does_not_add_up() -> None:
 def test_counts_on_the_way_to_a_record_are_added() -> None:
     first = ObjectRecord("s", {"a": 1}, rows_in=3, dead_rows=1, duration_s=0.2)
     last = ObjectRecord("s", {"a": 2}, rows_in=2, touched=False)
-    both = last.after(first)
+    both = last.add_earlier(first)
     assert (both.rows_in, both.dead_rows, both.versions, both.touched) == (5, 1, {"a": 2}, True)
     assert both.at_rest().rows_in == 0 and both.at_rest().versions == {"a": 2}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.session.ddl.alter_places import placed_in
+from floodmark.session.ddl.alter_places import place_errors
 from floodmark.session.ddl.deployment import plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
 from floodmark.sql.parse import parse_script
@@ -55,7 +55,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Deployed:
 def test_an_error_is_shown_in_the_statement(deployed: Deployed, text: str, shown: str) -> None:
     script = f"SELECT 1;\n  {text}"
     statement = parse_script(script, "changes.sql")[1]
-    with pytest.raises(FloodmarkError) as refused, placed_in(statement, deployed):
+    with pytest.raises(FloodmarkError) as refused, place_errors(statement, deployed):
         plan_statement(statement, deployed)
     span = refused.value.span
     assert span is not None and (span.file, span.source) == ("changes.sql", script)
@@ -66,6 +66,6 @@ def test_an_error_is_shown_in_the_statement(deployed: Deployed, text: str, shown
 def test_an_error_of_the_file_is_shown_there(deployed: Deployed) -> None:
     (statement,) = parse_script("ALTER TABLE orders RENAME COLUMN price TO x")
     place = deployed.catalog.objects["v"].statement.name.span
-    with pytest.raises(FloodmarkError) as refused, placed_in(statement, deployed):
+    with pytest.raises(FloodmarkError) as refused, place_errors(statement, deployed):
         raise FloodmarkError("E0000", "of the view", span=place)
     assert refused.value.span == place

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.session.inspect.dead_letters import frequent, left
+from floodmark.session.inspect.dead_letters import count_letters, frequent
 from floodmark.storage.delta import DeltaStore
 from floodmark.tables.layout import DEAD_LETTER
 
@@ -18,15 +18,15 @@ TABLE = "_dead_letter/public/v"
 def test_letters_that_were_taken_back_are_none(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     handle = store.create(TABLE, DEAD_LETTER)
-    assert left(store, handle) == 0
+    assert count_letters(store, handle) == 0
     for epoch, weights, remain in ((1, [1, 1, 1], 3), (2, [-1, 1, -1], 2), (3, [-1, -1], 0)):
         folder = Path(store.stage(TABLE, epoch, 0))
         folder.mkdir(parents=True)
         (folder / "_SUCCESS").touch()
         rows = pa.table({WEIGHT: pa.array(weights, pa.int32())})
         pq.write_table(rows, folder / "part-00000.snappy.parquet")
-        handle = store.commit(handle, adds=store.staged(TABLE, epoch, 0))
-        assert left(store, handle) == remain
+        handle = store.commit(handle, adds=store.list_stage(TABLE, epoch, 0))
+        assert count_letters(store, handle) == remain
 
 
 def test_times_too_far_ahead_are_one_reason(tmp_path: Path) -> None:
@@ -40,5 +40,5 @@ def test_times_too_far_ahead_are_one_reason(tmp_path: Path) -> None:
         error = {"code": 658, "expression": "watermark.max_ahead", "message": said}
         rows = pa.table({WEIGHT: pa.array([1], pa.int32()), ERROR: pa.array([error])})
         pq.write_table(rows, folder / "part-00000.snappy.parquet")
-        handle = store.commit(handle, adds=store.staged(TABLE, epoch, 0))
+        handle = store.commit(handle, adds=store.list_stage(TABLE, epoch, 0))
     assert frequent(store, handle) == [("E0658 ts: '…' is not up to …", 3)]

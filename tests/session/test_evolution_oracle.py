@@ -140,7 +140,7 @@ def _run(
         if not then or fm.deployed.version > before:
             for name, value in then.items():
                 setattr(model, name, value)
-        assert not fm.warehouse.log.suspended(), said
+        assert not fm.warehouse.log.suspensions(), said
         _check(fm, model, "\n".join(said))
     fm.close()
 

@@ -193,7 +193,7 @@ def test_outputs_of_the_same_files_take_the_same_splits(tmp_path: Path) -> None:
             " FORMAT PLAIN ENCODE JSON"
             " FOR TABLES (a TRANSFORM USING (SELECT id + 1 AS n FROM s), b)"
         )
-        offers = fm.warehouse.offers.of(fm.deployed.pipeline)
+        offers = fm.warehouse.splits.new_splits(fm.deployed.pipeline)
         assert offers["a"] is offers["b"] and len(offers["a"]) == 1
 
 

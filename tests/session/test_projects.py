@@ -56,7 +56,7 @@ def test_a_path_does_not_follow_the_folder_of_who_runs(
     (other / "landing" / "1.json").write_text('{"a": 2}\n')
     monkeypatch.chdir(other)
     with deploy(ours, tmp_path / "warehouse") as fm:
-        (split,) = fm.warehouse.offers.of(fm.deployed.pipeline)["s"]
+        (split,) = fm.warehouse.splits.new_splits(fm.deployed.pipeline)["s"]
         assert split.payload["file"] == "0.json"
         assert fm.deployed.catalog.objects["s"].resolved == str(ours / "landing")
         assert "path = 'landing'" in fm.deployed.catalog.objects["s"].sql
@@ -66,7 +66,7 @@ def test_a_path_does_not_follow_the_folder_of_who_runs(
         assert fm.deployed.catalog.objects["s2"].resolved == str(ours / "landing")
     monkeypatch.chdir(tmp_path)
     with connect(tmp_path / "warehouse") as fm:
-        assert fm.warehouse.offers.of(fm.deployed.pipeline).keys() == {"s", "s2"}
+        assert fm.warehouse.splits.new_splits(fm.deployed.pipeline).keys() == {"s", "s2"}
 
 
 def test_a_project_that_moved_is_refused_until_it_is_applied(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_what_was_begun_before_the_copy_ends_in_the_copy(site: Site) -> None:
         fm.advance()
         (ours / "landing" / "1.json").write_text('{"a": 2}\n')
         warehouse = fm.warehouse
-        offers = warehouse.offers.of(fm.deployed.pipeline)
+        offers = warehouse.splits.new_splits(fm.deployed.pipeline)
         open_epoch(warehouse, warehouse.log.head().sealed + 1, fm.deployed.version, NOW, offers)
     before = sorted((ours / "out").iterdir())
     copied = Path(shutil.copytree(ours, site.root / "copied"))
     with connect(copied / "warehouse", project=copied, **options) as fm:
         fm.apply(copied / "pipelines")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert visible(copied / "warehouse", "v") == [(1,), (2,)]
     assert sorted((ours / "out").iterdir()) == before
     written = pa.concat_tables(map(pq.read_table, (copied / "out").glob("*.parquet")))
@@ -178,7 +178,7 @@ def test_a_project_that_moved_is_taken_over_without_a_rebuild(site: Site) -> Non
         assert {(c.key, c.action) for c in plan.changes} == {("s", "alter"), ("sink:out", "alter")}
         (epoch,) = fm.advance()
         assert epoch.objects["s"].rows_in == 1
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         assert visible(warehouse, "v") == [(1,), (2,)]
         written = [pq.read_table(p) for p in sorted((moved / "out").glob("*.parquet"))]
         assert sorted(pa.concat_tables(written).column("a").to_pylist()) == [1, 2]

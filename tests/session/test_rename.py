@@ -61,7 +61,7 @@ def test_renamed_objects_keep_rows_state_and_readers(site: Site) -> None:
     with site.connect("renamed") as fm:
         folders = tables(site.root / "renamed")
         started = fm.warehouse.log.head().sealed
-        before, book = fm.status(), {r.key: r.reported for r in reports(fm.warehouse, {})}
+        before, book = fm.status(), {r.key: r.as_reported for r in reports(fm.warehouse, {})}
         for statement in RENAMES:
             assert fm.execute(statement).notices == ()
         assert fm.warehouse.log.head().sealed == started + len(RENAMES)
@@ -92,7 +92,7 @@ def test_renamed_objects_keep_rows_state_and_readers(site: Site) -> None:
         assert fm.sql("SELECT * FROM readings__late").count() > 0
         shown = fm.execute("SHOW CREATE j").rows[0][1]
         assert "FROM readings AS s" in shown and "names AS d" in shown
-        told = {r.key: r.reported for r in reports(fm.warehouse, {})}
+        told = {r.key: r.as_reported for r in reports(fm.warehouse, {})}
         assert told["s"].changed == told["totals"].changed
     for name in ("j", "st", "t", "seen"):
         same = visible(site.root / "plain", name), visible(site.root / "renamed", name)
@@ -111,7 +111,7 @@ def test_what_is_suspended_or_read_by_such_keeps_its_name(site: Site) -> None:
         write_deltalake(table, DeltaTable(table).to_pyarrow_table(), mode="append")
         put(site.landing, "1", readings(10, 10))
         fm.advance(now=NOW)
-        assert fm.warehouse.log.suspended().keys() == {"st"}
+        assert fm.warehouse.log.suspensions().keys() == {"st"}
         for statement in ("ALTER SOURCE s RENAME TO r", "ALTER MATERIALIZED VIEW st RENAME TO r"):
             with pytest.raises(UserError) as refused:
                 fm.execute(statement)

@@ -10,7 +10,7 @@ import pytest
 from floodmark.errors import FloodmarkError
 from floodmark.session.ddl.deployment import Plan, defines_else, plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
-from floodmark.session.ddl.filed import drift
+from floodmark.session.ddl.file_objects import drift
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
@@ -57,7 +57,7 @@ class Warehouse:
 
     def apply(self, plan: Plan) -> None:
         known = self.deployed
-        defined = statements_of(plan.catalog, plan.pinned(known), plan.corrections(known))
+        defined = statements_of(plan.catalog, plan.pins(known), plan.corrections(known))
         self.deployed = load(self.log.append(1, defined, NOW, plan.renamed), known)
 
     def execute(self, text: str) -> list[Plan]:
@@ -87,7 +87,7 @@ def test_definitions_follow_and_plans_stay(warehouse: Warehouse) -> None:
     before = warehouse.deployed
     for plan in warehouse.execute(RENAMES):
         assert [c.action for c in plan.changes] == ["rename"]
-        again = load(warehouse.log.at(warehouse.deployed.version))
+        again = load(warehouse.log.get(warehouse.deployed.version))
         assert again.catalog.objects == warehouse.deployed.catalog.objects
         # The files still have the old names: that is no change.
         assert warehouse.planned().changes == ()

@@ -70,7 +70,7 @@ def test_a_sink_may_have_any_name(site: Site) -> None:
 
 def test_a_defect_suspends_one_object(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(task: Any) -> Any:
-        if task.found.key.endswith("bad"):
+        if task.obj.key.endswith("bad"):
             raise RuntimeError("planted")
         return view_advance(task)
 
@@ -84,11 +84,11 @@ def test_a_defect_suspends_one_object(site: Site, monkeypatch: pytest.MonkeyPatc
         fm.execute("CREATE MATERIALIZED VIEW good AS SELECT v FROM t")
         fm.execute("INSERT INTO t VALUES (1, 2)")
         assert _rows(fm, "SELECT * FROM good") == [(2,)]
-        (event,) = fm.warehouse.log.suspended().values()
+        (event,) = fm.warehouse.log.suspensions().values()
         assert event.code == "E0609" and "planted" in event.message
         monkeypatch.undo()
         fm.execute("DROP MATERIALIZED VIEW bad")
-        assert not fm.warehouse.log.suspended()
+        assert not fm.warehouse.log.suspensions()
         fm.execute("CREATE MATERIALIZED VIEW bad AS SELECT k FROM t")
         assert _rows(fm, "SELECT * FROM bad") == [(1,)]
 

@@ -16,7 +16,7 @@ from floodmark.errors import NotSupported
 from floodmark.report.page import page
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.reporting import Intake, intakes, numbers, reports
-from floodmark.session.inspect.watch import watched
+from floodmark.session.inspect.watch import find_watchable
 from tests.warehouses import Site, differing, replay_all
 
 pytestmark = pytest.mark.spark
@@ -61,7 +61,7 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         fm.clock.set(START)  # type: ignore[attr-defined]
         fm.advance()
         record = fm.status()["s"]
-        assert (record.rows_in, record.stored_rows, record.dead_rows) == (5, 2, 1)
+        assert (record.rows_in, record.rows_written, record.dead_rows) == (5, 2, 1)
         assert record.due == _at(5) and _ids(fm) == [1]
         assert not fm.has_new() and not fm.has_new(now=_at(4.9)) and fm.has_new(now=_at(5))
 
@@ -78,14 +78,14 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         fm.advance()
         assert _ids(fm) == [2, 6]
         record = fm.status()["s"]
-        assert (record.rows_in, record.stored_rows, record.timed_rows) == (1, 1, 1)
+        assert (record.rows_in, record.rows_written, record.timed_rows) == (1, 1, 1)
         assert fm.execute("SELECT n, parts FROM v").rows == ((2, 8),)
         assert intakes(fm.warehouse) == {"s": Intake(6, 3)}
 
         _check_what_is_shown(fm)
         for read in (
             lambda: fm.execute("SELECT * FROM s__changes"),
-            lambda: watched("s", fm.warehouse),
+            lambda: find_watchable("s", fm.warehouse),
         ):
             with pytest.raises(NotSupported, match="come and go") as refused:
                 read()
@@ -94,7 +94,7 @@ def test_what_is_stored_and_when_it_is_seen_is_told(site: Site) -> None:
         assert [kind for _, kind, _ in changes if kind != "-U"] == ["+I", "+U", "+U", "+U"]
 
         outcomes = run_checks(fm.warehouse, reports(fm.warehouse, {}), {})
-        failed: list[Any] = [o for found in outcomes.values() for o in found if not o.passed]
+        failed: list[Any] = [o for found in outcomes.values() for o in found if not o.is_passed]
         assert failed == []
         assert differing(replay_all(fm)) == []
 
@@ -155,7 +155,7 @@ def test_bounds_that_are_null_empty_or_out_of_range(site: Site) -> None:
         fm.clock.set(START)  # type: ignore[attr-defined]
         fm.advance()
         record = fm.status()["s"]
-        assert (record.rows_in, record.stored_rows) == (9, 1)
+        assert (record.rows_in, record.rows_written) == (9, 1)
         assert (record.dead_rows, record.dropped_rows) == (2, 6)
         assert _ids(fm) == [1]
         letters = fm.execute('SELECT reason, expression, "row" FROM s__dead_letter').rows

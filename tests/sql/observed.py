@@ -15,7 +15,7 @@ from floodmark.connectors.copied import copy_file
 from floodmark.errors import FloodmarkError
 from floodmark.plan.declare.functions import functions_of
 from floodmark.query.dml.copying import Copying
-from floodmark.query.dml.planned import PlannedDml, plan_dml
+from floodmark.query.dml.plan_dml import PlannedDml, plan_dml
 from floodmark.query.dml.writing import target_of
 from floodmark.query.query import Reader
 from floodmark.session.ddl.deployment import Plan, plan_statement
@@ -74,7 +74,7 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
             file = copy_file(statement.path, statement.options, statement.span)
             return file_of(file), repr(reader.plan(statement.query, statement.span)), None
         case s.CopyFrom():
-            copying = Copying.of(statement, target_of(statement, deployed), reader)
+            copying = Copying.from_statement(statement, target_of(statement, deployed), reader)
             rows = [piece.to_pylist() for piece in copying.rows()]
             return file_of(copying.file), copying.target.key, (rows, sorted(copying.given))
         case s.Insert() | s.Update() | s.Delete():

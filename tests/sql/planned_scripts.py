@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from floodmark.connectors.copied import copy_file
-from floodmark.query.dml.planned import plan_dml
+from floodmark.query.dml.plan_dml import plan_dml
 from floodmark.query.dml.writing import target_of
 from floodmark.query.query import Reader
 from floodmark.session.ddl.deployment import Plan, plan_statement
@@ -63,7 +63,7 @@ class Planner:
     def _log(self, plan: Plan) -> None:
         """Take a plan over; what it logs can be read: else each later command would end there."""
         number = self.deployed.version + 1
-        logged = tuple(statements_of(plan.catalog, plan.pinned(self.deployed)))
+        logged = tuple(statements_of(plan.catalog, plan.pins(self.deployed)))
         self.deployed = load(CatalogVersion(number, number, logged, _NOW))
         assert self.deployed.pipeline.objects.keys() == plan.pipeline.objects.keys()
 

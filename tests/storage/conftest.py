@@ -46,4 +46,4 @@ def write_rows(store: Any, table: str, epoch: int, *files: Any, attempt: int = 0
             }
         )
         pq.write_table(data, folder / f"part-{i:05d}.snappy.parquet")
-    return store.staged(table, epoch, attempt)
+    return store.list_stage(table, epoch, attempt)

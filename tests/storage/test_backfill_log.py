@@ -4,43 +4,43 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from floodmark.storage.backfill_log import BackfillLog, Standing, Step, forget
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep, Standing, forget
 from floodmark.storage.epoch_log import ObjectRecord
 
 
 def test_steps_follow_each_other(tmp_path: Path) -> None:
     log = BackfillLog(tmp_path, 'we"ird', 3)
     assert log.standing() == Standing()
-    log.begin(0, Step(3))
-    log.begin(0, Step(9))
-    assert log.standing() == Standing(1, Step(3))
+    log.begin(0, BackfillStep(3))
+    log.begin(0, BackfillStep(9))
+    assert log.standing() == Standing(1, BackfillStep(3))
     first = ObjectRecord('we"ird', {"public/v": 0}, position=3)
-    log.done(0, first)
-    log.done(0, ObjectRecord('we"ird', {"public/v": 8}, position=9))
+    log.finish(0, first)
+    log.finish(0, ObjectRecord('we"ird', {"public/v": 8}, position=9))
     assert log.standing() == Standing(1, None, first)
-    log.begin(1, Step(7, 4))
-    assert log.standing() == Standing(2, Step(7, 4), first)
+    log.begin(1, BackfillStep(7, 4))
+    assert log.standing() == Standing(2, BackfillStep(7, 4), first)
     second = ObjectRecord('we"ird', {"public/v": 1}, position=7)
-    log.done(1, second)
+    log.finish(1, second)
     log.make_ready()
     again = BackfillLog(tmp_path, 'we"ird', 3)
     assert again.standing() == Standing(2, None, second, ready=True)
 
 
 def test_one_works_on_a_backfill_at_a_time(tmp_path: Path) -> None:
-    with BackfillLog(tmp_path, "v", 1).worked_on() as first:
+    with BackfillLog(tmp_path, "v", 1).claim() as first:
         assert first
-        with BackfillLog(tmp_path, "v", 1).worked_on() as second:
+        with BackfillLog(tmp_path, "v", 1).claim() as second:
             assert not second
-        with BackfillLog(tmp_path, "w", 1).worked_on() as other:
+        with BackfillLog(tmp_path, "w", 1).claim() as other:
             assert other
-    with BackfillLog(tmp_path, "v", 1).worked_on() as later:
+    with BackfillLog(tmp_path, "v", 1).claim() as later:
         assert later
 
 
 def test_logs_of_what_is_over_go(tmp_path: Path) -> None:
     for key, created in (("v", 1), ("v", 4), ("w", 2)):
-        BackfillLog(tmp_path, key, created).begin(0, Step(created))
+        BackfillLog(tmp_path, key, created).begin(0, BackfillStep(created))
     forget(tmp_path, [("v", 4)])
     left = [BackfillLog(tmp_path, k, e).standing().steps for k, e in (("v", 1), ("v", 4), ("w", 2))]
     assert left == [0, 1, 0]

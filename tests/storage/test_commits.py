@@ -15,13 +15,13 @@ from deltalake import write_deltalake
 
 from floodmark.errors import DataError, UserError
 from floodmark.storage import durability, local_files
-from floodmark.storage.ahead import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.backfill_log import BackfillLog, fence
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.delta_log import commit_key
 from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
+from floodmark.storage.older_log import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.records import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of
 from floodmark.tables.tables import Writer
@@ -58,10 +58,10 @@ def test_an_epoch_of_another_record_is_not_taken_for_done(store: Store) -> None:
     written(store, 1, "one")
     written(store, 2, "two")
     again = Writer(tables, "t", 2, {"record": "two"})
-    assert again.recorded(T) == again.commit(T, SCHEMA) == store.open(T)
+    assert again.find_recorded(T) == again.commit(T, SCHEMA) == store.open(T)
     for epoch, record in ((2, "other"), (2, None), (1, "other")):
         writer = Writer(tables, "t", epoch, {"record": record})
-        for use in (lambda w=writer: w.recorded(T), lambda w=writer: w.commit(T, SCHEMA)):
+        for use in (lambda w=writer: w.find_recorded(T), lambda w=writer: w.commit(T, SCHEMA)):
             with pytest.raises(OtherHistory, match="E0433"):
                 use()
     assert store.open(T).version == 2
@@ -71,21 +71,21 @@ def test_an_epoch_of_a_former_version_counts_as_done(store: Store) -> None:
     store.commit(store.create(T, SCHEMA), app="t", epoch=1, metadata={"epoch": 1, "attempt": 7})
     tables: Any = SimpleNamespace(store=store)
     for record in (None, "id"):
-        assert Writer(tables, "t", 1, {"record": record}).recorded(T) == store.open(T)
+        assert Writer(tables, "t", 1, {"record": record}).find_recorded(T) == store.open(T)
 
 
 def test_a_commit_tells_the_record_of_its_object_or_that_it_is_damaged(store: Store) -> None:
     tables: Any = SimpleNamespace(store=store)
     writer = Writer(tables, "t", 1, {"record": "one"})
-    assert writer.finished(T) is None
+    assert writer.find_record(T) is None
     record = ObjectRecord("t", {"other": 3}, rows_in=2, as_of=NOW)
-    writer.commit(T, SCHEMA, told=to_text(asdict(record)))
-    assert writer.finished(T) == replace(record, versions={"other": 3, T: 1})
+    writer.commit(T, SCHEMA, note=to_text(asdict(record)))
+    assert writer.find_record(T) == replace(record, versions={"other": 3, T: 1})
     for epoch, told in enumerate(("{}", "{", '{"object": 7, "versions": {}}'), 2):
         writer = Writer(tables, "t", epoch, {"record": "one"})
-        writer.commit(T, SCHEMA, told=told)
+        writer.commit(T, SCHEMA, note=told)
         with pytest.raises(DataError, match=r"E0435.*tells a damaged record"):
-            writer.finished(T)
+            writer.find_record(T)
 
 
 def test_a_table_behind_the_log_is_refused(store: Store) -> None:
@@ -140,7 +140,7 @@ def test_epochs_of_another_log_are_found_in_the_past(store: Store, tmp_path: Pat
         written(store, epoch, "other" if epoch == 2 else opened.id)
         log.seal(epoch, [ObjectRecord("t", {T: epoch})], NOW)
     refuse_tables_ahead(log, store)
-    assert epochs_of_other_logs(log, store, T, lambda epoch: log.opened(epoch).id) == [2]
+    assert epochs_of_other_logs(log, store, T, lambda epoch: log.open_record(epoch).id) == [2]
 
 
 def test_a_commit_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_damaged_newest_commit_is_refused(tmp_path: Path) -> None:
             for use in (fresh.open, lambda t, s=fresh: s.history(t, 0)):
                 with pytest.raises(DataError, match=r"E0435.*00001.json.*public/t"):
                     use(T)
-        assert store.settled(T, 0) == 0
+        assert store.settle(T, 0) == 0
     path.write_bytes(whole)
     assert len(DeltaStore(tmp_path).open(T).files) == 2
 
@@ -284,7 +284,7 @@ def test_folders_of_backfills_are_on_the_disk(
 ) -> None:
     choose(tmp_path, True)
     flushed = _Flushed(monkeypatch)
-    with fence(tmp_path), BackfillLog(tmp_path, "v", 3).worked_on() as mine:
+    with fence(tmp_path), BackfillLog(tmp_path, "v", 3).claim() as mine:
         assert mine
     assert flushed.paths == [tmp_path / "_floodmark", tmp_path / "_floodmark" / "backfills"]
 
@@ -344,6 +344,6 @@ def test_folders_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_version_that_a_table_does_not_have_is_not_settled(store: Store) -> None:
     for epoch in (1, 2):
         written(store, epoch, "id")
-    assert store.settled(T, 2) == 2
+    assert store.settle(T, 2) == 2
     with pytest.raises(DataError, match=r"E0434.*version 2.*version 3"):
-        store.settled(T, 3)
+        store.settle(T, 3)

@@ -109,9 +109,9 @@ def test_columns_come_and_go_with_a_commit(store: Store, write: Writer) -> None:
     assert two.schema == wider and two.files == one.files and two.transaction("o") == 1
     assert store.open(T, 1).schema == SCHEMA and store.open(T) == two
     assert store.create(T, wider) == two
-    assert store.settled(T, 1) == 1
+    assert store.settle(T, 1) == 1
     with pytest.raises(DataError, match="E0402"):
-        store.settled("public/none", 1)
+        store.settle("public/none", 1)
     narrow = SCHEMA[:1]
     files = write(T, 2, [(1, "a")])
     three = store.commit(two, adds=files, removes=one.files, schema=narrow)

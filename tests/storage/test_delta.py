@@ -72,7 +72,7 @@ def test_other_readers_read_and_prune(tmp_path: Path) -> None:
             [("k", pa.int64()), ("ts", pa.timestamp("us")), ("n", pa.decimal128(38, 10))]
         )
         pq.write_table(pa.table(rows).cast(arrow), folder / f"part-{k}.parquet")
-    handle = store.commit(handle, adds=store.staged(T, 1, 0), app="o", epoch=7)
+    handle = store.commit(handle, adds=store.list_stage(T, 1, 0), app="o", epoch=7)
     foreign = DeltaTable(str(tmp_path / T))
     assert foreign.transaction_version("o") == 7
     assert foreign.to_pyarrow_table().num_rows == 6

@@ -10,8 +10,8 @@ import pytest
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import BUCKET, EpochLog, Head, ObjectRecord
-from floodmark.storage.retention import Kept, Retention
+from floodmark.storage.epoch_log import BUCKET, EpochLog, LogHead, ObjectRecord
+from floodmark.storage.retention import KeptEpochs, Retention
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -26,15 +26,15 @@ def seal(log: EpochLog, epoch: int, version: int = 1) -> None:
 
 def test_open_seal_and_read_again(tmp_path: Path) -> None:
     log = EpochLog(tmp_path)
-    assert log.head() == Head(0, None)
+    assert log.head() == LogHead(0, None)
     opened = log.open(1, NOW, 3, NOW, splits={"s": [split(0, 0, 5), split(2, 0, 7)]}, notes=["x"])
-    assert log.head().open == EpochLog(tmp_path).opened(1)
+    assert log.head().open == EpochLog(tmp_path).open_record(1)
     assert (opened.now, opened.catalog_version) == (NOW, 3)
     marks = {"a": datetime(2024, 1, 1, 0, 0, 0, 1), "b": 7, "c": Decimal("1.5"), "d": None}
     record = ObjectRecord("public.v", {"public/v": 4, "_changes/public/v": 9}, 5, 4, 1, 0, marks)
     sealed = log.seal(1, [record], NOW)
-    assert EpochLog(tmp_path).head() == Head(1, None)
-    assert EpochLog(tmp_path).sealed(1) == sealed
+    assert EpochLog(tmp_path).head() == LogHead(1, None)
+    assert EpochLog(tmp_path).seal_record(1) == sealed
     assert sealed.objects == {"public.v": record}
 
 
@@ -58,9 +58,9 @@ def test_each_record_is_written_once(tmp_path: Path) -> None:
     seal(log, 1)
     with pytest.raises(TransientError, match="E0506"):
         seal(log, 1, version=2)
-    assert log.sealed(1).objects["public.v"].versions == {"public/v": 1}
+    assert log.seal_record(1).objects["public.v"].versions == {"public/v": 1}
     with pytest.raises(DataError, match="E0410"):
-        log.sealed(2)
+        log.seal_record(2)
 
 
 def test_left_overs_of_a_crash_do_not_count(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_left_overs_of_a_crash_do_not_count(tmp_path: Path) -> None:
     seal(log, 1)
     (bucket / "1.seal.json").write_text('{"epo')
     with pytest.raises(DataError, match="E0409"):
-        log.sealed(1)
+        log.seal_record(1)
 
 
 def test_suspensions_last_until_resumed(tmp_path: Path) -> None:
@@ -82,13 +82,13 @@ def test_suspensions_last_until_resumed(tmp_path: Path) -> None:
     log.open(1, NOW, 1, NOW)
     event = log.record("suspend", NOW, "division by zero", object="public.v", code="E0601")
     log.record("warning", NOW, "the clock went back")
-    assert log.suspended() == {"public.v": event}
+    assert log.suspensions() == {"public.v": event}
     seal(log, 1)
-    assert EpochLog(tmp_path).suspended() == {"public.v": event} == log.sealed(1).suspended
+    assert EpochLog(tmp_path).suspensions() == {"public.v": event} == log.seal_record(1).suspended
     log.open(2, NOW, 1, NOW)
     seal(log, 2)
     log.record("resume", NOW + timedelta(days=1), object="public.v")
-    assert log.suspended() == {}
+    assert log.suspensions() == {}
     assert [e.kind for e in log.events(1)] == ["suspend", "warning"]
 
 
@@ -105,10 +105,10 @@ def test_an_epoch_asks_a_table_at_the_first_version_that_it_is_given(tmp_path: P
 
 def test_what_is_kept_never_goes_back(tmp_path: Path) -> None:
     kept = Retention(tmp_path)
-    assert kept.read() == Kept(1, None)
+    assert kept.kept_epochs() == KeptEpochs(1, None)
     kept.keep_from(7, NOW)
-    assert kept.keep_from(3, NOW + timedelta(days=1)) == Retention(tmp_path).read()
-    assert kept.read() == Kept(7, NOW + timedelta(days=1))
+    assert kept.keep_from(3, NOW + timedelta(days=1)) == Retention(tmp_path).kept_epochs()
+    assert kept.kept_epochs() == KeptEpochs(7, NOW + timedelta(days=1))
 
 
 def test_catalog_versions(tmp_path: Path) -> None:
@@ -120,15 +120,15 @@ def test_catalog_versions(tmp_path: Path) -> None:
     assert CatalogLog(tmp_path).versions() == [first, second] and log.latest() == second
     assert first.statements == (statement,)
     with pytest.raises(DataError, match="E0411"):
-        log.at(3)
+        log.get(3)
 
 
 def test_what_was_discovered_is_kept_at_the_end_of_a_bucket(tmp_path: Path) -> None:
     log = EpochLog(tmp_path)
-    assert log.discovered() == (0, {})
+    assert log.last_discovery() == (0, {})
     for epoch in (BUCKET - 1, 2 * BUCKET - 1):
         (tmp_path / "_floodmark" / "epochs" / str(epoch // BUCKET)).mkdir(parents=True)
         log.record_discovered(epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
         log.record_discovered(epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
-        assert log.discovered() == (epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
+        assert log.last_discovery() == (epoch, {"s": {"files": [str(epoch)], "unfinished": []}})
     assert len(list(tmp_path.rglob("discovered.json"))) == 1

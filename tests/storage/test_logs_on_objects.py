@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import pytest
 
 from floodmark.errors import TransientError
-from floodmark.storage.backfill_log import BackfillLog, Step, forget, versions_of_backfills
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep, forget, versions_of_backfills
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import EpochLog, Head, ObjectRecord
-from floodmark.storage.leaving import LeavingTables
-from floodmark.storage.log_check import checked_logs
+from floodmark.storage.epoch_log import EpochLog, LogHead, ObjectRecord
+from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.log_check import check_logs
 from floodmark.storage.memory_objects import Fault, MemoryObjects
 from floodmark.storage.objects import Place
-from floodmark.storage.report_book import ReportBook, Reported
+from floodmark.storage.pending_drops import PendingDrops
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
 
@@ -38,25 +38,25 @@ def work(place: Place) -> None:
             log.record("note", NOW, f"in epoch {epoch}")
         log.seal(epoch, [RECORD], NOW)
     if (standing := backfill.standing()).open is not None or not standing.steps:
-        backfill.begin(0, Step(2))
-        backfill.done(0, RECORD)
+        backfill.begin(0, BackfillStep(2))
+        backfill.finish(0, RECORD)
     Retention(place).keep_from(2, NOW)
-    ReportBook(place).change(lambda _: {"public.v": Reported(epoch=2)})
-    LeavingTables(place).write(1, ["public/w"])
-    LeavingTables(place).forget()
+    LastReports(place).change(lambda _: {"public.v": LastReport(epoch=2)})
+    PendingDrops(place).write(1, ["public/w"])
+    PendingDrops(place).forget()
 
 
 def check(place: Place) -> None:
-    assert EpochLog(place).head() == Head(2, None)
+    assert EpochLog(place).head() == LogHead(2, None)
     assert [e.message for n in (1, 2) for e in EpochLog(place).events(n)] == [
         "in epoch 1", "in epoch 2",
     ]  # fmt: skip
     assert [v.statements for v in CatalogLog(place).versions()] == [(STATEMENT,)]
     assert list(versions_of_backfills(place)) == [("public.v", "public/v", 3)]
-    assert Retention(place).read().oldest == 2
-    assert ReportBook(place).read()["public.v"].epoch == 2
-    assert LeavingTables(place).read() is None
-    assert [found for found in checked_logs(place) if found.error is not None] == []
+    assert Retention(place).kept_epochs().oldest == 2
+    assert LastReports(place).all_reports()["public.v"].epoch == 2
+    assert PendingDrops(place).pending() is None
+    assert [found for found in check_logs(place) if found.error is not None] == []
 
 
 def test_logs_lie_in_any_store() -> None:
@@ -92,7 +92,7 @@ def test_a_record_whose_answer_is_lost_is_put_once() -> None:
     again.fail_at(asked, "lost answer")
     assert objects.calls[-1] == "create"
     opened = EpochLog(again).open(1, NOW, 1, NOW)
-    assert EpochLog(again).opened(1).id == opened.id
+    assert EpochLog(again).open_record(1).id == opened.id
 
 
 def test_a_store_that_does_not_answer_has_a_code() -> None:

@@ -162,7 +162,7 @@ def test_what_is_no_key_is_refused(objects: Objects, key: str, tmp_path: Path) -
         lambda: objects.copy(key, "new"),
         lambda: objects.upload(key, tmp_path / "file"),
         lambda: objects.delete([key]),
-        lambda: objects.below(key),
+        lambda: objects.sub_objects(key),
         lambda: objects.move("there", key),
         lambda: objects.move(key, "new"),
         lambda: objects.remove(key, "aside"),
@@ -230,7 +230,7 @@ def test_heads_are_those_of_each_object(objects: Objects) -> None:
     heads = dict(objects.heads())
     assert list(heads) == ["a/b", "a/c/d", "e"] and list(dict(objects.heads("a/"))) == [*heads][:2]
     assert all(head == objects.head(key) for key, head in heads.items())
-    assert list(objects.below("a").heads("c/")) == [("c/d", heads["a/c/d"])]
+    assert list(objects.sub_objects("a").heads("c/")) == [("c/d", heads["a/c/d"])]
     assert list(objects.heads("none/")) == []
 
 
@@ -255,7 +255,7 @@ def test_folders_without_objects_go(objects: Objects) -> None:
     objects.prune("e")
     assert list(objects.list()) == ["a/d"]
     assert list(objects.list(deep=False)) == ["a/"]
-    objects.below("a").prune()
+    objects.sub_objects("a").prune()
     assert list(folders_in(objects)) == ["a"] and list(folders_in(objects, "a")) == []
 
 
@@ -269,11 +269,11 @@ def test_folders_of_a_depth(objects: Objects) -> None:
 
 
 def test_folders_are_stores_of_their_own(objects: Objects) -> None:
-    inner = objects.below("a").below("b/c")
+    inner = objects.sub_objects("a").sub_objects("b/c")
     tag = inner.create("d", b"one")
     assert objects.get("a/b/c/d") == (b"one", tag)
     objects.create("a/b/other", b"")
-    assert list(inner.list()) == ["d"] and list(objects.below("a").list("b/")) == [
+    assert list(inner.list()) == ["d"] and list(objects.sub_objects("a").list("b/")) == [
         "b/c/d",
         "b/other",
     ]
@@ -469,9 +469,9 @@ def test_what_is_written_before_the_record_decides_nothing(
 ) -> None:
     monkeypatch.setenv("FLOODMARK_DURABLE", "false")
     objects = objects_of(tmp_path)
-    inner = objects.below("a")
+    inner = objects.sub_objects("a")
     inner.create("early", b"")
     assert isinstance(objects, LocalObjects) and isinstance(inner, LocalObjects)
     assert not objects.durable and not inner.durable
     choose(objects, True)
-    assert objects.durable and inner.durable and objects.below("b").durable
+    assert objects.durable and inner.durable and objects.sub_objects("b").durable

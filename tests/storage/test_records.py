@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floodmark.errors import DataError
-from floodmark.storage.backfill_log import BackfillLog, Step
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep
 from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import BUCKET, EpochLog, Head, ObjectRecord
-from floodmark.storage.leaving import Leaving, LeavingTables
-from floodmark.storage.log_check import checked_logs
-from floodmark.storage.records import Record, from_text, new_id, opened_text, sealed_text, to_text
-from floodmark.storage.report_book import ReportBook, Reported
-from floodmark.storage.retention import Kept, Retention
+from floodmark.storage.epoch_log import BUCKET, EpochLog, LogHead, ObjectRecord
+from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.log_check import check_logs
+from floodmark.storage.pending_drops import PendingDrops, PendingTables
+from floodmark.storage.records import Record, from_text, new_id, parse_text, record_text, to_text
+from floodmark.storage.retention import KeptEpochs, Retention
 from floodmark.storage.seed import pipeline_seed
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
@@ -53,11 +53,11 @@ def fill(root: Path, epochs: int = 5) -> None:
         log.seal(epoch, [ObjectRecord("v", {"public/v": epoch}, watermarks={"ts": NOW})], NOW)
     steps = BackfillLog(root, "v", 1)
     for number in range(3):
-        steps.begin(number, Step(number + 1))
-        steps.done(number, ObjectRecord("v", {"public/v": number}))
+        steps.begin(number, BackfillStep(number + 1))
+        steps.finish(number, ObjectRecord("v", {"public/v": number}))
     Retention(root).keep_from(2, NOW)
-    LeavingTables(root).write(2, ["public/gone"])
-    ReportBook(root).write({"v": Reported(3)})
+    PendingDrops(root).write(2, ["public/gone"])
+    LastReports(root).write({"v": LastReport(3)})
     pipeline_seed(root)
 
 
@@ -67,16 +67,16 @@ def everything(root: Path) -> tuple[Any, ...]:
     epochs = list(log.epochs())
     return (
         log.head(),
-        [log.opened(e) for e in epochs],
-        [log.sealed(e) for e in epochs],
+        [log.open_record(e) for e in epochs],
+        [log.seal_record(e) for e in epochs],
         [log.events(e) for e in epochs],
         [log.pin(e, "t2", None) for e in epochs],
         catalogs.latest(),
         catalogs.versions(),
         BackfillLog(root, "v", 1).standing(),
-        Retention(root).read(),
-        LeavingTables(root).read(),
-        ReportBook(root).read(),
+        Retention(root).kept_epochs(),
+        PendingDrops(root).pending(),
+        LastReports(root).all_reports(),
         pipeline_seed(root),
     )
 
@@ -84,7 +84,7 @@ def everything(root: Path) -> tuple[Any, ...]:
 def as_format_0(root: Path) -> None:
     """Write all records as the versions did that knew no envelope."""
     for path in engine(root).rglob("*.json"):
-        path.write_text(to_text(opened_text(path.read_text(), str(path)).body))
+        path.write_text(to_text(parse_text(path.read_text(), str(path)).body))
     seed = engine(root) / "seed"
     seed.write_text(json.loads(seed.read_text())["body"]["seed"])
 
@@ -101,12 +101,12 @@ def damages(path: Path) -> list[Callable[[], Any]]:
 @given(_VALUES)
 def test_a_record_reads_as_it_was_written(body: Any) -> None:
     record = Record(body, 7, new_id())
-    text = sealed_text("7.open.json", record)
-    assert text.isascii() and opened_text(text, "7.open.json") == record
+    text = record_text("7.open.json", record)
+    assert text.isascii() and parse_text(text, "7.open.json") == record
 
 
 def test_the_checksum_is_what_the_documentation_says() -> None:
-    data = json.loads(sealed_text("7.open.json", Record({"k": [1, "é"]}, 7, "ab")))
+    data = json.loads(record_text("7.open.json", Record({"k": [1, "é"]}, 7, "ab")))
     covered = r'["7.open.json",7,"ab",{"k":[1,"\u00e9"]}]'
     assert list(data) == ["format", "number", "id", "crc32c", "body"]
     assert data["crc32c"] == f"{google_crc32c.value(covered.encode()):08x}"
@@ -120,18 +120,21 @@ def test_what_former_versions_wrote_is_read_and_gone_on_with(tmp_path: Path) -> 
     as_format_0(tmp_path)
     assert everything(tmp_path) == written
     log = EpochLog(tmp_path)
-    assert log.opened(5).id is None
+    assert log.open_record(5).id is None
     opened = log.open(6, NOW, 1, NOW)
-    assert opened.id and EpochLog(tmp_path).opened(6).id == opened.id
+    assert opened.id and EpochLog(tmp_path).open_record(6).id == opened.id
     log.seal(6, [], NOW)
     assert CatalogLog(tmp_path).append(4, [], NOW).version == 4
     Retention(tmp_path).keep_from(3, NOW)
-    assert EpochLog(tmp_path).head() == Head(6, None) and Retention(tmp_path).read().oldest == 3
+    assert (
+        EpochLog(tmp_path).head() == LogHead(6, None)
+        and Retention(tmp_path).kept_epochs().oldest == 3
+    )
 
 
 def wrong(root: Path) -> dict[str, str]:
     """Return what reading all records finds."""
-    found = [(c.name, c.error) for c in checked_logs(root)]
+    found = [(c.name, c.error) for c in check_logs(root)]
     return {name: error.code for name, error in found if error is not None}
 
 
@@ -222,7 +225,7 @@ def test_records_out_of_order_are_refused(tmp_path: Path) -> None:
     kept = five.read_text()
     shutil.copy(four, five)
     with pytest.raises(DataError, match=r"E0432.*has the number 4"):
-        EpochLog(tmp_path).opened(5)
+        EpochLog(tmp_path).open_record(5)
     assert wrong(tmp_path) == {"epochs/0/5.open.json": "E0432"}
     five.write_text(kept)
     moved = engine(tmp_path) / "epochs" / "0" / "4.event-000001.json"
@@ -253,7 +256,7 @@ def test_replaced_records_count_on(tmp_path: Path) -> None:
     for oldest in (2, 3):
         Retention(tmp_path).keep_from(oldest, NOW)
     assert json.loads((engine(tmp_path) / "kept.json").read_text())["number"] == 2
-    assert Retention(tmp_path).read() == Kept(3, NOW)
-    assert LeavingTables(tmp_path).read() is None
-    LeavingTables(tmp_path).write(4, ["a"])
-    assert LeavingTables(tmp_path).read() == Leaving(4, ["a"])
+    assert Retention(tmp_path).kept_epochs() == KeptEpochs(3, NOW)
+    assert PendingDrops(tmp_path).pending() is None
+    PendingDrops(tmp_path).write(4, ["a"])
+    assert PendingDrops(tmp_path).pending() == PendingTables(4, ["a"])

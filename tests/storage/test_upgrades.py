@@ -19,8 +19,8 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.memory import MemoryStore
 from floodmark.storage.record_kinds import KINDS
-from floodmark.storage.records import Record, new_id, number_in, sealed_text, to_text
-from floodmark.storage.retention import Kept, Retention
+from floodmark.storage.records import Record, new_id, number_in, record_text, to_text
+from floodmark.storage.retention import KeptEpochs, Retention
 from floodmark.storage.upgrades import FORMAT, STEPS, Json
 from floodmark.tables.tables import Writer
 
@@ -60,7 +60,7 @@ def write(root: Path, name: str, body: Json, format: int) -> Path:
     path = root / "_floodmark" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     record = Record(body, number_in(path.name) or 0, new_id(), format)
-    path.write_text(sealed_text(path.name, record) if format else to_text(body))
+    path.write_text(record_text(path.name, record) if format else to_text(body))
     return path
 
 
@@ -72,7 +72,7 @@ def test_a_record_goes_through_the_steps_from_its_format_on(
 ) -> None:
     path = write(tmp_path, "kept.json", {field: 4, "cleaned_at": NOW}, format)
     before = path.read_bytes()
-    assert Retention(tmp_path).read() == Kept(4, NOW)
+    assert Retention(tmp_path).kept_epochs() == KeptEpochs(4, NOW)
     assert path.read_bytes() == before
 
 
@@ -82,13 +82,13 @@ def test_a_step_is_not_taken_from_another_format(
 ) -> None:
     write(tmp_path, "kept.json", {field: 4, "cleaned_at": NOW}, format)
     with pytest.raises(DataError, match="E04"):
-        Retention(tmp_path).read()
+        Retention(tmp_path).kept_epochs()
 
 
 def test_a_format_after_the_newest_is_refused(tmp_path: Path, planted: None) -> None:
     write(tmp_path, "kept.json", {"oldest": 4, "cleaned_at": NOW}, 4)
     with pytest.raises(DataError, match=r"E0430.*format 4.*up to 3"):
-        Retention(tmp_path).read()
+        Retention(tmp_path).kept_epochs()
 
 
 @pytest.mark.parametrize("format", [0, 1, 2])
@@ -98,7 +98,7 @@ def test_a_part_of_a_record_has_its_own_steps(tmp_path: Path, planted: None, for
     write(tmp_path, "epochs/0/1.seal.json", seal, format)
     write(tmp_path, "epochs/0/1.advanced-000000.json", {"objects": [part]}, format)
     log = EpochLog(tmp_path)
-    assert log.sealed(1).objects == log.advanced(1) == {"t": SAID}
+    assert log.seal_record(1).objects == log.partial_records(1) == {"t": SAID}
 
 
 def test_a_commit_tells_the_record_of_its_object_in_its_own_format(
@@ -108,8 +108,8 @@ def test_a_commit_tells_the_record_of_its_object_in_its_own_format(
     tables: Any = SimpleNamespace(store=store)
     writer = Writer(tables, "t", 1, {"record": "one"})
     told = to_text(renamed(asdict(SAID), "rows_out", "written"))
-    writer.commit("public/t", (Field("k", BIGINT),), told=told)
-    assert writer.finished("public/t") == SAID
+    writer.commit("public/t", (Field("k", BIGINT),), note=told)
+    assert writer.find_record("public/t") == SAID
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_what_is_not_of_its_former_format_is_damaged(tmp_path: Path, body: Json)
     said = {"epoch": 1, "now": NOW, "catalog_version": 1, "opened_at": NOW, **body}
     write(tmp_path, "epochs/0/1.open.json", said, 0)
     with pytest.raises(DataError, match="E0409"):
-        EpochLog(tmp_path).opened(1)
+        EpochLog(tmp_path).open_record(1)
 
 
 def test_format_0_had_absolute_paths_of_statements_rows(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_format_0_had_absolute_paths_of_statements_rows(tmp_path: Path) -> None:
     write(tmp_path, "epochs/0/1.open.json", opened, 0)
     write(tmp_path, "catalog/00000001.json", version, 0)
     expected = [f"{tmp_path}/_floodmark/dml/t-1/a.parquet", "/x/b.parquet"]
-    assert EpochLog(tmp_path).opened(1).dml[0] == {**entry, "paths": expected}
-    assert CatalogLog(tmp_path).at(1).dml[0]["paths"] == expected
+    assert EpochLog(tmp_path).open_record(1).dml[0] == {**entry, "paths": expected}
+    assert CatalogLog(tmp_path).get(1).dml[0]["paths"] == expected
 
 
 def test_steps_count_on_and_are_of_kinds_that_there_are() -> None:

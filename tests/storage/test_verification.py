@@ -114,13 +114,13 @@ def test_the_rows_that_a_table_is_to_begin_with_are_looked_at(tmp_path: Path) ->
 def test_records_are_read_once_for_all_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts, opened = Counter[str](), EpochLog.opened
+    counts, opened = Counter[str](), EpochLog.open_record
     for name, tables in (("few", 1), ("many", 6)):
         fill(tmp_path / name, 4, tables)
         with monkeypatch.context() as patched:
             patched.setattr(
                 EpochLog,
-                "opened",
+                "open_record",
                 lambda log, epoch, name=name: (counts.update([name]), opened(log, epoch))[1],
             )
             assert found(tmp_path / name) == []

@@ -71,7 +71,7 @@ FAILS = Call(INT, "/", (Literal(INT, 1), V))
     ("below", "call"),
     [
         (scan("t", ChangelogMode.RETRACT), COUNT),
-        (replace(ROWS, forgets=True), COUNT),
+        (replace(ROWS, drops_silently=True), COUNT),
         (n.UnionAll((ROWS, ROWS), "__branch"), COUNT),
         (n.SortBuffer(ROWS, "ts"), COUNT),
         (ROWS, AggCall("sum", (FAILS,), BIGINT)),

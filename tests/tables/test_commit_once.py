@@ -27,7 +27,7 @@ def file(name: str) -> DataFile:
 
 
 def writer(store: MemoryStore, epoch: int, record: str = "one") -> Writer:
-    tables: Any = SimpleNamespace(store=store, at=store.open)
+    tables: Any = SimpleNamespace(store=store, open=store.open)
     return Writer(tables, "v", epoch, {"record": record})
 
 
@@ -100,12 +100,12 @@ def test_a_state_that_does_not_change_stays(tmp_path: Path) -> None:
 
 def test_the_record_of_an_object_is_that_of_its_last_commit(tmp_path: Path) -> None:
     store = MemoryStore(tmp_path)
-    assert writer(store, 1).finished(T) is None
+    assert writer(store, 1).find_record(T) is None
     said = ObjectRecord("v", {"other": 3}, rows_out=1)
     record = writer(store, 1).commit_last(T, SCHEMA, [file("a")], said)
     assert record.versions == {"other": 3, T: 1} and record.rows_out == 1
-    assert writer(store, 1).finished(T) == record
-    assert writer(store, 2).finished(T) is None
+    assert writer(store, 1).find_record(T) == record
+    assert writer(store, 2).find_record(T) is None
 
 
 def test_one_place_asks_whether_an_epoch_is_recorded() -> None:
@@ -116,11 +116,11 @@ def test_one_place_asks_whether_an_epoch_is_recorded() -> None:
         if any(_asks(node) for node in ast.walk(ast.parse(path.read_text("utf-8")))):
             asking.add(path.relative_to(home).as_posix())
     assert asking == {
-        "tables/tables.py", "epochs/objects/at_rest.py", "epochs/objects/task.py"
+        "tables/tables.py", "epochs/objects/apply_changelog.py", "epochs/objects/object_advance.py"
     }  # fmt: skip
 
 
 def _asks(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return node.func.attr == "recorded" and len(node.args) == 1
+    return node.func.attr == "find_recorded" and len(node.args) == 1

@@ -14,7 +14,7 @@ from pyarrow import parquet as pq
 
 from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
-from floodmark.tables import once
+from floodmark.tables import key_uniqueness
 
 COLUMNS = (Field("g", VARCHAR), Field("k", BIGINT), Field("x", DOUBLE))
 Key = tuple[int | None, str | None]
@@ -44,7 +44,7 @@ def test_what_is_told_is_so(
         parts = [[ordered.pop(0) for _ in part] for part in parts]
     paths = _written(tmp_path_factory.mktemp("keys"), parts)
     limits = LIMITS if holds else Limits(unique_bytes=0)
-    told = once.each_once(paths, COLUMNS, ("k", "g"), limits)
+    told = key_uniqueness.each_once(paths, COLUMNS, ("k", "g"), limits)
     assert told is (len(set(keys)) == len(keys)) or (told is None and not holds)
 
 
@@ -53,21 +53,21 @@ def test_keys_in_order_need_no_room(tmp_path: Path, rows: int) -> None:
     limits = Limits(unique_bytes=1_000)
     keys: list[Key] = [(i // 2, "ab"[i % 2]) for i in range(rows)]
     paths = _written(tmp_path, [keys[:100_000], [], keys[100_000:]])
-    assert once.each_once(paths, COLUMNS, ("k", "g"), limits) is True
+    assert key_uniqueness.each_once(paths, COLUMNS, ("k", "g"), limits) is True
     # In the order of other columns, or with a key twice, they are not.
-    assert once.each_once(paths, COLUMNS, ("g", "k"), limits) is None
-    assert once.each_once([*paths, paths[0]], COLUMNS, ("k", "g"), limits) is None
+    assert key_uniqueness.each_once(paths, COLUMNS, ("g", "k"), limits) is None
+    assert key_uniqueness.each_once([*paths, paths[0]], COLUMNS, ("k", "g"), limits) is None
 
 
 @pytest.mark.parametrize("at", [0, 65_535, 65_536, 99_999])
 def test_a_key_that_comes_twice_is_found_wherever_it_is(tmp_path: Path, at: int) -> None:
     keys: list[Key] = [(i, "a") for i in range(100_000)]
     keys.insert(at, (at, "a"))
-    assert once.each_once(_written(tmp_path, [keys]), COLUMNS, ("k", "g")) is False
+    assert key_uniqueness.each_once(_written(tmp_path, [keys]), COLUMNS, ("k", "g")) is False
 
 
 def test_what_compares_otherwise_in_spark_is_not_told(tmp_path: Path) -> None:
-    assert once.each_once(_written(tmp_path, [[(1, "a")]]), COLUMNS, ("x",)) is None
+    assert key_uniqueness.each_once(_written(tmp_path, [[(1, "a")]]), COLUMNS, ("x",)) is None
 
 
 def test_files_whose_types_differ_are_not_told(tmp_path: Path) -> None:
@@ -75,4 +75,4 @@ def test_files_whose_types_differ_are_not_told(tmp_path: Path) -> None:
     for number, each in enumerate(values):
         pq.write_table(pa.table({"k": each}), tmp_path / f"{number}.parquet")
     paths = [str(tmp_path / f"{number}.parquet") for number in range(2)]
-    assert once.each_once(paths, (Field("k", BIGINT),), ("k",)) is None
+    assert key_uniqueness.each_once(paths, (Field("k", BIGINT),), ("k",)) is None

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from floodmark.api import Floodmark
 from floodmark.limits import Limits
 from floodmark.storage.table import Conflict
-from floodmark.tables.current import stored_rows
+from floodmark.tables.current import count_rows
 from floodmark.tables.tables import Writer
 from floodmark.tools.equivalence import differences
 from tests.warehouses import Site
@@ -73,7 +73,7 @@ def _plain(site: Site) -> Rows:
 
 def _counted(fm: Floodmark) -> dict[str, int | None]:
     pipeline, records = fm.deployed.pipeline, fm.status()
-    return {key: stored_rows(fm.store, pipeline[key], records[key]) for key in _OBJECTS}
+    return {key: count_rows(fm.store, pipeline[key], records[key]) for key in _OBJECTS}
 
 
 def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
@@ -87,7 +87,7 @@ def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
             assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
             assert _counted(fm) == {key: len(rows) for key, rows in seen[epoch].items()}
         assert set(_layers(fm)) == set(_OBJECTS)
-        assert not any(fm.warehouse.log.suspended())
+        assert not any(fm.warehouse.log.suspensions())
         first = min(seen)
         assert _plain(site) == seen[first]
 
@@ -126,7 +126,7 @@ def test_an_epoch_that_failed_behind_its_layer_is_done_again(
             fm.execute(statement)
 
         def failing(writer: Writer, table: str, *args: Any, **kwargs: Any) -> Any:
-            if table == "public/copied" and writer.recorded("_layers/public/copied"):
+            if table == "public/copied" and writer.find_recorded("_layers/public/copied"):
                 raise Conflict("E0501", "planned")
             return commit(writer, table, *args, **kwargs)
 

@@ -15,7 +15,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.tables.failpoints import VARIABLE
-from floodmark.tools.corrections.correct import Corrected, Span, correct, parse_time
+from floodmark.tools.corrections.correct import Corrected, EpochSpan, correct, parse_time
 from floodmark.tools.equivalence import differences
 from tests.warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put
 
@@ -36,7 +36,7 @@ SELECT window_start, sum(n) AS n FROM h GROUP BY window_start EMIT ON WINDOW CLO
 
 def _backfill(fm: Floodmark, end: int = 4) -> Corrected:
     first = parse_time(START.isoformat())
-    return correct(fm, "h", Span(first, first + timedelta(hours=end)), in_place=True)
+    return correct(fm, "h", EpochSpan(first, first + timedelta(hours=end)), in_place=True)
 
 
 def _fill(fm: Floodmark, site: Site) -> None:
@@ -63,7 +63,7 @@ def test_what_reads_the_view_follows_its_corrections(site: Site) -> None:
         assert fm.execute("SELECT hours, most, least FROM days").rows == ((4, 2, 2),)
         assert len(fm.execute("SELECT * FROM t").rows) == 4
         outcomes = run_checks(fm.warehouse, reports(fm.warehouse, {}), {})
-        assert [o for found in outcomes.values() for o in found if not o.passed] == []
+        assert [o for found in outcomes.values() for o in found if not o.is_passed] == []
         replayed = fm.replay(done.taken_in)
         assert differing(replayed) == []
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from floodmark.api import Floodmark
-from floodmark.tools.corrections.correct import Span, correct, parse_time
+from floodmark.tools.corrections.correct import EpochSpan, correct, parse_time
 from tests.warehouses import NOW, READINGS, START, Reading, Site, put
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -80,10 +80,10 @@ def test_corrections_are_what_no_late_row_gives(site: Site, seed: int) -> None:
             patient.advance(now=NOW)
             middle = START.replace(tzinfo=FIRST.tzinfo) + timedelta(hours=7)
             for name in VIEWS:
-                correct(late, name, Span(FIRST, middle))
-                correct(late, name, Span(FIRST, end))
-                assert not correct(late, name, Span(FIRST, end)).rows
+                correct(late, name, EpochSpan(FIRST, middle))
+                correct(late, name, EpochSpan(FIRST, end))
+                assert not correct(late, name, EpochSpan(FIRST, end)).rows
                 assert _corrected(late, name) == _rows(patient, name), name
             for name in ("hidden", "best", "pairs"):
-                correct(late, name, Span(FIRST, end), in_place=True)
+                correct(late, name, EpochSpan(FIRST, end), in_place=True)
                 assert _rows(late, name) == _rows(patient, name), name

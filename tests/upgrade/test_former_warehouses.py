@@ -20,7 +20,7 @@ import pytest
 from floodmark.errors import DataError
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.records import from_text, opened_text, sealed_text, to_text
+from floodmark.storage.records import from_text, parse_text, record_text, to_text
 from floodmark.storage.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE
 from floodmark.tables.failpoints import NAMES, VARIABLE
@@ -148,7 +148,7 @@ def check_rows(site: Site, name: str) -> None:
         counts = fm.execute("SELECT k, count(*), 'counted' FROM s GROUP BY k").rows
         assert visible(root, "t") == sorted([*map(tuple, counts), ("q", 1, "counted")])
         assert {row[0] for row in visible(root, "s")} >= {30, 57}
-        assert fm.plan(site.pipelines).changes == () and not fm.warehouse.log.suspended()
+        assert fm.plan(site.pipelines).changes == () and not fm.warehouse.log.suspensions()
 
 
 @pytest.mark.parametrize("case", SOME, ids=" ".join)
@@ -166,9 +166,9 @@ def as_before_the_next(root: Path) -> None:
     """Rewrite records and what commits tell as if the next format had been planned for."""
     for path in (root / ENGINE).rglob("*.json"):
         if "lease" not in path.parts:
-            found = opened_text(path.read_text(), str(path))
+            found = parse_text(path.read_text(), str(path))
             body = from_text(renamed(to_text(found.body)))
-            path.write_text(sealed_text(path.name, replace(found, body=body)))
+            path.write_text(record_text(path.name, replace(found, body=body)))
     for path in root.glob("public/*/_delta_log/*.json"):
         path.write_text(renamed(path.read_text()))
 
@@ -188,7 +188,7 @@ def test_the_next_format_goes_on_with_this_one(former: Former, failpoint: str) -
     as_before_the_next(root)
     assert formats(root) == {FORMAT}
     with pytest.raises(DataError, match=f"(?s)E0430.*{next_format.BEFORE} is not known"):
-        EpochLog(root).sealed(1)
+        EpochLog(root).seal_record(1)
     assert go_on(root, code=NEXT, at="apply" if failpoint else "", failpoint=failpoint) == (
         former.undisturbed("open")
     )

@@ -10,14 +10,14 @@ from floodmark.api import connect
 from floodmark.errors import DataError
 from floodmark.storage import epoch_listing, epoch_log
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.warehouse import offers
-from floodmark.warehouse.offers import Offers
+from floodmark.warehouse import split_enumerator
+from floodmark.warehouse.split_enumerator import SplitEnumerator
 
 
 def test_a_new_process_begins_where_the_last_bucket_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (epoch_listing, epoch_log, offers):
+    for module in (epoch_listing, epoch_log, split_enumerator):
         monkeypatch.setattr(module, "BUCKET", 4)
     landing = tmp_path / "landing"
     landing.mkdir()
@@ -27,27 +27,27 @@ def test_a_new_process_begins_where_the_last_bucket_ended(
             " FORMAT PLAIN ENCODE JSON"
         )
         warehouse, log, pipeline = fm.warehouse, fm.warehouse.log, fm.deployed.pipeline
-        record = log.sealed(1).objects["s"]
+        record = log.seal_record(1).objects["s"]
         for epoch in range(2, 11):
             (landing / f"{20 - epoch}.json").write_text('{"a": 1}\n')
-            (split,) = warehouse.offers.of(pipeline)["s"]
+            (split,) = warehouse.splits.new_splits(pipeline)["s"]
             now = warehouse.clock.now()
             log.open(epoch, now, 1, now, splits={"s": [split.as_json()]})
             log.seal(epoch, [record], now)
-    warehouse.offers.of(pipeline)
-    assert log.discovered()[0] == 7
+    warehouse.splits.new_splits(pipeline)
+    assert log.last_discovery()[0] == 7
     read: list[int] = []
-    opened = EpochLog.opened
+    opened = EpochLog.open_record
 
     def counting(self: EpochLog, epoch: int) -> epoch_log.OpenRecord:
         read.append(epoch)
         return opened(self, epoch)
 
-    monkeypatch.setattr(EpochLog, "opened", counting)
-    assert Offers(EpochLog(tmp_path / "warehouse")).of(pipeline) == {}
+    monkeypatch.setattr(EpochLog, "open_record", counting)
+    assert SplitEnumerator(EpochLog(tmp_path / "warehouse")).new_splits(pipeline) == {}
     assert min(read) == 8
     (landing / "0.json").write_text('{"a": 1}\n')
-    (split,) = Offers(EpochLog(tmp_path / "warehouse")).of(pipeline)["s"]
+    (split,) = SplitEnumerator(EpochLog(tmp_path / "warehouse")).new_splits(pipeline)["s"]
     assert split.payload["file"] == "0.json"
 
 

@@ -17,7 +17,7 @@ from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.merge import CAME, ORDER, SINKS, row_type
 from floodmark.errors import IntakeCode
 from floodmark.plan.declare.conflicts import EXCLUDED
-from floodmark.plan.declared import Conflict, Declared
+from floodmark.plan.declared import ConflictRule, Declared
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import smallest
@@ -168,7 +168,9 @@ def _set(declared: Declared, names: list[str], type_: str, now: int) -> str:
     return _where(conflict, around, new, type_, now)
 
 
-def _where(conflict: Conflict, around: Mapping[str, str], new: str, type_: str, now: int) -> str:
+def _where(
+    conflict: ConflictRule, around: Mapping[str, str], new: str, type_: str, now: int
+) -> str:
     if conflict.condition is None:
         return new
     where = compile_expr(conflict.condition, now, columns=around)

@@ -29,7 +29,7 @@ def with_defaults(frame: DataFrame, declared: Declared, now: int, seed: RowSeed)
     Why a default has no value for a row stands in `__default_0` …, what functions of users say of
     it in `__default_said_0` …, in the order of `Declared.defaulted`.
     """
-    given = [c for c in declared.columns if c.name in declared.defaulted]
+    given = [c for c in declared.columns if c.name in declared.default_columns]
     if not given:
         return frame
     from pyspark.sql.functions import expr

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from floodmark.dataflow.operators.frames import PEERS
 from floodmark.plan.expr.expressions import AggCall, Literal
-from floodmark.scalar.functions import Aggregate
+from floodmark.scalar.functions import AggregateFunction
 from floodmark.scalar.functions.comparison import print_extreme_of
 from floodmark.scalar.functions.model import Accumulator, Operand
 from floodmark.spark.types import spark_type
@@ -39,7 +39,9 @@ def entries(
     return collected if kept is None else f"filter({collected}, e -> {kept})"
 
 
-def over_entries(found: Aggregate, call: AggCall, operands: Sequence[Operand], members: str) -> str:
+def over_entries(
+    found: AggregateFunction, call: AggCall, operands: Sequence[Operand], members: str
+) -> str:
     """Return the text of an aggregate over a frame's list."""
     if found.over_list is not None:
         return found.print_list(operands, f"transform(array_sort({members}), e -> e.a0)")
@@ -53,7 +55,7 @@ def _once(value: str, name: str, body: str) -> str:
     return f"transform(array({value}), {name} -> {body})[0]"
 
 
-def _added(found: Aggregate, call: AggCall, operands: Sequence[Operand]) -> str:
+def _added(found: AggregateFunction, call: AggCall, operands: Sequence[Operand]) -> str:
     """Return the finished sum of the contributions of the list `m`."""
     assert found.decompose is not None
     parts = found.decompose(tuple(o.type for o in operands), call.type)

@@ -13,7 +13,7 @@ from floodmark.changelog import ERROR, WEIGHT
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.plan.rules.growing_series import following, from_on, reached_at
+from floodmark.plan.rules.growing_series import entry_time, following, from_on
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
 from floodmark.spark.expressions import compile as compile_expr
@@ -103,6 +103,6 @@ def _left(node: n.GrowingSeries, told: DataFrame, now: int) -> DataFrame:
     after = compile_expr(following(node, ColumnRef(type_, _VALUE)), now).value
     stepped = f"CASE WHEN {_VALUE} IS NULL THEN {_NEXT} ELSE {after} END AS {_NEXT}"
     next_ = ended.selectExpr(*names, WEIGHT, _COUNT, stepped)
-    bound = compile_bound(reached_at(node, ColumnRef(type_, _NEXT)), now).value
+    bound = compile_bound(entry_time(node, ColumnRef(type_, _NEXT)), now).value
     timed = next_.selectExpr(f"unix_micros({bound}) AS {DUE_AT}", *names, _NEXT, _COUNT, WEIGHT)
     return timed.where(f"{now}L < {DUE_AT} AND {DUE_AT} < {LAST}L")

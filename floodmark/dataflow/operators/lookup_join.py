@@ -91,12 +91,12 @@ class _Lookup:
     def _fetch(self, scan: n.Scan, left: DataFrame) -> DataFrame | None:
         """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
         node, ctx = self.node, self.ctx
-        assert node.asked is not None
+        assert node.lookup_columns is not None
         kept = not node.stored or not self.op.state
         name = f"{self.op.identifier}_fetched"
         rows = ctx.stages.fetched(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
         asked = [a for a, _ in node.equi]
-        fetched = rows.of(lambda: keys_of(left, asked), node.asked)
+        fetched = rows.of(lambda: keys_of(left, asked), node.lookup_columns)
         return None if fetched is None else self.right.over(fetched)
 
     def keys_and_new_rows(self, rows: Rows, frame: DataFrame) -> Rows:

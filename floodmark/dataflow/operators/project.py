@@ -41,7 +41,7 @@ def delta(op: StreamOperator[n.Project], below: Input, ctx: EpochContext) -> Row
     columns = [f"{c.value} AS {ident(name)}" for name, c in compiled]
     extra = rows.marks + ([error] if error is not None else [])
     renames = all(isinstance(e, ColumnRef) for _, e in node.columns)
-    whole = renames and set(node.passed) == set(node.input.names)
+    whole = renames and set(node.plain_columns) == set(node.input.names)
     frame = rows.frame.selectExpr(*columns, *extra)
     return replace(
         rows,

@@ -76,7 +76,7 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
 
     None where other rows may be dead, too: values are computed, or messages say what happens.
     """
-    defaults = (c.default for c in declared.columns if c.name in declared.defaulted)
+    defaults = (c.default for c in declared.columns if c.name in declared.default_columns)
     exprs = (*defaults, *(c.generated for c in declared.columns))
     computed = (e for e in exprs if e is not None)
     if declared.is_messages or any(compile_expr(e, now).error is not None for e in computed):
@@ -104,7 +104,7 @@ def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
         if column.metadata is None:
             continue
         told = metadata_column(column.metadata)
-        if column.name in declared.ingested:
+        if column.name in declared.ingestion_columns:
             told = f"timestamp_micros({now})"
         texts.append(f"CAST({told} AS {spark_type(column.type)}) AS {ident(column.name)}")
     return frame.selectExpr("*", *texts) if texts else frame
@@ -153,7 +153,7 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
     whens = _faults(declared)
     row = as_json(declared)
     puts = f"{OPERATION} = '{UPSERTS}' AND " if declared.is_messages else ""
-    for i, name in enumerate(declared.defaulted):
+    for i, name in enumerate(declared.default_columns):
         error = _error(f"__default_{i}", f"{name} DEFAULT", row, f"__default_said_{i}")
         whens.append(f"WHEN __default_{i} IS NOT NULL THEN {error}")
     computed = [c for c in declared.columns if c.generated is not None]

@@ -46,7 +46,7 @@ def _is_whole(node: n.Node) -> bool:
     """Tell whether no column of an object is dropped between it and here."""
     match node:
         case n.Project():
-            return set(node.passed) == set(node.input.names) and _is_whole(node.input)
+            return set(node.plain_columns) == set(node.input.names) and _is_whole(node.input)
         case n.Filter():
             return _is_whole(node.input)
         case _:

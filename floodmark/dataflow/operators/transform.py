@@ -15,7 +15,7 @@ from floodmark.changelog import ERROR
 from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
 from floodmark.dataflow.operators.ingest_metrics import Counted
 from floodmark.dataflow.operators.source import DEAD, PLACE
-from floodmark.plan.declared import LOWER, UPPER, Transform
+from floodmark.plan.declared import LOWER, UPPER, RowTransform
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark.columns import ROUTE
@@ -35,7 +35,7 @@ _EVER = 2**63 - 1
 
 def of_rows(
     frame: DataFrame,
-    transform: Transform,
+    transform: RowTransform,
     passed: Sequence[str],
     row: str,
     now: int,
@@ -54,7 +54,7 @@ def of_rows(
 
 
 def of_messages(
-    frame: DataFrame, transform: Transform, passed: Sequence[str], row: str, now: int
+    frame: DataFrame, transform: RowTransform, passed: Sequence[str], row: str, now: int
 ) -> DataFrame:
     """Return what routed operations do to the stored rows, and dead letters; as `of_rows`.
 
@@ -79,7 +79,7 @@ def of_messages(
 class _Made:
     """A transformation at a time; `only` is the text of which rows it is about."""
 
-    transform: Transform
+    transform: RowTransform
     row: str
     now: int
     only: str = "TRUE"

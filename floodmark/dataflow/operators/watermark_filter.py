@@ -76,7 +76,7 @@ def without_over(frame: DataFrame, columns: Schema, cutoff: Cutoff) -> DataFrame
     good = f"{ROUTE} % {WRITERS} = {GOOD} AND {cutoff.is_over()}"
     route = f"CASE WHEN {good} THEN {ROUTE} + {NOTHING} ELSE {ROUTE} END AS {ROUTE}"
     names = (*(ident(f.name) for f in columns), EPOCH, WEIGHT, ERROR)
-    return cutoff.beside(frame).selectExpr(*names, route, WATERMARK)
+    return cutoff.add_cutoff(frame).selectExpr(*names, route, WATERMARK)
 
 
 def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:

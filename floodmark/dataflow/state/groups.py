@@ -17,7 +17,7 @@ from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import rewrite
-from floodmark.tables.keys import touched_files
+from floodmark.tables.keys import files_with_keys
 from floodmark.tables.tables import Change, rows_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AggregateFiles:
         """Return the groups before or after the epoch, at least those of the files that matter."""
         handle = self.io.handle_before(self.table)
         if after and self.table in self.io.versions:
-            handle = self.io.tables.at(self.table, self.io.versions[self.table])
+            handle = self.io.tables.open(self.table, self.io.versions[self.table])
         if handle is None:
             return None
         files = None if keeps is None else [file for file in handle.files if keeps(file)]
@@ -68,7 +68,7 @@ class AggregateFiles:
         read_back = self.io.tables.read_paths(paths, schema)
 
         def build(before: Handle | None) -> Change:
-            touched = () if before is None else touched_files(before, files, paths, key)
+            touched = () if before is None else files_with_keys(before, files, paths, key)
             if _only_new(files):
                 touched = ()
             written = self._rewritten_here(files, paths, before, touched, key)
@@ -106,7 +106,7 @@ class AggregateFiles:
         if not rewrite.is_small(touched, files, self.schema[: len(key)], self.io.tables.limits):
             return None
         values = [f.name for f in self.schema[len(key) :]]
-        moved = rewrite.read(paths, [*key, *(NEW + c for c in values)])
+        moved = rewrite.read_files(paths, [*key, *(NEW + c for c in values)])
         if moved is None:
             return None
         there = moved.filter(moved.column(NEW + ROWS).is_valid())
@@ -116,7 +116,7 @@ class AggregateFiles:
         folder = store.stage(self.table, writer.epoch, writer.attempt)
         if not rewrite.replace_rows(old, moved.select(list(key)), added, folder):
             return None
-        return store.staged(self.table, writer.epoch, writer.attempt)
+        return store.list_stage(self.table, writer.epoch, writer.attempt)
 
     def _after(
         self,

@@ -54,7 +54,7 @@ class StateIO:
     def handle_before(self, table: str) -> Handle | None:
         """Return a state table as of the epoch before."""
         version = self.before.version(self.home.key, table)
-        return None if version is None else self.tables.at(table, version)
+        return None if version is None else self.tables.open(table, version)
 
     def commit_once(
         self, table: str, schema: Schema, build: Callable[[Handle | None], Change | None]

@@ -63,7 +63,7 @@ def _before(io: StateIO, names: Mapping[str, str], within: Bounds) -> tuple[int,
     if current is None:
         return 0, None
     files = prune(current.base, None, {names[c]: found for c, found in within.items()})
-    return current.bytes_of(files), current.read(io.tables, files)
+    return current.bytes_of(files), current.visible_rows(io.tables, files)
 
 
 def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
@@ -72,7 +72,7 @@ def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
     projects = []
     step = home.plan.root
     while isinstance(step, n.Project):
-        projects.append(step.passed)
+        projects.append(step.plain_columns)
         step = step.input
     names = {name: name for name in node.names}
     for passed in reversed(projects):

@@ -33,7 +33,7 @@ def backfills(
     pipeline = warehouse.at_version(version).pipeline
     before = warehouse.cut(epoch - 1)
     # What goes on from the rows of a former definition does so at once.
-    created = {*created} - {*warehouse.change_at(epoch, version).former}
+    created = {*created} - {*warehouse.change_at(epoch, version).previous_definitions}
     under = [
         k
         for k, r in before.records.items()
@@ -51,14 +51,14 @@ def backfills(
         if standing.ready and standing.record is not None:
             out[key] = standing.record
     waiting = set(under) - out.keys()
-    for found in pipeline.stored:
-        if found.key in created and found.key in able:
-            reads = [pipeline[key] for key in found.reads if key not in created]
+    for obj in pipeline.stored:
+        if obj.key in created and obj.key in able:
+            reads = [pipeline[key] for key in obj.reads if key not in created]
             large = _bytes_of(warehouse, reads, before) > large_bytes(warehouse.limits)
-            if large or waiting & set(found.reads):
-                waiting.add(found.key)
-                out[found.key] = ObjectRecord(
-                    found.key, {}, touched=False, position=epoch, backfilling=True
+            if large or waiting & set(obj.reads):
+                waiting.add(obj.key)
+                out[obj.key] = ObjectRecord(
+                    obj.key, {}, touched=False, position=epoch, backfilling=True
                 )
     return out
 
@@ -67,15 +67,15 @@ def backfillable(pipeline: Pipeline) -> set[str]:
     """Return the materialized views that nothing but such views is filled from."""
     views = (o for o in pipeline.stored if o.kind is Kind.MATERIALIZED_VIEW)
     out = {o.key for o in views if takes_snapshot(o.object)}
-    for found in reversed(list(pipeline.stored)):
-        if found.key not in out:
-            out -= _upstream(found, pipeline)
+    for obj in reversed(list(pipeline.stored)):
+        if obj.key not in out:
+            out -= _upstream(obj, pipeline)
     return out
 
 
-def _upstream(found: AnalysedObject, pipeline: Pipeline) -> set[str]:
+def _upstream(obj: AnalysedObject, pipeline: Pipeline) -> set[str]:
     out: set[str] = set()
-    left = list(needs_of(found, pipeline))
+    left = list(needs_of(obj, pipeline))
     while left:
         key = left.pop()
         if key not in out and key in pipeline.objects:

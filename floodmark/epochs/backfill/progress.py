@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floodmark.storage.backfill_log import BackfillLog, Standing, Step
+from floodmark.storage.backfill_log import BackfillLog, BackfillStep, Standing
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -29,7 +29,7 @@ def can_go_on(warehouse: Warehouse) -> dict[str, int]:
     found = under_way(warehouse)
     if not found:
         return {}
-    suspended = warehouse.log.suspended()
+    suspended = warehouse.log.suspensions()
     pipeline, records = warehouse.deployed().pipeline, warehouse.cut().records
     return {
         key: record.position
@@ -38,38 +38,38 @@ def can_go_on(warehouse: Warehouse) -> dict[str, int]:
     }
 
 
-def next_step(warehouse: Warehouse, found: AnalysedObject, standing: Standing) -> Step | None:
+def next_step(warehouse: Warehouse, obj: AnalysedObject, standing: Standing) -> BackfillStep | None:
     """Return what a backfill does next; None where the view is within reach of the epochs."""
     if standing.open is not None:
         return standing.open
-    last = _reachable(warehouse, found, warehouse.cut().records)
+    last = _reachable(warehouse, obj, warehouse.cut().records)
     if standing.record is None:
-        return None if last is None else Step(last)
+        return None if last is None else BackfillStep(last)
     done = standing.record.position
     if last is None or last <= done:
         return None
-    whole = [e for e in range(done + 1, last + 1) if _is_whole(warehouse, found, e)]
+    whole = [e for e in range(done + 1, last + 1) if _is_whole(warehouse, obj, e)]
     if last - done <= REACH and len(whole) == last - done:
         return None
-    return Step(last if merges_epochs(found) else whole[0], done + 1)
+    return BackfillStep(last if merges_epochs(obj) else whole[0], done + 1)
 
 
-def _is_whole(warehouse: Warehouse, found: AnalysedObject, epoch: int) -> bool:
+def _is_whole(warehouse: Warehouse, obj: AnalysedObject, epoch: int) -> bool:
     """Tell whether all that a view reads had taken in a sealed epoch when it was sealed."""
-    records = warehouse.log.sealed(epoch).objects
-    return all(key in records and records[key].position == epoch for key in found.reads)
+    records = warehouse.log.seal_record(epoch).objects
+    return all(key in records and records[key].position == epoch for key in obj.reads)
 
 
 def _reachable(
-    warehouse: Warehouse, found: AnalysedObject, records: Mapping[str, ObjectRecord]
+    warehouse: Warehouse, obj: AnalysedObject, records: Mapping[str, ObjectRecord]
 ) -> int | None:
     """Return the newest sealed epoch with all that a view reads; None where there is none."""
-    reads = [records.get(key) for key in found.reads]
+    reads = [records.get(key) for key in obj.reads]
     positions = [r.position for r in reads if r is not None and not r.backfilling]
     if len(positions) < len(reads):
         return None
     last = min(positions, default=warehouse.log.head().sealed)
-    return last if last and _is_whole(warehouse, found, last) else None
+    return last if last and _is_whole(warehouse, obj, last) else None
 
 
 def words(warehouse: Warehouse, record: ObjectRecord) -> str:

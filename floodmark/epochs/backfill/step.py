@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from floodmark.epochs.backfill.choice import backfillable
-from floodmark.epochs.objects.epoch import Work, advance
-from floodmark.storage.backfill_log import Standing, Step, fence
+from floodmark.epochs.objects.epoch import AdvanceInput, advance
+from floodmark.storage.backfill_log import BackfillStep, Standing, fence
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.fenced import Fenced
+from floodmark.storage.fencing import FencedStore
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables
@@ -33,7 +33,7 @@ class Backfill:
     deployed: Deployed
 
     @property
-    def found(self) -> AnalysedObject:
+    def obj(self) -> AnalysedObject:
         """Return the view."""
         return self.deployed.pipeline[self.key]
 
@@ -50,9 +50,9 @@ class Backfill:
         latest = warehouse.catalogs.latest()
         assert latest is not None
         for version in range(self.deployed.version + 1, latest.version + 1):
-            logged = warehouse.catalogs.at(version)
+            logged = warehouse.catalogs.get(version)
             deployed = warehouse.at_version(version)
-            again = warehouse.change_at(logged.epoch, version).created
+            again = warehouse.change_at(logged.epoch, version).new_keys
             if self.key in again or self.key not in backfillable(deployed.pipeline):
                 raise EndedError(self.key)
             self.deployed = deployed
@@ -60,26 +60,26 @@ class Backfill:
         if record is None or not record.backfilling or record.position != self.created:
             raise EndedError(self.key)
 
-    def run(self, step: Step, standing: Standing) -> ObjectRecord:
+    def run(self, step: BackfillStep, standing: Standing) -> ObjectRecord:
         """Do a step, or what an earlier attempt has left of it, and return the view's record."""
         warehouse = self.warehouse
         sessions = warehouse.sessions()
-        tables = Tables(Fenced(warehouse.store, self.alive), sessions.main, warehouse.limits)
+        tables = Tables(FencedStore(warehouse.store, self.alive), sessions.main, warehouse.limits)
         fills = f"{step.epoch}-{self.key}-backfill"
         with sessions.guard(fills, warehouse.settings.timeouts.fill):
-            record = advance(self.found, self._work(step, standing), tables, sessions, None)
+            record = advance(self.obj, self._work(step, standing), tables, sessions, None)
         return replace(record, position=step.epoch)
 
-    def _work(self, step: Step, standing: Standing) -> Work:
+    def _work(self, step: BackfillStep, standing: Standing) -> AdvanceInput:
         warehouse = self.warehouse
-        opened = warehouse.log.opened(step.epoch)
+        opened = warehouse.log.open_record(step.epoch)
         after = self._others(step.epoch)
         # The rows of an epoch are taken as if an empty one followed it and created the view.
         before = after if step.first is None else self._others(step.first - 1)
         if standing.record is not None and step.first is not None:
             before = Cut(before.epoch, {**before.records, self.key: standing.record})
             after = Cut(after.epoch, {**after.records, self.key: standing.record})
-        return Work(
+        return AdvanceInput(
             step.epoch,
             opened.now,
             before,
@@ -101,5 +101,5 @@ class Backfill:
 
     def _others(self, epoch: int) -> Cut:
         """Return what the view may read as of a sealed epoch."""
-        records = self.warehouse.log.sealed(epoch).objects
+        records = self.warehouse.log.seal_record(epoch).objects
         return Cut(epoch, {k: r for k, r in records.items() if k != self.key})

@@ -70,7 +70,7 @@ class Workers:
     def _work(self, backfill: Backfill) -> bool:
         """Take steps until the view is within reach; tell whether anything was done."""
         log = BackfillLog(self._warehouse.objects, backfill.key, backfill.created)
-        with log.worked_on() as mine:
+        with log.claim() as mine:
             if not mine:
                 return False
             try:
@@ -91,7 +91,7 @@ class Workers:
             standing = log.standing()
             if standing.ready:
                 return True
-            step = next_step(warehouse, backfill.found, standing)
+            step = next_step(warehouse, backfill.obj, standing)
             if step is None or self._gains_nothing(behind, standing):
                 if standing.record is not None:
                     with backfill.alive():
@@ -109,7 +109,7 @@ class Workers:
             failpoints.reach("backfill_step_done")
             with backfill.alive():
                 before = standing.record
-                log.done(number, record if before is None else record.after(before))
+                log.finish(number, record if before is None else record.add_earlier(before))
             if self._on_progress is not None:
                 self._on_progress(step.epoch, record)
             behind.append(warehouse.log.head().sealed - step.epoch)
@@ -124,7 +124,7 @@ class Workers:
     def _suspend(self, backfill: Backfill, error: Exception) -> None:
         """Log a suspension, between two epochs; RESUME lets the backfill go on at its step."""
         warehouse = self._warehouse
-        with warehouse.lease.held(f"suspending {backfill.key}", warehouse.wait):
+        with warehouse.lease.hold(f"suspending {backfill.key}", warehouse.wait):
             try:
                 with backfill.alive():
                     pass

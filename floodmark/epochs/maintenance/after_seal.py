@@ -31,7 +31,7 @@ def after_seal(
         if version == old:
             continue
         with harmless(warehouse, table):
-            if len(warehouse.tables.at(table, version).files) > limits.compact_files:
+            if len(warehouse.tables.open(table, version).files) > limits.compact_files:
                 with warehouse.sessions().guard():
                     compact(warehouse.tables, table)
             if version // limits.checkpoint_commits > old // limits.checkpoint_commits:
@@ -47,12 +47,12 @@ def after_seal(
                 scratch.drop(warehouse.objects, warehouse.store, owners)
 
 
-def _fold_if_due(warehouse: Warehouse, found: AnalysedObject, record: ObjectRecord) -> None:
-    table = layout.layer_table(found)
+def _fold_if_due(warehouse: Warehouse, obj: AnalysedObject, record: ObjectRecord) -> None:
+    table = layout.layer_table(obj)
     with harmless(warehouse, table):
-        if table in record.versions and folding.is_due(warehouse.tables, found, record):
+        if table in record.versions and folding.is_due(warehouse.tables, obj, record):
             with warehouse.sessions().guard():
-                folding.fold(warehouse.tables, found, record)
+                folding.fold(warehouse.tables, obj, record)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def compact(tables: Tables, table: str) -> int:
     if not groups:
         return 0
     adds_up = _adds_up(handle)
-    merge = _added_up if adds_up else merged
+    merge = _sum_weights if adds_up else merge_files
     together = tuple(file for group in groups for file in merge(tables, handle, group))
     gone = tuple(file for group in groups for file in group)
     assert adds_up or sum(f.rows for f in together) == sum(f.rows for f in gone), table
@@ -51,16 +51,16 @@ def _adds_up(handle: Handle) -> bool:
     return any(f.name == WEIGHT for f in handle.schema) and handle.table.startswith(STATE)
 
 
-def merged(
+def merge_files(
     tables: Tables, handle: Handle, group: Sequence[DataFile], only: str = "true"
 ) -> tuple[DataFile, ...]:
     """Write the rows of some files, those that fulfil a condition, as one file."""
     rows = tables.read(handle, handle.schema, group)
     assert rows is not None
-    return written(tables, handle, rows.where(only).coalesce(1))
+    return write_files(tables, handle, rows.where(only).coalesce(1))
 
 
-def _added_up(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tuple[DataFile, ...]:
+def _sum_weights(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tuple[DataFile, ...]:
     """Write the rows of some files of a log of weighted changes as one file, equal rows as one.
 
     What came and went again is dropped, so that the log is as long as what it adds up to.
@@ -72,12 +72,12 @@ def _added_up(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tupl
     names = [ident(field.name) for field in handle.schema if field.name != WEIGHT]
     total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
     left = rows.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
-    return written(tables, handle, left.selectExpr(*names, WEIGHT).coalesce(1))
+    return write_files(tables, handle, left.selectExpr(*names, WEIGHT).coalesce(1))
 
 
-def written(tables: Tables, handle: Handle, rows: DataFrame) -> tuple[DataFile, ...]:
+def write_files(tables: Tables, handle: Handle, rows: DataFrame) -> tuple[DataFile, ...]:
     """Write rows for a commit of a maintenance; return the files."""
     attempt = secrets.randbelow(10**9) + 1
     folder = tables.store.stage(handle.table, handle.version, attempt)
     rows.write.mode("append").parquet(folder)
-    return tables.store.staged(handle.table, handle.version, attempt)
+    return tables.store.list_stage(handle.table, handle.version, attempt)

@@ -19,7 +19,7 @@ from floodmark.epochs import removal
 from floodmark.epochs.backfill.progress import under_way
 from floodmark.epochs.maintenance import folding
 from floodmark.epochs.maintenance.after_seal import harmless, warn
-from floodmark.epochs.maintenance.compacting import compact, groups_of, merged, written
+from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_files, write_files
 from floodmark.epochs.maintenance.reclaiming import End, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.backfill_log import forget
@@ -124,7 +124,10 @@ def is_due(warehouse: Warehouse) -> bool:
     """Tell whether enough time has passed since the last maintenance for another one."""
     if not warehouse.log.head().sealed:
         return False
-    since = warehouse.retention_record.read().cleaned_at or warehouse.log.sealed(1).sealed_at
+    since = (
+        warehouse.retention_record.kept_epochs().cleaned_at
+        or warehouse.log.seal_record(1).sealed_at
+    )
     often = timedelta(hours=warehouse.limits.clean_up_hours)
     return warehouse.clock.now() - since >= min(often, warehouse.settings.retention)
 
@@ -134,9 +137,12 @@ def oldest_retained(warehouse: Warehouse, limit: datetime) -> int:
     log = warehouse.log
     needed = [max(r.position, 1) for r in warehouse.cut().records.values()]
     first = min([log.head().sealed, *needed])
-    known = warehouse.retention_record.read().oldest
+    known = warehouse.retention_record.kept_epochs().oldest
     older = bisect_left(
-        range(1, first + 1), limit, lo=min(known, first) - 1, key=lambda e: log.sealed(e).sealed_at
+        range(1, first + 1),
+        limit,
+        lo=min(known, first) - 1,
+        key=lambda e: log.seal_record(e).sealed_at,
     )
     return min(older + 1, first)
 
@@ -146,33 +152,33 @@ def _horizon(warehouse: Warehouse, oldest: int, limit: datetime) -> _Horizon:
     return _Horizon(
         oldest,
         limit,
-        versions_of(warehouse.log.sealed(oldest).objects.values()),
-        frozenset(t for found in pipeline.stored for t in _histories(found)),
+        versions_of(warehouse.log.seal_record(oldest).objects.values()),
+        frozenset(t for obj in pipeline.stored for t in _histories(obj)),
         frozenset(
-            layout.dead_letter_table(found)
-            for found in pipeline.stored
-            if not layout.expires_dead_letters(found)
+            layout.dead_letter_table(obj)
+            for obj in pipeline.stored
+            if not layout.expires_dead_letters(obj)
         ),
-        frozenset(_begun_after(warehouse, oldest)),
+        frozenset(_tables_refilled_after(warehouse, oldest)),
         ending(pipeline, warehouse.cut().records),
     )
 
 
-def _histories(found: AnalysedObject) -> list[str]:
+def _histories(obj: AnalysedObject) -> list[str]:
     """Return the tables whose rows expire."""
-    names = [layout.changes_table(found), layout.late_table(found)]
-    if layout.expires_dead_letters(found):
-        names.append(layout.dead_letter_table(found))
+    names = [layout.changes_table(obj), layout.late_table(obj)]
+    if layout.expires_dead_letters(obj):
+        names.append(layout.dead_letter_table(obj))
     return names
 
 
-def _begun_after(warehouse: Warehouse, oldest: int) -> Iterable[str]:
+def _tables_refilled_after(warehouse: Warehouse, oldest: int) -> Iterable[str]:
     """Yield the tables of objects that began anew after an epoch: their versions start over."""
     for version in reversed(warehouse.catalogs.versions()):
         if version.epoch <= oldest:
             return
         pipeline: Pipeline = warehouse.at_version(version.version).pipeline
-        for key in warehouse.change_at(version.epoch, version.version).created:
+        for key in warehouse.change_at(version.epoch, version.version).new_keys:
             yield from layout.tables_of(pipeline[key], warehouse.store)
 
 
@@ -201,7 +207,7 @@ def _maintain_table(
     What the world is at fault for ends the maintenance.
     """
     try:
-        return _maintained(warehouse, hold, table, horizon)
+        return _maintain_one(warehouse, hold, table, horizon)
     except TransientError:
         raise
     except FloodmarkError as error:
@@ -209,7 +215,7 @@ def _maintain_table(
         return MaintenanceReport()
 
 
-def _maintained(
+def _maintain_one(
     warehouse: Warehouse, hold: Hold, table: str, horizon: _Horizon
 ) -> MaintenanceReport:
     with hold(f"maintaining {table}"):
@@ -249,7 +255,7 @@ def _expire_rows(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
     kept: tuple[DataFile, ...] = ()
     if mixed:
         with warehouse.sessions().guard():
-            kept = merged(warehouse.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
+            kept = merge_files(warehouse.tables, handle, mixed, f"{EPOCH} >= {horizon.oldest}")
     warehouse.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
     )
@@ -266,7 +272,7 @@ def _expire_letters(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
         rows = warehouse.tables.read(handle, handle.schema, old)
         assert rows is not None
         standing = _standing(rows, horizon.oldest).coalesce(1)
-        kept = written(warehouse.tables, handle, standing)
+        kept = write_files(warehouse.tables, handle, standing)
     warehouse.store.commit(
         handle, adds=kept, removes=old, metadata={"maintenance": "expire"}, data_change=False
     )
@@ -287,16 +293,16 @@ def _standing(letters: DataFrame, oldest: int) -> DataFrame:
 def _expire_statements(warehouse: Warehouse, horizon: _Horizon) -> int:
     """Remove the rows of statements before the oldest epoch, and of those that never got one."""
 
-    def needed() -> set[str]:
+    def needed_paths() -> set[str]:
         paths = set[str]()
         for epoch in warehouse.log.epochs(after=horizon.oldest - 1):
-            opened = warehouse.log.opened(epoch)
+            opened = warehouse.log.open_record(epoch)
             paths.update(path for item in opened.dml for path in item["paths"])
             if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
                 break
         return paths
 
-    return expire_statements(warehouse.objects, horizon.limit, needed)
+    return expire_statements(warehouse.objects, horizon.limit, needed_paths)
 
 
 def _drop_scratch(warehouse: Warehouse) -> None:
@@ -324,7 +330,7 @@ def _drop_left_over(warehouse: Warehouse, horizon: _Horizon) -> None:
     objects = warehouse.deployed().pipeline.objects.values()
     known = {*horizon.versions, *versions_of(warehouse.cut().records.values())}
     # The first rows of a table are written before it is one, by a backfill beside this.
-    known.update(t for found in objects for t in layout.names_of(found))
+    known.update(t for obj in objects for t in layout.names_of(obj))
     parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
     places = ((STATE, 3), *((part, 2) for part in parts))
     for table in [t for top, depth in places for t in folders_in(warehouse.objects, top, depth)]:

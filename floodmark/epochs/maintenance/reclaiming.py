@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from floodmark.epochs.maintenance.compacting import merged
+from floodmark.epochs.maintenance.compacting import merge_files
 from floodmark.plan.declared import UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, SqlType
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
-from floodmark.storage.delivered import is_delivered
 from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.imported_files import is_delivered
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables import layout
-from floodmark.tables.cutoff import known_cutoff
+from floodmark.tables.cutoff import find_cutoff
 from floodmark.tables.tables import Tables, rows_of
 
 WORTH = 0.5
@@ -56,18 +56,18 @@ def ending(pipeline: Pipeline, records: Mapping[str, ObjectRecord]) -> dict[str,
     return {table: end for table, end in ends.items() if end is not None}
 
 
-def _end_of(found: AnalysedObject, record: ObjectRecord) -> End | None:
-    declared = found.declared
-    if record.as_of is not None and any(field.name == UPPER for field in found.period):
+def _end_of(obj: AnalysedObject, record: ObjectRecord) -> End | None:
+    declared = obj.declared
+    if record.as_of is not None and any(field.name == UPPER for field in obj.period):
         return End(UPPER, micros_of(record.as_of))
-    if declared is None or not declared.forgets:
+    if declared is None or not declared.drops_silently:
         return None
-    if declared.fading is not None:
-        bound = record.watermarks.get(declared.fading)
-        types = {f.name: f.type for f in found.relation.columns}
-        type_ = types[declared.fading]
-        return None if bound is None else End(declared.fading, bound, type_, below=True)
-    cutoff = known_cutoff(found, record)
+    if declared.ttl_column is not None:
+        bound = record.watermarks.get(declared.ttl_column)
+        types = {f.name: f.type for f in obj.relation.columns}
+        type_ = types[declared.ttl_column]
+        return None if bound is None else End(declared.ttl_column, bound, type_, below=True)
+    cutoff = find_cutoff(obj, record)
     return None if cutoff is None else End(cutoff.column, cutoff.value, cutoff.type)
 
 
@@ -90,7 +90,7 @@ def reclaim(tables: Tables, table: str, end: End) -> int:
     rewritten = [file for file in mixed if _is_worth_it(tables, handle, file, end)]
     if not (gone or rewritten):
         return 0
-    kept = merged(tables, handle, rewritten, end.lasts) if rewritten else ()
+    kept = merge_files(tables, handle, rewritten, end.lasts) if rewritten else ()
     tables.store.commit(
         handle,
         adds=kept,

@@ -7,37 +7,37 @@ from dataclasses import replace
 
 from floodmark.catalog.objects import Kind
 from floodmark.connectors.base import Connector
-from floodmark.epochs.objects import outward, source, table, view
-from floodmark.epochs.objects.task import Task, Work
+from floodmark.epochs.objects import external_sink, source, table, view
+from floodmark.epochs.objects.object_advance import AdvanceInput, ObjectAdvance
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.tables import Tables, Writer
 
-__all__ = ["Work", "advance"]
+__all__ = ["AdvanceInput", "advance"]
 
 
 def advance(
-    found: AnalysedObject,
-    work: Work,
+    obj: AnalysedObject,
+    work: AdvanceInput,
     tables: Tables,
     sessions: Sessions,
     connector: Connector | None,
 ) -> ObjectRecord:
     """Bring an object to the epoch and return its record; done already, it is only read."""
     started = time.monotonic()
-    record = work.before.records.get(found.key)
+    record = work.before.records.get(obj.key)
     pinned = {} if record is None else record.versions
-    writer = Writer(tables, found.object.storage_key, work.epoch, work.metadata, pinned)
-    task = Task(found, work, tables, writer)
-    match found.kind:
-        case Kind.SOURCE if found.append_only:
+    writer = Writer(tables, obj.object.storage_key, work.epoch, work.metadata, pinned)
+    task = ObjectAdvance(obj, work, tables, writer)
+    match obj.kind:
+        case Kind.SOURCE if obj.append_only:
             assert connector is not None
             record = source.advance(task, sessions, connector)
         case Kind.SOURCE | Kind.TABLE:
             record = table.advance(task, sessions, connector)
         case Kind.SINK:
-            record = outward.advance(task)
+            record = external_sink.advance(task)
         case _:
             record = view.advance(task)
     return replace(record, duration_s=round(time.monotonic() - started, 3))

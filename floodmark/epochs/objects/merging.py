@@ -11,18 +11,18 @@ from floodmark.connectors.base import BEFORE
 from floodmark.dataflow.operators import conflicts, materialize, merge, messages
 from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.merge_output import Outcome
-from floodmark.epochs.objects.task import OfTable
+from floodmark.epochs.objects.object_advance import TablePart
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed
 from floodmark.spark.round_trips import new_observation
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import Bounds, hull
-from floodmark.tables import layout, once
+from floodmark.tables import key_uniqueness, layout
 from floodmark.tables.bounds import of_files
 from floodmark.tables.current import current_at
 from floodmark.tables.cutoff import Cutoff
-from floodmark.tables.waning import not_below
+from floodmark.tables.watermark_ttl import drop_expired
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -65,7 +65,7 @@ class Counts:
 
 
 @dataclass
-class Merging(OfTable):
+class Merging(TablePart):
     """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
 
     cutoff: Cutoff | None = None
@@ -78,32 +78,32 @@ class Merging(OfTable):
 
         What is stored of a row that is transformed is another one.
         """
-        declared = self.declared
+        declared = self.declaration
         compares = declared.is_messages and declared.transform is None
         compares = compares and declared.conflict.replaces
         return (BEFORE,) if compares else ()
 
     @property
-    def outcome(self) -> Outcome:
+    def merge_output(self) -> Outcome:
         """Return what the merge can come to."""
-        ttl, owned = self.declared.ttl, self.found.owned
+        ttl, owned = self.declaration.ttl, self.obj.owned
         renews = ""
         if owned:
             renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"
         elif ttl is not None and ttl.column is None:
             renews = merge.GIVEN if self.replaces else conflicts.WRITTEN
-        refuses = not self.replaces and conflicts.can_refuse(self.declared, self.found.owners)
-        return Outcome(self.declared.fading or "", refuses, renews, self.hidden)
+        refuses = not self.replaces and conflicts.can_refuse(self.declaration, self.obj.owners)
+        return Outcome(self.declaration.ttl_column or "", refuses, renews, self.hidden)
 
     @property
     def replaces(self) -> bool:
         """Tell whether the last row of a key stands, whatever was there."""
-        return self.declared.conflict.replaces and not self.found.owned
+        return self.declaration.conflict.replaces and not self.obj.owned
 
     @property
     def hidden(self) -> str:
         """Return the column that nobody sees."""
-        return OWNERS if self.found.owned else ""
+        return OWNERS if self.obj.owned else ""
 
     @property
     def counts(self) -> Counts:
@@ -111,16 +111,16 @@ class Merging(OfTable):
         found = {"applied": self.added} if self.counted is None else self.counted.get
         return Counts(**{name: int(value or 0) for name, value in found.items()})
 
-    def ended(self) -> Operations | None:
+    def expire_rows(self) -> Operations | None:
         """Return the stored rows that are over, as deletes; None where no file can have any."""
         cutoff = self.cutoff
         if cutoff is None or not cutoff.ttl.deletes:
             return None
-        stored, parts = self._stored_in(cutoff.ends)
+        stored, parts = self._rows_in_files(cutoff.ends)
         if stored is None:
             return None
-        over = cutoff.over(stored, self.columns)
-        within = of_files(parts, layout.merge_key(self.found)) or {}
+        over = cutoff.expired_rows(stored, self.columns)
+        within = of_files(parts, layout.merge_key(self.obj)) or {}
         rows = sum(file.rows for file in parts)
         return Operations(merge.ended_operations(over, self.columns), within, ended=rows)
 
@@ -129,32 +129,32 @@ class Merging(OfTable):
 
         A view may have had them that is a table now. None where no file can have any.
         """
-        key = self.found.relation.primary_key
-        stored, _ = self._stored_in(lambda file: any(file.nulls.get(c) != 0 for c in key))
+        key = self.obj.relation.primary_key
+        stored, _ = self._rows_in_files(lambda file: any(file.nulls.get(c) != 0 for c in key))
         if stored is None:
             return None
         names = [ident(f.name) for f in self.columns]
         missing = " OR ".join(f"{ident(c)} IS NULL" for c in key)
         return stored.where(missing).selectExpr(*names, f"-1 AS {WEIGHT}")
 
-    def _stored_in(
+    def _rows_in_files(
         self, chosen: Callable[[DataFile], bool]
     ) -> tuple[DataFrame | None, list[DataFile]]:
         """Return the rows at rest in some files, and those files; None where there are none."""
-        current = current_at(self.task.tables.store, self.found, self.task.work.before)
+        current = current_at(self.task.tables.store, self.obj, self.task.work.before)
         if current is None:
             return None, []
         parts = [file for _, files in current.parts for file in files if chosen(file)]
         if not parts:
             return None, []
         base = tuple(file for file in current.base.files if file in parts)
-        return current.stored(self.task.tables, base), parts
+        return current.all_rows(self.task.tables, base), parts
 
     def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
         """Return the changes of the stored rows; of about so many rows that come."""
-        key, within = layout.merge_key(self.found), hull([o.within for o in operations])
+        key, within = layout.merge_key(self.obj), hull([o.within for o in operations])
         rows = rows_in + sum(o.ended for o in operations)
-        stored, small = self._stored(within, rows)
+        stored, small = self._rows_to_meet(within, rows)
         if self._are_new(operations, stored):
             self.added = operations[0].adds
             epoch = self.task.work.epoch
@@ -162,8 +162,8 @@ class Merging(OfTable):
         ties = [o.tie for o in operations if o.tie is not None]
         gathered = merge.gathered([o.frame for o in operations], ties)
         few = rows <= self.task.tables.limits.broadcast_rows
-        few = few and not self.task.work.created & {*self.found.feeders}
-        owners = self.found.owners
+        few = few and not self.task.work.created & {*self.obj.feeders}
+        owners = self.obj.owners
         if self.replaces:
             firsts = self.firsts
             chosen = merge.last_per_key(gathered, self.columns, key, firsts)
@@ -173,35 +173,35 @@ class Merging(OfTable):
             passed = (conflicts.OPERATIONS, *merge.CAME)
         pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
         if not self.replaces:
-            pairs = conflicts.folded(pairs, self.declared, self.columns, self.task.now, owners)
+            pairs = conflicts.folded(pairs, self.declaration, self.columns, self.task.now, owners)
         counted = self._counting(self._without_over(pairs))
-        return self.outcome.changes(counted, self.columns, self.task.work.epoch)
+        return self.merge_output.changes(counted, self.columns, self.task.work.epoch)
 
     def _are_new(self, operations: Sequence[Operations], stored: DataFrame | None) -> bool:
         """Tell whether statements bring many rows, of which none meets another one.
 
         Where rows are stored among their keys, the merge looks for them: once is enough.
         """
-        first, key = operations[0], layout.merge_key(self.found)
+        first, key = operations[0], layout.merge_key(self.obj)
         limits = self.task.tables.limits
         if len(operations) > 1 or first.adds < limits.unique_rows:
             return False
-        if self.cutoff is not None or self.outcome.routed:
+        if self.cutoff is not None or self.merge_output.routed:
             return False
         if ROW_ID in key:
             return first.fresh
         if stored is not None:
             return False
-        told = once.each_once(first.paths, self.columns, key, limits)
-        return keyed.is_unique(first.frame, key) if told is None else told
+        note = key_uniqueness.each_once(first.paths, self.columns, key, limits)
+        return keyed.is_unique(first.frame, key) if note is None else note
 
-    def _stored(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
+    def _rows_to_meet(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
         """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
-        stored, small = self.task.stored_rows(within, coming)
-        stored = not_below(stored, self.found, self.task.work.before.records.get(self.found.key))
+        stored, small = self.task.rows_before(within, coming)
+        stored = drop_expired(stored, self.obj, self.task.work.before.records.get(self.obj.key))
         if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
             # What is discarded is at rest until it is reclaimed, and holds its key no more.
-            stored = self.cutoff.lasting(stored, layout.current_schema(self.found))
+            stored = self.cutoff.lasting(stored, layout.current_schema(self.obj))
         return stored, small
 
     def _without_over(self, pairs: DataFrame) -> DataFrame:
@@ -210,11 +210,11 @@ class Merging(OfTable):
         if self.cutoff is None or self.cutoff.ttl.column is None:
             return pairs.selectExpr("*", f"FALSE AS {_OVER}")
         over = self.cutoff.is_over(f"{new}.")
-        marked = self.cutoff.beside(pairs).selectExpr("*", f"{over} AS {_OVER}")
-        others = [ident(c) for c in self._beside() if c != new]
+        marked = self.cutoff.add_cutoff(pairs).selectExpr("*", f"{over} AS {_OVER}")
+        others = [ident(c) for c in self._extra_columns() if c != new]
         return marked.selectExpr(*others, f"CASE WHEN NOT {_OVER} THEN {new} END AS {new}", _OVER)
 
-    def _beside(self) -> tuple[str, ...]:
+    def _extra_columns(self) -> tuple[str, ...]:
         """Return the columns of pairs after the merge."""
         old, new = materialize.OLD_ROW, materialize.NEW_ROW
         if self.replaces:
@@ -228,7 +228,7 @@ class Merging(OfTable):
         self.counted = new_observation()
         differs = materialize.differ(self.columns, self.hidden)
         # Where rows end below a watermark, nothing but late rows comes to such a key.
-        timed = "FALSE" if self.declared.fading else f"NOT {merge.GIVEN}"
+        timed = "FALSE" if self.declaration.ttl_column else f"NOT {merge.GIVEN}"
         counts = {
             "applied": f"count_if({merge.GIVEN} AND NOT {_OVER} AND {differs})",
             "expired": f"count_if({merge.GIVEN} AND {_OVER})",
@@ -236,6 +236,6 @@ class Merging(OfTable):
             "brought": f"sum({merge.BROUGHT})",
         }
         for before in self.firsts:
-            counts["differs"] = f"count_if({messages.differs(before, self.declared)})"
+            counts["differs"] = f"count_if({messages.differs(before, self.declaration)})"
         columns = [F.expr(text).alias(name) for name, text in counts.items()]
         return pairs.observe(self.counted, *columns)

@@ -17,8 +17,8 @@ from floodmark.dataflow.operators.ingest_metrics import Counted
 from floodmark.dataflow.operators.primary_key_dedup import once_per_key
 from floodmark.dataflow.operators.source import PLACE, LateFilter
 from floodmark.dataflow.operators.transform import of_rows
-from floodmark.epochs.objects.task import Task
-from floodmark.epochs.objects.timed import timed
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.epochs.objects.period_times import set_period_times
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.plan.declared import Declared
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
@@ -30,7 +30,7 @@ from floodmark.storage.table import DataFile
 from floodmark.tables import failpoints, layout
 from floodmark.tables.bounds import of_files
 from floodmark.tables.tables import rows_of
-from floodmark.tables.visible import not_over
+from floodmark.tables.validity_period import not_over
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,68 +40,69 @@ _PASSED = (*(f.name for f in _ENGINES), WEIGHT, columns.WATERMARK)
 """The engine's columns of rows on their way in."""
 
 
-def advance(task: Task, sessions: Sessions, connector: Connector) -> ObjectRecord:
+def advance(task: ObjectAdvance, sessions: Sessions, connector: Connector) -> ObjectRecord:
     """Take in the splits of the epoch."""
-    return _Intake(task, connector).taken(sessions)
+    return SourceIngest(task, connector).ingest(sessions)
 
 
 @dataclass(frozen=True)
-class _Intake:
+class SourceIngest:
     """The splits of one source in one epoch."""
 
-    task: Task
+    task: ObjectAdvance
     connector: Connector
 
-    def taken(self, sessions: Sessions) -> ObjectRecord:
+    def ingest(self, sessions: Sessions) -> ObjectRecord:
         """Read, route, write and commit the splits' rows."""
-        task, found = self.task, self.task.found
-        table, schema = layout.current_table(found), layout.current_schema(found)
-        splits = task.work.splits.get(found.key, ())
+        task, obj = self.task, self.task.obj
+        table, schema = layout.current_table(obj), layout.current_schema(obj)
+        splits = task.work.splits.get(obj.key, ())
         if not splits:
             handle = task.writer.commit(table, schema)
-            versions = {**task.kept_versions(), table: handle.version}
-            marks = task.marks.at_end(found.key in task.work.exhausted)
-            return timed(
-                task, ObjectRecord(found.key, versions, watermarks=marks.seen, **marks.logged)
+            versions = {**task.versions_before(), table: handle.version}
+            marks = task.marks.at_end(obj.key in task.work.exhausted)
+            return set_period_times(
+                task,
+                ObjectRecord(obj.key, versions, watermarks=marks.visible, **marks.record_fields),
             )
-        declared = task.declared
-        if (finished := task.writer.finished(table)) is not None:
+        declared = task.declaration
+        if (finished := task.writer.find_record(table)) is not None:
             # An earlier attempt has stored all of it, whatever has become of the files since.
-            return timed(task, finished)
+            return set_period_times(task, finished)
         self.connector.check(splits)
         late = self._late_filter(sessions, splits)
         if declared.transform is not None:
-            return self._transformed(self._rows(sessions, splits), declared, late)
+            return self._ingest_transformed(self._rows(sessions, splits), declared, late)
         if not declared.primary_key and not late.watermarks and self._is_intact(splits):
-            kept = self._taken_over(table, splits)
+            kept = self._import_files(table, splits)
             if kept is None:
                 rows = self._rows(sessions, splits)
-                frame = source.good(rows, declared, task.work.epoch, task.now, task.delivered_seed)
+                frame = source.good(rows, declared, task.work.epoch, task.now, task.default_seed)
                 kept = task.writer.write(table, frame.selectExpr(*(ident(f.name) for f in schema)))
-            return self._committed(table, {source.GOOD: kept}, kept, ())
+            return self._commit(table, {source.GOOD: kept}, kept, ())
         rows = self._rows(sessions, splits)
-        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.default_seed)
         if declared.primary_key:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-            routed, read = self._counted(source.routed(frame, late, columns, task.now))
+            routed, read = self._count_columns(source.routed(frame, late, columns, task.now))
             row = source.as_json(declared)
-            return self._taken_once(routed, columns, declared.primary_key, row, read=read)
-        routed, read = self._counted(source.routed(frame, late, schema, task.now))
+            return self._ingest_routed(routed, columns, declared.primary_key, row, read=read)
+        routed, read = self._count_columns(source.routed(frame, late, schema, task.now))
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
-        return self._committed(table, files, files.get(source.GOOD, ()), aside, read=read)
+        return self._commit(table, files, files.get(source.GOOD, ()), aside, read=read)
 
-    def _counted(self, routed: DataFrame) -> tuple[DataFrame, Counted | None]:
+    def _count_columns(self, routed: DataFrame) -> tuple[DataFrame, Counted | None]:
         """Return routed rows and what counts them; None where files lack no column."""
-        return reading(routed, self.task.work.splits[self.task.found.key])
+        return reading(routed, self.task.work.splits[self.task.obj.key])
 
     def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
         session = sessions.ingest if self.connector.reads_text else sessions.main
         return self.connector.read(session, splits)
 
-    def _taken_over(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
+    def _import_files(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
         """Store the files of the splits as they are; None where their rows have to be read."""
-        declared = self.task.declared
+        declared = self.task.declaration
         if len(declared.physical) < len(declared.columns):
             return None
         files = self.connector.storable(splits)
@@ -116,30 +117,32 @@ class _Intake:
         whole = rows_of(kept) == sum(split.end - split.start for split in splits)
         return kept if whole else None
 
-    def _transformed(self, rows: DataFrame, declared: Declared, late: LateFilter) -> ObjectRecord:
+    def _ingest_transformed(
+        self, rows: DataFrame, declared: Declared, late: LateFilter
+    ) -> ObjectRecord:
         """Store what the transformation makes of the rows; what came is counted on the way."""
         assert declared.transform is not None
         task, transform = self.task, declared.transform
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
-        counted = Counted(declared, fields_of(task.work.splits[task.found.key]).lacks)
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.default_seed)
+        counted = Counted(declared, fields_of(task.work.splits[task.obj.key]).lacks)
         routed = source.routed(frame, late, columns, task.now)
         made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
-            names = [f.name for f in task.found.relation.visible]
+            names = [f.name for f in task.obj.relation.visible]
             keys = zip(transform.key, declared.primary_key, strict=True)
             called = {k: k if c in names else c for k, c in keys if is_hidden(k)}
             kept = [f"{ident(k)} AS {ident(c)}" for k, c in called.items()]
             shown = ", ".join([*kept, *map(ident, names)])
             row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
-            return self._taken_once(made, stored, transform.key, row, counted)
-        table = layout.current_table(task.found)
+            return self._ingest_routed(made, stored, transform.key, row, counted)
+        table = layout.current_table(task.obj)
         files = task.writer.write_routed(table, made.drop(PLACE))
         aside = ((table, files.get(source.DEAD, ())),)
-        return self._committed(table, files, files.get(source.GOOD, ()), aside, counted)
+        return self._commit(table, files, files.get(source.GOOD, ()), aside, counted)
 
-    def _taken_once(
+    def _ingest_routed(
         self,
         routed: DataFrame,
         columns: Schema,
@@ -154,25 +157,25 @@ class _Intake:
         A row that is over has left its key to others, wherever maintenance stands. `row` is the
         text of a row as a dead letter shows it.
         """
-        task, found = self.task, self.task.found
-        scratch, table = layout.state_table(found, "connector"), layout.current_table(found)
+        task, obj = self.task, self.task.obj
+        scratch, table = layout.state_table(obj, "connector"), layout.current_table(obj)
         files = task.writer.write_routed(scratch, routed)
         accepted = files.get(source.GOOD, ())
         once: dict[int, tuple[DataFile, ...]] = {}
         if accepted:
             rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
-            stored, _ = task.stored_rows(of_files(accepted, key) or {})
-            stored = not_over(stored, found.period, task.work.now)
+            stored, _ = task.rows_before(of_files(accepted, key) or {})
+            stored = not_over(stored, obj.period, task.work.now)
             few = rows_of(accepted) <= task.tables.limits.broadcast_rows
-            names = [f.name for f in layout.row_schema(found)]
-            promise = f"PRIMARY KEY ({', '.join(task.declared.primary_key)})"
+            names = [f.name for f in layout.row_schema(obj)]
+            promise = f"PRIMARY KEY ({', '.join(task.declaration.primary_key)})"
             once = task.writer.write_routed(
                 table, once_per_key(rows, stored, key, promise, names, row, few=few)
             )
         aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
-        return self._committed(scratch, files, once.get(source.GOOD, ()), aside, counted, read=read)
+        return self._commit(scratch, files, once.get(source.GOOD, ()), aside, counted, read=read)
 
-    def _committed(
+    def _commit(
         self,
         written: str,
         files: Mapping[int, tuple[DataFile, ...]],
@@ -187,18 +190,18 @@ class _Intake:
         What is not written is `counted`; what files seem to lack is looked for in all that is
         `read`.
         """
-        task, found = self.task, self.task.found
+        task, obj = self.task, self.task.obj
         failpoints.reach("files_written")
         # What was looked at and what was stored are one file only if nobody has replaced it.
-        self.connector.check(task.work.splits[found.key])
-        versions = self._put_aside(written, files.get(source.LATE, ()), dead)
-        table = layout.current_table(found)
+        self.connector.check(task.work.splits[obj.key])
+        versions = self._commit_side_tables(written, files.get(source.LATE, ()), dead)
+        table = layout.current_table(obj)
         highs = self._highs(files) if counted is None else counted.highs
-        marks = task.marks.raised({CONNECTOR: highs}).at_end(found.key in task.work.exhausted)
+        marks = task.marks.raise_by({CONNECTOR: highs}).at_end(obj.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
-        fields = fields_in(task.work.splits[found.key], counted or read)
+        fields = fields_in(task.work.splits[obj.key], counted or read)
         record = ObjectRecord(
-            found.key,
+            obj.key,
             versions,
             lacking=fields.lacks,
             unused=fields.unused,
@@ -207,12 +210,12 @@ class _Intake:
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
             dropped_rows=0 if counted is None else counted.dropped,
-            watermarks=marks.seen,
-            **marks.logged,
+            watermarks=marks.visible,
+            **marks.record_fields,
         )
-        record = task.writer.commit_last(table, layout.current_schema(found), good, record)
+        record = task.writer.commit_last(table, layout.current_schema(obj), good, record)
         failpoints.reach("view_committed")
-        return timed(task, record)
+        return set_period_times(task, record)
 
     def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.
@@ -220,10 +223,10 @@ class _Intake:
         That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
         rows, a query for such ranges.
         """
-        declared, now = self.task.declared, self.task.work.now
-        before = dict(self.task.work.before.watermarks(self.task.found.key))
+        declared, now = self.task.declaration, self.task.work.now
+        before = dict(self.task.work.before.watermarks(self.task.obj.key))
         # What has defaults need not be in the files.
-        delivered = {f.name for f in declared.physical} - {*declared.defaulted}
+        delivered = {f.name for f in declared.physical} - {*declared.default_columns}
         kept, unknown = [], []
         for mark in declared.watermarks:
             earlier = before.get(mark.column)
@@ -246,7 +249,7 @@ class _Intake:
 
     def _is_intact(self, splits: Sequence[Split]) -> bool:
         """Tell whether surely no row is a dead letter."""
-        declared = self.task.declared
+        declared = self.task.declaration
         needed = source.needed(declared, self.task.now)
         if needed is None or not self.connector.intact(splits, needed):
             return False
@@ -266,7 +269,7 @@ class _Intake:
 
         One whose key came twice has a time as good as any.
         """
-        declared = self.task.declared
+        declared = self.task.declaration
         written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
         found = {
             m.column: [f.high[m.column] for f in written if m.column in f.high]
@@ -274,18 +277,18 @@ class _Intake:
         }
         return {column: max(values) for column, values in found.items() if values}
 
-    def _put_aside(
+    def _commit_side_tables(
         self,
         written: str,
         late: tuple[DataFile, ...],
         dead: Sequence[tuple[str, tuple[DataFile, ...]]],
     ) -> dict[str, int]:
         """Commit late rows and dead letters to their tables."""
-        versions: dict[str, int] = self.task.kept_versions()
+        versions: dict[str, int] = self.task.versions_before()
         if late:
-            target = layout.late_table(self.task.found)
+            target = layout.late_table(self.task.obj)
             moved = self.task.writer.move(written, late, target)
-            handle = self.task.writer.commit(target, layout.late_schema(self.task.found), moved)
+            handle = self.task.writer.commit(target, layout.late_schema(self.task.obj), moved)
             versions[target] = handle.version
         versions.update(self.task.dead_letters([(t, files) for t, files in dead if files]))
         return versions

@@ -18,15 +18,19 @@ from floodmark.dataflow.operators.column_owners import held
 from floodmark.dataflow.operators.source import PLACE, LateFilter
 from floodmark.dataflow.operators.transform import of_messages
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.epochs.objects.at_rest import AtRest
-from floodmark.epochs.objects.former import Formers, difference, with_columns
+from floodmark.epochs.objects.apply_changelog import ObjectRows
+from floodmark.epochs.objects.foreign_commits import undo
 from floodmark.epochs.objects.merging import Counts, Merging, Operations
-from floodmark.epochs.objects.owning import moves, with_former_owners
+from floodmark.epochs.objects.object_advance import ObjectAdvance, TablePart
+from floodmark.epochs.objects.period_times import set_period_times
+from floodmark.epochs.objects.previous_definition import (
+    PreviousDefinitions,
+    difference,
+    with_columns,
+)
+from floodmark.epochs.objects.row_owners import moves, with_former_owners
 from floodmark.epochs.objects.source import fields_in, reading
-from floodmark.epochs.objects.task import OfTable, Task
-from floodmark.epochs.objects.timed import timed
-from floodmark.epochs.objects.undone import undo
-from floodmark.epochs.objects.watermarked import Watermarked
+from floodmark.epochs.objects.watermarked_table import WatermarkedTable
 from floodmark.epochs.objects.watermarks import DML, SINK, Marks
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark.columns import WEIGHT_FIELD
@@ -47,7 +51,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
 from floodmark.tables.bounds import of_files
 from floodmark.tables.cutoff import cutoff_of
-from floodmark.tables.expiry import recorded
+from floodmark.tables.expiry import record_expiry
 from floodmark.tables.row_ids import are_fresh
 from floodmark.tables.tables import rows_of
 
@@ -57,75 +61,77 @@ if TYPE_CHECKING:
 _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 
-def advance(task: Task, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
+def advance(task: ObjectAdvance, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
     """Gather what the connector, sinks and DML write, and merge it into the stored rows."""
-    task = replace(task, found=with_former_owners(task))
+    task = replace(task, obj=with_former_owners(task))
     for item in task.work.dml:
-        if item["table"] == task.found.key and "undoes" in item:
-            undo(task.writer, layout.current_table(task.found), item)
-    stages = task.stages(task.found)
-    declared = task.found.declared
+        if item["table"] == task.obj.key and "undoes" in item:
+            undo(task.writer, layout.current_table(task.obj), item)
+    stages = task.stages(task.obj)
+    declared = task.obj.declared
     marked = declared is not None and declared.watermarks
-    return _Gathering(task, stages, Watermarked(task, stages) if marked else None).merged(
+    return TableIngest(task, stages, WatermarkedTable(task, stages) if marked else None).merge(
         sessions, connector
     )
 
 
 @dataclass
-class _Gathering(OfTable):
+class TableIngest(TablePart):
     """The writers of one table in one epoch."""
 
     stages: ObjectStages
-    watermarked: Watermarked | None = None
+    watermarked: WatermarkedTable | None = None
     rows_in: int = 0
     inserted: Observation | None = None
     delivered: tuple[int, Fields] = (0, Fields())
 
     def __post_init__(self) -> None:
-        work, before = self.task.work, self.task.work.before.records.get(self.found.key)
-        cutoff = cutoff_of(self.found, work.now, before, work.epoch, work.time_of)
+        work, before = self.task.work, self.task.work.before.records.get(self.obj.key)
+        cutoff = cutoff_of(self.obj, work.now, before, work.epoch, work.time_of)
         self.merging = Merging(self.task, cutoff)
         self._late_keys: list[Operations] = []
-        self._formers = Formers(self.task)
+        self._formers = PreviousDefinitions(self.task)
 
-    def merged(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
+    def merge(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
         watermarked = self.watermarked
         if watermarked is not None:
-            done = watermarked.finished_before()
+            done = watermarked.find_earlier_record()
         else:
-            done = None if connector is None else self._merged_before(connector)
+            done = None if connector is None else self._resume_merge(connector)
         if done is not None:
-            return self._ended(done)
+            return self._finish_record(done)
         operations = list(self._operations(sessions, connector))
         self.rows_in += self._formers.withdraw_letters(self.stages)
-        if self.found.append_only:
-            return self._ended(self._added(operations))
+        if self.obj.append_only:
+            return self._finish_record(self._append(operations))
         marks = None
         if watermarked is not None:
-            operations = [*watermarked.accepted(operations, self.columns), *self._late_keys]
+            operations = [*watermarked.drop_late(operations, self.columns), *self._late_keys]
             marks = watermarked.marks_after()
-        ended = self.merging.ended()
+        ended = self.merging.expire_rows()
         operations += [] if ended is None else [ended]
-        changes, outcome = None, self.merging.outcome
+        changes, outcome = None, self.merging.merge_output
         if operations:
             changes = self.merging.changes(operations, self._rows_about())
-        aside = dict if watermarked is None else watermarked.put_late_aside
+        aside = dict if watermarked is None else watermarked.commit_late_rows
         out, written = self.task.apply(
             changes, self.stages, routed=outcome.routed and changes is not None, aside=aside
         )
-        return self._ended(self._record(out, written, marks))
+        return self._finish_record(self._record(out, written, marks))
 
-    def _added(self, operations: Sequence[Operations]) -> ObjectRecord:
+    def _append(self, operations: Sequence[Operations]) -> ObjectRecord:
         """Write and commit the rows of a table to which rows are only added."""
         if self.watermarked is not None:
             frames = [(o.partition, o.frame) for o in operations]
             cutoff = self.merging.cutoff
-            return self.watermarked.added(frames, self.rows_in, self.task.asked(), cutoff)
+            return self.watermarked.append(
+                frames, self.rows_in, self.task.external_versions(), cutoff
+            )
         if not operations:
             out, written = self.task.apply(None, self.stages)
         else:
-            added = self._first if self.found.relation.primary_key else self._inserted
+            added = self._first if self.obj.relation.primary_key else self._insert_rows
             out, written = self.task.append(added(operations), self.stages)
         return self._record(out, written, None)
 
@@ -137,57 +143,57 @@ class _Gathering(OfTable):
             late = self.watermarked.late_rows
             taken_in += self.watermarked.aside_of_sinks
         applied, expired = counts.applied, counts.expired
-        if self.found.append_only and not self.found.relation.primary_key:
+        if self.obj.append_only and not self.obj.relation.primary_key:
             applied, expired = out, taken_in - out - dead
         return ObjectRecord(
-            self.found.key,
-            {**self.task.kept_versions(), **self.stages.versions, **written},
+            self.obj.key,
+            {**self.task.versions_before(), **self.stages.versions, **written},
             rows_in=taken_in,
             rows_out=out,
             late_rows=late,
             dead_rows=dead,
-            asked=self.task.asked(),
+            asked=self.task.external_versions(),
             ignored_rows=taken_in - applied - expired - dead - late,
             before_differs=counts.differs,
             due=self.stages.due,
             expired_rows=expired,
             timed_rows=counts.timed,
-            watermarks={} if marks is None else marks.seen,
-            **({} if marks is None else marks.logged),
+            watermarks={} if marks is None else marks.visible,
+            **({} if marks is None else marks.record_fields),
         )
 
-    def _ended(self, record: ObjectRecord) -> ObjectRecord:
+    def _finish_record(self, record: ObjectRecord) -> ObjectRecord:
         """Return the record with the fields that came, and what time alone does from here on."""
         time_of = self.task.work.time_of
         rows, fields = self.delivered
         lacks = fields.lacks if rows == record.rows_in else ()  # others bring rows, too
-        record = timed(self.task, replace(record, lacking=lacks, unused=fields.unused))
+        record = set_period_times(self.task, replace(record, lacking=lacks, unused=fields.unused))
         if self.merging.cutoff is None or time_of is None:
             return record
         store = self.task.tables.store
-        return recorded(self.found, record, self.merging.cutoff, store, time_of)
+        return record_expiry(self.obj, record, self.merging.cutoff, store, time_of)
 
-    def _merged_before(self, connector: Connector) -> ObjectRecord | None:
+    def _resume_merge(self, connector: Connector) -> ObjectRecord | None:
         """Go on with the changes that an earlier attempt has stored of splits that are gone."""
-        task, found = self.task, self.found
-        splits = task.work.splits.get(found.key, ())
-        append_only = found.append_only
-        table = layout.current_table(found) if append_only else layout.changes_table(found)
-        stored = task.stored(table)
-        if stored is None or found.feeders or connector.find_change(splits) is None:
+        task, obj = self.task, self.obj
+        splits = task.work.splits.get(obj.key, ())
+        append_only = obj.append_only
+        table = layout.current_table(obj) if append_only else layout.changes_table(obj)
+        stored = task.find_committed(table)
+        if stored is None or obj.feeders or connector.find_change(splits) is None:
             return None
         version, files = stored
-        versions = {**task.kept_versions(), table: version}
-        dead = task.stored(layout.dead_letter_table(found))
+        versions = {**task.versions_before(), table: version}
+        dead = task.find_committed(layout.dead_letter_table(obj))
         if dead is not None:
-            versions[layout.dead_letter_table(found)] = dead[0]
+            versions[layout.dead_letter_table(obj)] = dead[0]
         if not append_only:
-            at_rest = AtRest(found, task.work.before, task.tables, task.writer)
-            versions.update(at_rest.follow(table, files))
+            at_rest = ObjectRows(obj, task.work.before, task.tables, task.writer)
+            versions.update(at_rest.apply_changelog(table, files))
         out, letters = rows_of(files), 0 if dead is None else rows_of(dead[1])
         # How many rows were delivered, and change nothing, nobody knows any more.
         return ObjectRecord(
-            found.key, versions, rows_in=out + letters, rows_out=out, dead_rows=letters
+            obj.key, versions, rows_in=out + letters, rows_out=out, dead_rows=letters
         )
 
     def _brought(self, counts: Counts) -> int:
@@ -198,48 +204,48 @@ class _Gathering(OfTable):
 
     def _rows_about(self) -> int:
         """Return about how many rows come, before those of sinks are computed."""
-        upstream = {r for key in self.found.feeders for r in self.task.work.pipeline[key].reads}
+        upstream = {r for key in self.obj.feeders for r in self.task.work.pipeline[key].reads}
         return self.rows_in + self.task.rows_of_inputs(upstream)
 
     def _operations(self, sessions: Sessions, connector: Connector | None) -> Iterator[Operations]:
         parts = []
-        if connector is not None and self.task.work.splits.get(self.found.key):
-            parts.append(self._connected(sessions, connector))
-        parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.found.feeders)]
-        parts += [self._withdrawn(sink) for sink in self._formers.gone]
+        if connector is not None and self.task.work.splits.get(self.obj.key):
+            parts.append(self._connector_operations(sessions, connector))
+        parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.obj.feeders)]
+        parts += [self._withdrawn(sink) for sink in self._formers.sinks_to_remove]
         parts += [self._without_key()]
-        former = self.task.work.former.values()
-        parts += [self._withdrawn(s, formerly=True) for s in former if moves(self.task, s)]
+        previous = self.task.work.previous.values()
+        parts += [self._withdrawn(s, formerly=True) for s in previous if moves(self.task, s)]
         mine = [i for i in self.task.work.dml if self._is_mine(i)]
-        parts += [self._changed_by_hand(mine)] if mine else []
+        parts += [self._dml_operations(mine)] if mine else []
         return (part for part in parts if part is not None)
 
     def _is_mine(self, item: Mapping[str, Any]) -> bool:
-        return bool(item["table"] == self.found.key)
+        return bool(item["table"] == self.obj.key)
 
-    def _changed_by_hand(self, items: Sequence[Mapping[str, Any]]) -> Operations:
+    def _dml_operations(self, items: Sequence[Mapping[str, Any]]) -> Operations:
         """Return the operations of a DML statement, or of those of a transaction."""
         self.rows_in += sum(int(item["rows"]) for item in items)
         paths = [path for item in items for path in item["paths"]]
         columns = tuple(f for f in self.columns if f.name != OWNERS)
         frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(path, path) for path in paths]
-        operations = self._completed(merge.dml_operations(held(frame, self.found), self.columns))
+        operations = self._add_old_row(merge.dml_operations(held(frame, self.obj), self.columns))
         adds = rows_of(files) if all(f.low.get(WEIGHT) == 1 for f in files) else 0
         fresh = adds > 0 and all(are_fresh(item, files) for item in items)
-        return Operations(operations, self._within(files), DML, None, 0, adds, paths, fresh)
+        return Operations(operations, self._key_bounds(files), DML, None, 0, adds, paths, fresh)
 
-    def _within(self, files: Sequence[DataFile]) -> Bounds:
-        return of_files(files, layout.merge_key(self.found)) or {}
+    def _key_bounds(self, files: Sequence[DataFile]) -> Bounds:
+        return of_files(files, layout.merge_key(self.obj)) or {}
 
-    def _connected(self, sessions: Sessions, connector: Connector) -> Operations | None:
+    def _connector_operations(self, sessions: Sessions, connector: Connector) -> Operations | None:
         """Return the operations of the object's own connector."""
-        task, declared = self.task, self.declared
-        splits = task.work.splits[self.found.key]
+        task, declared = self.task, self.declaration
+        splits = task.work.splits[self.obj.key]
         session = sessions.ingest if connector.reads_text else sessions.main
         rows = connector.read(session, splits)
-        frame = source.typed(rows, declared, task.work.epoch, task.now, task.delivered_seed)
-        columns = self._delivered_fields()
+        frame = source.typed(rows, declared, task.work.epoch, task.now, task.default_seed)
+        columns = self._connector_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
         marked = self.watermarked
@@ -249,12 +255,12 @@ class _Gathering(OfTable):
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
             routed = of_messages(routed, declared.transform, passed, text, task.now)
-            columns = self._stored_fields()
-        scratch = layout.state_table(self.found, "connector")
+            columns = self._operation_fields()
+        scratch = layout.state_table(self.obj, "connector")
         files = task.writer.write_routed(scratch, routed)
         self.stages.put_aside(scratch, files.get(source.DEAD, ()))
         if marked is not None:
-            marked.put_late(scratch, files)
+            marked.add_routed_files(scratch, files)
             self._take_late(scratch, files.get(source.LATE, ()), columns)
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
@@ -267,36 +273,34 @@ class _Gathering(OfTable):
             weight = f"CASE WHEN {OPERATION} = '{DELETES}' THEN -1 ELSE 1 END"
             operations = merge.connector_operations(good, self.columns, weight, self.merging.firsts)
         else:
-            hidden = (
-                [] if self.found.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
-            )
-            mine = held(good.selectExpr("*", *hidden), self.found)
+            hidden = [] if self.obj.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
+            mine = held(good.selectExpr("*", *hidden), self.obj)
             operations = merge.connector_operations(mine, self.columns)
-        return Operations(operations, self._within(accepted))
+        return Operations(operations, self._key_bounds(accepted))
 
     def _take_late(self, scratch: str, files: tuple[DataFile, ...], columns: Schema) -> None:
         """Remember that late rows have taken the place of their keys' rows, and are not seen."""
         rows = self.stages.read_scratch(scratch, files, columns)
-        if rows is not None and self.declared.fading is not None:
+        if rows is not None and self.declaration.ttl_column is not None:
             deletes = merge.connector_operations(rows, self.columns, str(merge.OUTDATED))
-            self._late_keys.append(Operations(deletes, self._within(files)))
+            self._late_keys.append(Operations(deletes, self._key_bounds(files)))
 
-    def _delivered_fields(self) -> Schema:
-        fields = tuple(Field(c.name, c.type) for c in self.declared.columns)
-        extra = messages.message_fields(self.declared) if self.declared.is_messages else ()
-        place = (Field(PLACE, VARCHAR),) if self.declared.transform is not None else ()
+    def _connector_fields(self) -> Schema:
+        fields = tuple(Field(c.name, c.type) for c in self.declaration.columns)
+        extra = messages.message_fields(self.declaration) if self.declaration.is_messages else ()
+        place = (Field(PLACE, VARCHAR),) if self.declaration.transform is not None else ()
         return (*fields, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), *place, *extra)
 
-    def _stored_fields(self) -> Schema:
+    def _operation_fields(self) -> Schema:
         """Return the columns of operations on rows that are transformed."""
-        operation = messages.message_fields(self.declared)[0]
+        operation = messages.message_fields(self.declaration)[0]
         return (*self.columns, Field(ROW_ID, BIGINT), Field(EPOCH, BIGINT), operation)
 
-    def _completed(self, operations: DataFrame) -> DataFrame:
+    def _add_old_row(self, operations: DataFrame) -> DataFrame:
         """Add the old row that messages deliver, and others do not, where one is looked at."""
         if not self.merging.firsts:
             return operations
-        type_ = spark_type(messages.before_field(self.declared).type)
+        type_ = spark_type(messages.before_field(self.declaration).type)
         return operations.selectExpr("*", f"CAST(NULL AS {type_}) AS {BEFORE}")
 
     def _fed(self, name: str, ordinal: int) -> Operations | None:
@@ -304,8 +308,8 @@ class _Gathering(OfTable):
         sink = self.task.work.pipeline[name]
         assert sink.plan is not None
         inputs = self.task.work.inputs(self.task.tables, sink)
-        former = self.task.work.former.get(name)
-        silent = former is not None and goes_on(sink, former) == NONE
+        previous = self.task.work.previous.get(name)
+        silent = previous is not None and goes_on(sink, previous) == NONE
         mine = replace(self.stages, owner=sink)
         if silent:
             # Of rows that are not written there are no letters, either.
@@ -319,28 +323,28 @@ class _Gathering(OfTable):
         frame, settled = None, False
         if rows is not None:
             rows = not_null_filter.checked(
-                rows, root.schema, self.declared, owned=owns(sink.object)
+                rows, root.schema, self.declaration, owned=owns(sink.object)
             )
             columns = (*root.schema, WEIGHT_FIELD)
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
             settled = rows.inserts or rows.consolidated
         self.rows_in += self.stages.dead_rows - dead
-        if former is not None and not moves(self.task, former):
-            key = self.found.relation.primary_key
-            frame = difference(frame, self._formers.rows(former), sink, key)
+        if previous is not None and not moves(self.task, previous):
+            key = self.obj.relation.primary_key
+            frame = difference(frame, self._formers.rows(previous), sink, key)
         if frame is None:
             return None
         if not settled:
             frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
         if keeps_rows(sink.object):
             frame = frame.where(f"{WEIGHT} > 0")
-        frame = held(self._with_origin(frame, sink), self.found, sink)
+        frame = held(self._with_origin(frame, sink), self.obj, sink)
         tie = self._tie(sink)
         operations = merge.sink_operations(frame, self.columns, tie, ordinal)
-        operations = self._completed(operations)
-        key = self.found.relation.primary_key
+        operations = self._add_old_row(operations)
+        key = self.obj.relation.primary_key
         # Where the rows of the former query lie, nobody knows.
-        bounds = {} if former is not None else evaluation.bounds(root)
+        bounds = {} if previous is not None else evaluation.bounds(root)
         within = {c: ends for c, ends in bounds.items() if c in key}
         partition = f"{SINK}{sink.object.storage_key}"
         return Operations(operations, within, partition, ordinal if tie else None)
@@ -349,34 +353,34 @@ class _Gathering(OfTable):
         """Return the operations that take back what a sink has written."""
         frame = self._formers.rows(sink)
         if formerly and frame is not None:  # the table, too, can have other columns
-            frame = with_columns(frame, self.found.relation.columns)
+            frame = with_columns(frame, self.obj.relation.columns)
         if frame is None:
             return None
-        frame = held(self._with_origin(frame, sink), self.found, sink, formerly=formerly)
-        return Operations(self._completed(merge.sink_operations(frame, self.columns, (), -1)))
+        frame = held(self._with_origin(frame, sink), self.obj, sink, formerly=formerly)
+        return Operations(self._add_old_row(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _without_key(self) -> Operations | None:
         """Return, as a sink begins, the operations that take the rows without a key back.
 
         The view that the table was had them; the sink has them as dead letters.
         """
-        begun = [i for i, k in enumerate(self.found.feeders) if k in self.task.work.created]
-        if not begun or not self.found.relation.primary_key:
+        started = [i for i, k in enumerate(self.obj.feeders) if k in self.task.work.created]
+        if not started or not self.obj.relation.primary_key:
             return None
         frame = self.merging.without_key()
         if frame is None:
             return None
-        rows = self._completed(held(frame, self.found))
-        return Operations(merge.sink_operations(rows, self.columns, (), begun[0]))
+        rows = self._add_old_row(held(frame, self.obj))
+        return Operations(merge.sink_operations(rows, self.columns, (), started[0]))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
         """Return what orders the sink's rows of one key: the upstream stream key."""
-        owner = sink if self.found.relation.primary_key else self.found
+        owner = sink if self.obj.relation.primary_key else self.obj
         return owner.relation.stream_key
 
     def _with_origin(self, frame: DataFrame, sink: AnalysedObject) -> DataFrame:
         """Add the hidden key of a table without one: the sink and its upstream stream key."""
-        if self.found.relation.primary_key:
+        if self.obj.relation.primary_key:
             return frame
         key = ", ".join(ident(c) for c in sink.relation.stream_key)
         # The same row comes once more where updates are taken for inserts.
@@ -384,13 +388,13 @@ class _Gathering(OfTable):
         sink_name = literal(f"{sink.object.storage_name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.
-        shown = [ident(f.name) for f in self.found.relation.visible]
+        shown = [ident(f.name) for f in self.obj.relation.visible]
         return frame.selectExpr(*shown, f"0L AS {ROW_ID}", f"{origin} AS {ORIGIN}", WEIGHT)
 
-    def _inserted(self, operations: Sequence[Operations]) -> Rows:
+    def _insert_rows(self, operations: Sequence[Operations]) -> Rows:
         names = [ident(f.name) for f in self.columns]
         frame = merge.gathered([o.frame for o in operations])
-        if self.found.feeders:
+        if self.obj.feeders:
             from pyspark.sql import functions as F
 
             self.inserted = new_observation()

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from floodmark.dataflow.evaluation import Evaluation
-from floodmark.epochs.objects import refreshed, replaced
-from floodmark.epochs.objects.task import Task
+from floodmark.epochs.objects import view_refresh, view_replacement
+from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.tables.stored import with_corrections
+from floodmark.tables.correction_table import with_corrections
 
 
-def advance(task: Task) -> ObjectRecord:
+def advance(task: ObjectAdvance) -> ObjectRecord:
     """Compute, write and commit what the epoch changes in a view."""
-    found = task.found
-    assert found.plan is not None
-    if found.refreshes:
-        return refreshed.advance(task)
-    if found.key in task.work.former:
-        return replaced.advance(task)
-    inputs = task.work.inputs(task.tables, found)
-    stages = task.stages(found)
-    root = found.plan.root
-    evaluation = Evaluation(found.plan, inputs, stages)
+    obj = task.obj
+    assert obj.plan is not None
+    if obj.refreshes:
+        return view_refresh.advance(task)
+    if obj.key in task.work.previous:
+        return view_replacement.advance(task)
+    inputs = task.work.inputs(task.tables, obj)
+    stages = task.stages(obj)
+    root = obj.plan.root
+    evaluation = Evaluation(obj.plan, inputs, stages)
     rows = evaluation.root()
-    if inputs.fills and found.key in task.work.corrected:
-        rows = with_corrections(rows, found, task.tables, task.work.corrected[found.key])
-    if rows is not None and found.append_only:
+    if inputs.fills and obj.key in task.work.corrected:
+        rows = with_corrections(rows, obj, task.tables, task.work.corrected[obj.key])
+    if rows is not None and obj.append_only:
         out, written = task.append(rows, stages)
     else:
-        key = found.relation.stream_key
+        key = obj.relation.stream_key
         within = {c: ends for c, ends in evaluation.bounds(root).items() if c in key}
         out, written = task.update(rows, stages, within)
-    marks = inputs.watermarks(found.plan.top)
+    marks = inputs.watermarks(obj.plan.top)
     return ObjectRecord(
-        found.key,
-        {**task.kept_versions(), **stages.versions, **written},
-        rows_in=task.rows_of_inputs(found.reads),
+        obj.key,
+        {**task.versions_before(), **stages.versions, **written},
+        rows_in=task.rows_of_inputs(obj.reads),
         rows_out=out,
         dead_rows=stages.dead_rows,
-        asked=task.asked(),
+        asked=task.external_versions(),
         due=stages.due,
-        watermarks={w: marks[w] for w, _ in found.relation.watermarks if w in marks},
+        watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
     )

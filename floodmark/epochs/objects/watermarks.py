@@ -35,7 +35,7 @@ class Marks:
     heard: Mapping[str, datetime]
 
     @classmethod
-    def of(cls, declared: Declared, before: ObjectRecord | None, now: datetime) -> Marks:
+    def from_record(cls, declared: Declared, before: ObjectRecord | None, now: datetime) -> Marks:
         """Return the watermarks as of the epoch before."""
         if before is None:
             return cls(declared, now, {}, {}, {})
@@ -48,7 +48,7 @@ class Marks:
                   for m in marks}  # fmt: skip
         return {column: bound for column, bound in bounds.items() if bound is not None}
 
-    def raised(self, highs: Reached) -> Marks:
+    def raise_by(self, highs: Reached) -> Marks:
         """Return the watermarks after rows of some partitions, of which `highs` are the highest.
 
         A partition whose rows have all gone aside is there, too, with nothing.
@@ -61,7 +61,7 @@ class Marks:
         after = replace(
             self, reached=reached, heard={**self.heard, **dict.fromkeys(highs, self.now)}
         )
-        return after._with({m.column: after._held(m, after._holding) for m in self._marks})
+        return after._raise_to({m.column: after._hold_back(m, after._holding) for m in self._marks})
 
     def at_end(self, exhausted: bool) -> Marks:
         """Return the watermarks at the end of an epoch; `exhausted`: it took all that there was.
@@ -78,18 +78,18 @@ class Marks:
         values = {}
         for mark in self._marks:
             high = _greatest(r.get(mark.column) for r in after.reached.values())
-            terms = options.advanced(mark.column, mark.expr.type, high, self.now)
-            values[mark.column] = _greatest((after._held(mark, awake), *terms))
-        return after._with(values)
+            terms = options.clock_values(mark.column, mark.expr.type, high, self.now)
+            values[mark.column] = _greatest((after._hold_back(mark, awake), *terms))
+        return after._raise_to(values)
 
     @property
-    def seen(self) -> dict[str, Any]:
+    def visible(self) -> dict[str, Any]:
         """Return the watermarks as readers see them, also as a transformation calls the columns."""
-        called = self.declared.marked
+        called = self.declared.watermark_names
         return {**self.sealed, **{called[c]: v for c, v in self.sealed.items() if c in called}}
 
     @property
-    def logged(self) -> dict[str, Any]:
+    def record_fields(self) -> dict[str, Any]:
         """Return what an epoch's record keeps beside them: what they do not tell by themselves."""
         alone = set(self.reached) <= {CONNECTOR} and not self.declared.clock.acts
         heard = {} if self.declared.clock.idle_after is None else self.heard
@@ -104,7 +104,7 @@ class Marks:
         """Return the partitions that hold the watermark back."""
         return [] if self.declared.connector is None else [CONNECTOR]
 
-    def _held(self, mark: WatermarkInfo, holding: Iterable[str]) -> Any:
+    def _hold_back(self, mark: WatermarkInfo, holding: Iterable[str]) -> Any:
         """Return the least of the partitions that hold it back, else the greatest of all."""
         names = list(holding)
         running = [self._running(p, mark) for p in names or self.reached]
@@ -112,7 +112,7 @@ class Marks:
             return None
         return min(running) if names else _greatest(running)
 
-    def _with(self, values: Mapping[str, Any]) -> Marks:
+    def _raise_to(self, values: Mapping[str, Any]) -> Marks:
         """Return the watermarks raised to values, where there are any and they are above."""
         raised = {c: _greatest((self.sealed.get(c), v)) for c, v in values.items()}
         known = {column: value for column, value in raised.items() if value is not None}

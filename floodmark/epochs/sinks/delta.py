@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import KIND
 from floodmark.epochs.sinks.identity import Identity, check_permission, out_of_reach, reaching
-from floodmark.epochs.sinks.outgoing import PUT, Outgoing
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
+from floodmark.epochs.sinks.sink_batch import PUT, SinkBatch
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.limits import LIMITS, Limits
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
@@ -94,7 +94,7 @@ class DeltaSender:
             )
 
     def send(
-        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
+        self, epoch: int, outgoing: SinkBatch, *, initial: bool, records: Records = unknown
     ) -> int:
         """Commit an epoch; one without rows has no commit unless it begins.
 
@@ -103,16 +103,16 @@ class DeltaSender:
         """
         try:
             with reaching(self.identity.name, self.folder):
-                return self._sent(epoch, outgoing, begins, records)
+                return self._send(epoch, outgoing, initial, records)
         except FloodmarkError as error:
             # Such as a full disk, or others that write all the time: nobody else has to wait.
             if isinstance(error, TransientError) or isinstance(error.__cause__, OSError):
                 raise out_of_reach(self.identity.name, self.folder, error.message) from error
             raise
 
-    def _sent(self, epoch: int, outgoing: Outgoing, begins: bool, records: Records) -> int:
+    def _send(self, epoch: int, outgoing: SinkBatch, initial: bool, records: Records) -> int:
         store = self._store
-        if not begins and not store.exists(self._name):
+        if not initial and not store.exists(self._name):
             raise out_of_reach(
                 self.identity.name,
                 self.folder,
@@ -132,10 +132,10 @@ class DeltaSender:
                     return rows or sum(int(p.num_rows) for p in outgoing.rows(self.outside))
                 with self._staging(store, epoch, attempt):
                     adds, removes, rows = self._change(
-                        store, handle, epoch, attempt, outgoing, begins
+                        store, handle, epoch, attempt, outgoing, initial
                     )
                     failpoints.reach("outside_written")
-                    if adds or removes or begins:
+                    if adds or removes or initial:
                         self._commit(store, handle, adds, removes, epoch, records(epoch))
                 failpoints.reach("outside_in_place")
                 return rows
@@ -222,35 +222,35 @@ class DeltaSender:
         handle: Handle,
         epoch: int,
         attempt: int,
-        outgoing: Outgoing,
-        begins: bool,
+        outgoing: SinkBatch,
+        initial: bool,
     ) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...], int]:
         """Write files; return those to add, those to remove, and how many rows were sent."""
         stage = Path(store.stage(self._name, epoch, attempt))
-        anew = begins and self.identity.app in handle.transactions
+        anew = initial and self.identity.app in handle.transactions
         removes = handle.files if anew else ()
         if self.outside.type is not SinkType.UPSERT:
             rows = _write(stage, outgoing.rows(self.outside), self.limits)
-            return store.staged(self._name, epoch, attempt), removes, rows
+            return store.list_stage(self._name, epoch, attempt), removes, rows
         base = () if anew else handle.files
         if not base:
             puts = (_of_kind(part, PUT) for part in outgoing.rows(self.outside))
             rows = _write(stage, (part.drop_columns([KIND]) for part in puts), self.limits)
-            return store.staged(self._name, epoch, attempt), removes, rows
+            return store.list_stage(self._name, epoch, attempt), removes, rows
         import pyarrow as pa
 
         parts = list(outgoing.rows(self.outside))
         if not parts:
             return (), removes, 0
         changed = pa.concat_tables(parts)
-        touched = self._touched(handle, changed)
+        touched = self._files_with_keys(handle, changed)
         added = _of_kind(changed, PUT).drop_columns([KIND])
         paths = self._alike(store.paths(handle, touched), added, stage)
         rewrite.replace_rows(paths, changed.select(list(self.outside.key)), added, str(stage))
         shutil.rmtree(stage / _OTHERS, ignore_errors=True)
-        return store.staged(self._name, epoch, attempt), touched, changed.num_rows
+        return store.list_stage(self._name, epoch, attempt), touched, changed.num_rows
 
-    def _touched(self, handle: Handle, changed: pa.Table) -> tuple[DataFile, ...]:
+    def _files_with_keys(self, handle: Handle, changed: pa.Table) -> tuple[DataFile, ...]:
         """Return the files that can have a key that changes."""
         if changed.num_rows > self.limits.sink_keys:
             return handle.files
@@ -308,7 +308,7 @@ def _write(stage: Path, rows: Iterator[pa.Table], limits: Limits) -> int:
                     stage / f"part-{number:05}-{secrets.token_hex(8)}.parquet",
                     part.schema,
                     compression="zstd",
-                    write_statistics=rewrite.bounded(part),
+                    write_statistics=rewrite.columns_with_bounds(part),
                 )
                 number += 1
             writer.write_table(part)

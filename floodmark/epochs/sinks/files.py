@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_out import lines
 from floodmark.epochs.sinks.identity import Identity, check_permission, reaching
-from floodmark.epochs.sinks.outgoing import Outgoing
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
+from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.storage.local_files import flush, make_folder, replace_file
 from floodmark.storage.plain_files import read_plain
@@ -79,7 +79,7 @@ class FilesSender:
             )
 
     def send(
-        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
+        self, epoch: int, outgoing: SinkBatch, *, initial: bool, records: Records = unknown
     ) -> int:
         """Write the files of an epoch; one without rows has none.
 
@@ -87,15 +87,15 @@ class FilesSender:
         """
         with reaching(self.identity.name, self.folder):
             self._check_log(epoch, records)
-            if begins:
+            if initial:
                 self._begin(epoch, records(epoch))
             try:
-                rows, parts = self._written(epoch, outgoing)
+                rows, parts = self._write_parts(epoch, outgoing)
             except Exception:
                 self._clear(epoch)
                 raise
             failpoints.reach("outside_written")
-            if parts and not begins:
+            if parts and not initial:
                 self._note({**self._mark(), **self._mine}, epoch, records(epoch))
             for part, temporary in reversed(parts):
                 temporary.replace(part)
@@ -115,19 +115,19 @@ class FilesSender:
         if last is not None and last <= epoch and mark.get("record") in (None, records(last)):
             return
         first = epoch + 1 if last is None else min(epoch, last)
-        found = max(self._epochs(), default=0)
-        if found >= first:
+        number = max(self._epochs(), default=0)
+        if number >= first:
             remedy = f"remove its files of the epochs from {first} on, which are written again,"
-            refuse_other_log(self.identity.name, self.folder, "folder", found, epoch, remedy)
+            refuse_other_log(self.identity.name, self.folder, "folder", number, epoch, remedy)
 
     def _epochs(self) -> Iterator[int]:
         """Yield the epochs of the files that are in place."""
         if self.folder.is_dir():
             length = len(self.identity.file_name)
             for name in os.listdir(self.folder):
-                found = _EPOCH.fullmatch(name[length:])
-                if found is not None and name.startswith(self.identity.file_name):
-                    yield int(found[1])
+                match = _EPOCH.fullmatch(name[length:])
+                if match is not None and name.startswith(self.identity.file_name):
+                    yield int(match[1])
 
     def _begin(self, epoch: int, record: str | None) -> None:
         """Claim the folder."""
@@ -141,7 +141,7 @@ class FilesSender:
         said = {**mark, "epoch": epoch, "record": record}
         replace_file(self.folder / MARK, json.dumps(said) + "\n", durable=True)
 
-    def _written(self, epoch: int, outgoing: Outgoing) -> tuple[int, list[tuple[Path, Path]]]:
+    def _write_parts(self, epoch: int, outgoing: SinkBatch) -> tuple[int, list[tuple[Path, Path]]]:
         """Write the parts of an epoch under temporary names; return their names, too."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._clear(epoch)

@@ -22,12 +22,12 @@ def unknown(epoch: int) -> str | None:
 
 
 def refuse_other_log(
-    sink: str, place: Path, what: str, found: int, epoch: int, remedy: str
+    sink: str, place: Path, what: str, number: int, epoch: int, remedy: str
 ) -> NoReturn:
     """Raise E0745 for a place outside that has an epoch by another record than the log's."""
     raise DataError(
         "E0745",
-        f"the {what} {place} of the sink {sink} has an epoch {found} that is not of this log, "
+        f"the {what} {place} of the sink {sink} has an epoch {number} that is not of this log, "
         f"which is at epoch {epoch}",
         hint=f"{remedy} and resume the sink; or drop the sink and create it with another path",
     )

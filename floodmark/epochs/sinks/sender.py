@@ -7,8 +7,8 @@ from typing import Protocol
 from floodmark.epochs.sinks.delta import DeltaSender
 from floodmark.epochs.sinks.files import FilesSender
 from floodmark.epochs.sinks.identity import Identity
-from floodmark.epochs.sinks.outgoing import Outgoing
 from floodmark.epochs.sinks.records import Records, unknown
+from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.outside import DELTA
@@ -21,18 +21,18 @@ class Sender(Protocol):
         """Raise where nothing could be written: E0741 out of reach, E0742 to E0744 refused."""
 
     def send(
-        self, epoch: int, outgoing: Outgoing, *, begins: bool, records: Records = unknown
+        self, epoch: int, outgoing: SinkBatch, *, initial: bool, records: Records = unknown
     ) -> int:
-        """Write an epoch, whole; return how many rows. With `begins`, it has all rows.
+        """Write an epoch, whole; return how many rows. With `initial`, it has all rows.
 
         `records` tell the epochs of the log from others of the same numbers: E0745.
         """
 
 
-def sender_of(found: AnalysedObject, seed: str, limits: Limits = LIMITS) -> Sender:
+def sender_of(obj: AnalysedObject, seed: str, limits: Limits = LIMITS) -> Sender:
     """Return what writes for a sink of the warehouse that has a seed."""
-    assert found.outside is not None
-    identity = Identity(found.object.storage_name, seed)
-    if found.outside.connector == DELTA:
-        return DeltaSender(found.outside, identity, limits)
-    return FilesSender(found.outside, identity)
+    assert obj.outside is not None
+    identity = Identity(obj.object.storage_name, seed)
+    if obj.outside.connector == DELTA:
+        return DeltaSender(obj.outside, identity, limits)
+    return FilesSender(obj.outside, identity)

@@ -38,7 +38,7 @@ class UnreachableSinks:
 
     def keys(self) -> frozenset[str]:
         """Return them."""
-        events = self._warehouse.log.suspended().items()
+        events = self._warehouse.log.suspensions().items()
         return frozenset(key for key, event in events if event.code == UNREACHABLE)
 
     def reachable(self, keys: Collection[str] | None = None) -> list[str]:
@@ -48,7 +48,7 @@ class UnreachableSinks:
         Those of `keys` are written to; without, nothing is written.
         """
         now, out = self._warehouse.clock.now(), []
-        for key, event in self._warehouse.log.suspended().items():
+        for key, event in self._warehouse.log.suspensions().items():
             if event.code != UNREACHABLE or (keys is not None and key not in keys):
                 continue
             rests = keys is None or key in self._tried

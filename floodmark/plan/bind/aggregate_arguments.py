@@ -44,7 +44,7 @@ def check_within(name: str, *, within: bool, plain: bool, span: Span | None) -> 
         )
 
 
-def ordered_set_arguments(
+def arguments_of_ordered_set(
     name: str, given: Sequence[Expr], order: Order, span: Span | None
 ) -> list[Expr]:
     """Return the arguments of an ordered set: the values, and the fractions of a percentile."""
@@ -78,15 +78,15 @@ def ordered_set_arguments(
 
 def _fractions(name: str, expr: Expr, span: Span | None) -> Literal:
     several = expr.type.kind is Kind.LIST
-    found = coerce(literal_array(expr), list_of(DOUBLE) if several else DOUBLE)
-    if not isinstance(found, Literal):
+    part = coerce(literal_array(expr), list_of(DOUBLE) if several else DOUBLE)
+    if not isinstance(part, Literal):
         raise NotSupported(
             "E0375",
             f"the fraction of {name} must be a literal",
             span=expr.span,
             hint="such as 0.5, or ARRAY[0.5, 0.9]",
         )
-    values: tuple[Any, ...] = found.value if several and found.value is not None else (found.value,)
+    values: tuple[Any, ...] = part.value if several and part.value is not None else (part.value,)
     if not all(value is not None and 0 <= value <= 1 for value in values):
         raise BindError(
             "E0299",
@@ -94,7 +94,7 @@ def _fractions(name: str, expr: Expr, span: Span | None) -> Literal:
             span=expr.span or span,
             hint="0.5 is the median",
         )
-    return found
+    return part
 
 
 def jsonb_arguments(name: str, given: Sequence[Expr], span: Span | None) -> list[Expr]:

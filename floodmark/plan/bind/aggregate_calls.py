@@ -57,8 +57,8 @@ def is_aggregate(binder: ExpressionBinder, name: str) -> bool:
 
 def is_user_aggregate(binder: ExpressionBinder, name: str) -> bool:
     """Tell whether a user created an aggregate of that name."""
-    found = binder.context.functions.get(name)
-    return found is not None and found.kind is FunctionKind.AGGREGATE
+    function = binder.context.functions.get(name)
+    return function is not None and function.kind is FunctionKind.AGGREGATE
 
 
 def _user_aggregate(

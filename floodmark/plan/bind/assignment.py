@@ -24,7 +24,7 @@ def assignable(source: SqlType, target: SqlType) -> bool:
     return castable(source, target) and (a is b or b is Kind.VARCHAR or not explicit)
 
 
-def assigned(expr: Expr, type_: SqlType, *, name: str | None = None, span: Span | None) -> Expr:
+def assign(expr: Expr, type_: SqlType, *, name: str | None = None, span: Span | None) -> Expr:
     """Return the expression as what a column of the type holds.
 
     Raises E0247, at the expression or at `span`, where that needs a cast that nobody wrote, and

@@ -48,7 +48,7 @@ from floodmark.plan.bind.special_forms import (
     without_collation,
 )
 from floodmark.plan.bind.user_calls import bind_user_call
-from floodmark.plan.bind.wide_numbers import as_inexact, bound_together
+from floodmark.plan.bind.wide_numbers import as_inexact, bind_alike
 from floodmark.plan.bind.window_calls import bind_window
 from floodmark.plan.expr.expressions import Call, Case, Expr, Literal, Now
 from floodmark.plan.expr.size import check_growth, check_parts
@@ -66,7 +66,7 @@ from floodmark.scalar.types import (
 from floodmark.sql.spans import span_of
 
 _VOLATILE = frozenset(
-    name for name, found in REGISTRY.items() if found[0].determinism is Determinism.VOLATILE
+    name for name, functions in REGISTRY.items() if functions[0].determinism is Determinism.VOLATILE
 )
 
 
@@ -88,11 +88,11 @@ class Binder:
         """Return the typed form of any node; E0147 for one that grows too large."""
         span = self.span(node)
         check_parts(1 + len(node.expressions), span)
-        bound = self._bound(node)
+        bound = self._bind_node(node)
         check_growth(bound, span)
         return bound
 
-    def _bound(self, node: exp.Expression) -> Expr:
+    def _bind_node(self, node: exp.Expression) -> Expr:
         operator = OPERATORS.get(type(node))
         if operator is not None:
             return bind_operator(self, operator, node)
@@ -169,7 +169,7 @@ class Binder:
 
     def together(self, nodes: Sequence[exp.Expression]) -> list[Expr]:
         """Bind what stands together in a call or comparison."""
-        return bound_together(nodes, self.bind, self.span)
+        return bind_alike(nodes, self.bind, self.span)
 
     def bind_as(self, node: exp.Expression, target: SqlType) -> Expr:
         """Bind what is stored or cast as a type; only a number that needs it has the type."""
@@ -313,7 +313,7 @@ class Binder:
         if name in self.context.functions:
             return bind_user_call(self, self.context.functions[name], node, call.expressions)
         if name in _VOLATILE and not call.expressions:
-            return bind_volatile(name, self.context.positions.of(node), self.span(node))
+            return bind_volatile(name, self.context.positions.number_of(node), self.span(node))
         if name not in REGISTRY:
             raise unknown_function(name, self.context.functions, self.span(node))
         return self.call(name, node, call.expressions)
@@ -324,13 +324,13 @@ class Binder:
 
     def without_calls(self) -> Binder:
         """Return a binder without collectors, for arguments of aggregates."""
-        return self.over(self.scope, self.context)
+        return self.with_scope(self.scope, self.context)
 
     def without_windows(self) -> Binder:
         """Return a binder with aggregates alone, for `rank() OVER (ORDER BY sum(x))`."""
         return Binder(self.scope, self.context, self.aggregates)
 
-    def over(self, scope: Scope, context: BindContext) -> Binder:
+    def with_scope(self, scope: Scope, context: BindContext) -> Binder:
         """Return a binder of another scope, without collectors."""
         return Binder(scope, context)
 

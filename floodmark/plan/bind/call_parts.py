@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.aggregate_arguments import Order, jsonb_arguments, ordered_set_arguments
+from floodmark.plan.bind.aggregate_arguments import Order, arguments_of_ordered_set, jsonb_arguments
 from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr
@@ -77,7 +77,7 @@ def arguments_of(
     """Return the arguments as the registry takes them."""
     args = [inner.bind(a) for a in parts.arguments]
     if parts.name in ORDERED_SETS:
-        return ordered_set_arguments(parts.name, args, order, span)
+        return arguments_of_ordered_set(parts.name, args, order, span)
     if parts.name in ("jsonb_agg", "jsonb_object_agg"):
         return jsonb_arguments(parts.name, args, span)
     if parts.name == "count" and parts.distinct and len(args) != 1:

@@ -85,10 +85,10 @@ def bind_call(name: str, args: Sequence[Expr], span: Span | None) -> Expr:
     """
     function, arguments = choose_overload(name, REGISTRY.get(name, ()), args, span)
     function, arguments = _constant_last(function, arguments)
-    return _fold(function, checked_call(name, function, arguments, span), span)
+    return _fold(function, make_call(name, function, arguments, span), span)
 
 
-def checked_call(name: str, function: Function, arguments: list[Expr], span: Span | None) -> Call:
+def make_call(name: str, function: Function, arguments: list[Expr], span: Span | None) -> Call:
     """Return the call of an overload; E0375 for an argument that must be a literal."""
     for place in function.constant & set(range(len(arguments))):
         arguments[place] = literal_array(arguments[place])

@@ -238,10 +238,10 @@ def coerce_argument(expr: Expr, target: SqlType) -> Expr:
 
 def with_digits(exprs: Sequence[Expr]) -> list[Expr]:
     """Give texts that nothing gave a type, beside NUMERIC, the digits they are written with."""
-    found = common_type([e.type for e in exprs])
-    if found is None or found.kind is not Kind.NUMERIC:
+    type_ = common_type([e.type for e in exprs])
+    if type_ is None or type_.kind is not Kind.NUMERIC:
         return list(exprs)
-    return [coerce_argument(e, found) if e.type.kind is Kind.UNKNOWN else e for e in exprs]
+    return [coerce_argument(e, type_) if e.type.kind is Kind.UNKNOWN else e for e in exprs]
 
 
 def unify(
@@ -252,8 +252,8 @@ def unify(
 ) -> list[Expr]:
     """Bring expressions to their common type; E0260 when they have none."""
     exprs = with_digits(exprs)
-    found = common([e.type for e in exprs])
-    if found is None:
+    type_ = common([e.type for e in exprs])
+    if type_ is None:
         types = ", ".join(dict.fromkeys(str(e.type) for e in exprs))
         raise BindError(
             "E0260",
@@ -261,7 +261,7 @@ def unify(
             span=span,
             hint="cast some of them, as in x::text",
         )
-    return [coerce(e, found) for e in exprs]
+    return [coerce(e, type_) for e in exprs]
 
 
 def refuse(message: str, span: Span | None, hint: str | None = None) -> NotSupported:

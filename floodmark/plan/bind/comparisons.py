@@ -28,7 +28,7 @@ def bind_operator(binder: ExpressionBinder, name: str, node: exp.Expression) -> 
     """Return an operator between two values, rows, or a value and ANY or ALL of a list."""
     left, right = node.this, node.args["expression"]
     if isinstance(right, exp.Any | exp.All):
-        return _quantified(binder, name, node, right)
+        return _bind_quantified(binder, name, node, right)
     if name in _COMPARISONS and isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
         return _rows(binder, name, node, left, right)
     return binder.call(name, node, [left, right])
@@ -57,7 +57,7 @@ def _rows(
     return equal if name == "=" else Call(BOOLEAN, "not", (equal,), span=span)
 
 
-def _quantified(
+def _bind_quantified(
     binder: ExpressionBinder, name: str, node: exp.Expression, right: exp.Expression
 ) -> Expr:
     inner = right.this.this if isinstance(right.this, exp.Paren) else right.this

@@ -19,7 +19,7 @@ class Positions:
     _seen: dict[int, tuple[int, exp.Expression]] = field(default_factory=dict)
     _bodies: dict[int, tuple[exp.Expression, exp.Expression]] = field(default_factory=dict)
 
-    def of(self, node: exp.Expression) -> int:
+    def number_of(self, node: exp.Expression) -> int:
         """Return the number of a node."""
         # The node is kept as well, so that no other takes its identity.
         return self._seen.setdefault(id(node), (len(self._seen), node))[0]

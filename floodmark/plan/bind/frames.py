@@ -40,7 +40,7 @@ def bind_frame(binder: ExpressionBinder, spec: object, order: tuple[SqlType, ...
             "GROUPS needs an ORDER BY in the window that tells rows apart: no constant", span
         )
     sides = [(spec.args.get(name), spec.args.get(f"{name}_side")) for name in ("start", "end")]
-    start, end = (_bound(binder, unit, value, side, order, span) for value, side in sides)
+    start, end = (_frame_bound(binder, unit, value, side, order, span) for value, side in sides)
     _check_order(start, end, span)
     _check_months(start, end, span)
     exclude = spec.args.get("exclude")
@@ -75,7 +75,7 @@ def _wrong(message: str, span: Span | None) -> BindError:
     )
 
 
-def _bound(
+def _frame_bound(
     binder: ExpressionBinder,
     unit: str,
     value: object,

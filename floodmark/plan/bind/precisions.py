@@ -24,7 +24,7 @@ def round_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
     """
     inner = [t for t in type_.find_all(exp.DataType) if t is not type_]
     if any(t.expressions for t in inner if t.this in (*_TIMES, _D.VARCHAR, _D.CHAR)):
-        raise _refused("a cast does not cut or round what is inside of a value", span)
+        raise _refusal("a cast does not cut or round what is inside of a value", span)
     if type_.this not in _TIMES or not type_.expressions:
         return value
     digits = whole(type_.expressions[0].name)
@@ -32,7 +32,7 @@ def round_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
         return value
     if digits not in _UNITS or type_.this is _D.TIME:
         name = type_.sql("postgres").lower()
-        raise _refused(f"a cast to {name} does not round", span)
+        raise _refusal(f"a cast to {name} does not round", span)
     unit, micros = _UNITS[digits]
     half = Literal(INTERVAL, (0, 0, micros // 2))
     return bind_call(
@@ -40,7 +40,7 @@ def round_digits(value: Expr, type_: exp.DataType, span: Span | None) -> Expr:
     )
 
 
-def _refused(what: str, span: Span | None) -> BindError:
+def _refusal(what: str, span: Span | None) -> BindError:
     return BindError(
         "E0144",
         what,

@@ -55,7 +55,7 @@ class ExpressionBinder(Protocol):
     def subquery(self, node: exp.Expression) -> Expr:
         """Bind a subquery."""
 
-    def over(self, scope: Scope, context: BindContext) -> ExpressionBinder:
+    def with_scope(self, scope: Scope, context: BindContext) -> ExpressionBinder:
         """Return a binder of another scope, without collectors."""
 
     def without_calls(self) -> ExpressionBinder:

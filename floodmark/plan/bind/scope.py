@@ -60,7 +60,7 @@ class Column:
     plan_name: str
     type: SqlType
 
-    def renamed(self, names: Mapping[str, str]) -> Column:
+    def rename(self, names: Mapping[str, str]) -> Column:
         """Return the column with another plan name."""
         return Column(self.name, names.get(self.plan_name, self.plan_name), self.type)
 
@@ -83,9 +83,9 @@ class Source:
         """Return the columns that `*` stands for."""
         return tuple(c for c in self.columns if not is_hidden(c.name))
 
-    def renamed(self, names: Mapping[str, str]) -> Source:
+    def rename(self, names: Mapping[str, str]) -> Source:
         """Return the source with other plan names."""
-        columns = tuple(c.renamed(names) for c in self.columns)
+        columns = tuple(c.rename(names) for c in self.columns)
         key = tuple(names.get(name, name) for name in self.key)
         return Source(self.alias, columns, self.value, key)
 
@@ -108,11 +108,11 @@ class OuterScope:
     def resolve(self, table: str | None, column: str, unknown: BindError) -> ColumnRef:
         """Return the column under its outer name; `unknown` is raised where there is none."""
         try:
-            found = self.scope.resolve(table, column, unknown.span)
+            ref = self.scope.resolve(table, column, unknown.span)
         except BindError:
             raise unknown from None
-        if self.allowed and not found.name.startswith(OUTER):
-            return ColumnRef(found.type, OUTER + found.name, span=unknown.span)
+        if self.allowed and not ref.name.startswith(OUTER):
+            return ColumnRef(ref.type, OUTER + ref.name, span=unknown.span)
         raise Correlated(
             "E0325",
             f'a subquery cannot read "{column}" of the query around it in this place',
@@ -133,11 +133,11 @@ class QueryScope:
     outer: OuterScope | None = None
 
     @classmethod
-    def of(cls, *sources: Source) -> QueryScope:
+    def from_sources(cls, *sources: Source) -> QueryScope:
         """Return the scope of relations that stand side by side."""
         return cls(sources, tuple(c for source in sources for c in source.columns))
 
-    def beside(self, other: QueryScope, span: Span | None) -> QueryScope:
+    def join(self, other: QueryScope, span: Span | None) -> QueryScope:
         """Return the scope with the relations of another one to the right of its own.
 
         Raises E0238 for a name that both have.
@@ -154,10 +154,10 @@ class QueryScope:
         sources, columns = (*self.sources, *other.sources), (*self.columns, *other.columns)
         return QueryScope(sources, columns, self.outer)
 
-    def renamed(self, names: Mapping[str, str]) -> QueryScope:
+    def rename(self, names: Mapping[str, str]) -> QueryScope:
         """Return the scope with other plan names."""
-        sources = tuple(s.renamed(names) for s in self.sources)
-        return QueryScope(sources, tuple(c.renamed(names) for c in self.columns), self.outer)
+        sources = tuple(s.rename(names) for s in self.sources)
+        return QueryScope(sources, tuple(c.rename(names) for c in self.columns), self.outer)
 
     def resolve(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
         """Return the column that a name stands for.
@@ -175,7 +175,7 @@ class QueryScope:
     def own(self, table: str | None, column: str, span: Span | None) -> ColumnRef:
         """Return the column as `resolve`, of this FROM alone."""
         wanted = ALIASES.get(column, column)
-        columns = self._reached(table, span)
+        columns = self._columns_of(table, span)
         found = [c for c in columns if c.name == wanted]
         if len(found) > 1:
             aliases = [s.alias for s in self.sources if _has(s, wanted)]
@@ -195,19 +195,19 @@ class QueryScope:
 
     def star(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
         """Return what `*` or `t.*` stands for, in order."""
-        return tuple(c for c in self._reached(table, span) if not is_hidden(c.name))
+        return tuple(c for c in self._columns_of(table, span) if not is_hidden(c.name))
 
-    def settled_by(self, plan_names: Collection[str]) -> tuple[Column, ...]:
+    def columns_by_key(self, plan_names: Collection[str]) -> tuple[Column, ...]:
         """Return the columns of the relations whose primary key is among the columns."""
         keyed = (s for s in self.sources if s.key and {*s.key} <= {*plan_names})
         return tuple(c for source in keyed for c in source.columns)
 
-    def _reached(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
+    def _columns_of(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
         if table is None:
             return self.columns
-        return tuple(c for source in self._named(table, span) for c in source.columns)
+        return tuple(c for source in self._sources_named(table, span) for c in source.columns)
 
-    def _named(self, table: str, span: Span | None) -> tuple[Source, ...]:
+    def _sources_named(self, table: str, span: Span | None) -> tuple[Source, ...]:
         found = tuple(s for s in self.sources if s.alias == table)
         if not found:
             near = difflib.get_close_matches(table, [s.alias for s in self.sources], n=3)

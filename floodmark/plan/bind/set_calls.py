@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.errors import BindError
-from floodmark.plan.bind.calls import checked_call, choose_overload
+from floodmark.plan.bind.calls import choose_overload, make_call
 from floodmark.plan.bind.collectors import SetCall
 from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.bind.user_calls import bind_arguments, user_call
@@ -30,7 +30,7 @@ def bind_set(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> SetCal
         return SetCall(name, call, tuple(f.name for f in user.result.fields), spread=True)
     args = [binder.bind(e) for e in node.expressions]
     entry, args = choose_overload(name, SETS[name], args, span)
-    bound = checked_call(name, entry, args, span)
+    bound = make_call(name, entry, args, span)
     columns = entry.columns or (name,)
     if entry.spread and not entry.columns:
         columns = (name,) * len(args)

@@ -149,10 +149,10 @@ def _array_to_string(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 def _nullif(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Bind `NULLIF(a, b)`: `a` as `a = b` sees it, which is as it is where there is such an `=`."""
     a, b = (binder.bind(e) for e in node.expressions)
-    found, own = bind_call("nullif", [a, b], binder.span(node)), a.type
+    expr, own = bind_call("nullif", [a, b], binder.span(node)), a.type
     if own == REAL or any({own, b.type} <= kin for kin in _COMPARABLE):
-        return coerce(found, own)
-    return coerce(found, as_numeric(own)) if found.type.kind is Kind.NUMERIC else found
+        return coerce(expr, own)
+    return coerce(expr, as_numeric(own)) if expr.type.kind is Kind.NUMERIC else expr
 
 
 _COMPARABLE = ({SMALLINT, INT, BIGINT}, {DATE, TIMESTAMP, TIMESTAMPTZ})
@@ -160,7 +160,9 @@ _COMPARABLE = ({SMALLINT, INT, BIGINT}, {DATE, TIMESTAMP, TIMESTAMPTZ})
 
 
 def _uuid(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    return bind_volatile("gen_random_uuid", binder.context.positions.of(node), binder.span(node))
+    return bind_volatile(
+        "gen_random_uuid", binder.context.positions.number_of(node), binder.span(node)
+    )
 
 
 def _timestampadd(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:

@@ -36,8 +36,8 @@ class ArgumentScope:
 
     def resolve(self, table: str | None, column: str, span: Span | None) -> Expr:
         """Return the argument of a parameter; E0282 for a name that is none."""
-        found = self.arguments.get(column) if table in (None, self.function.name) else None
-        if found is None:
+        expr = self.arguments.get(column) if table in (None, self.function.name) else None
+        if expr is None:
             known = ", ".join(n for n in self.arguments if not n.startswith("$"))
             raise BindError(
                 "E0282",
@@ -45,7 +45,7 @@ class ArgumentScope:
                 span=span,
                 hint=f"the parameters are {known}" if known else "parameters need names to be used",
             )
-        return found
+        return expr
 
 
 def bind_user_call(
@@ -86,10 +86,10 @@ def user_call(function: UserFunction, taken: Iterable[Expr], span: Span | None) 
 def body_of(function: UserFunction) -> exp.Expression:
     """Return the parsed expression of an SQL function: its text, or the one item of its SELECT."""
 
-    def named(match: re.Match[str]) -> str:
+    def quote_parameter(match: re.Match[str]) -> str:
         return f'"${match[1]}"' if match[1] else match[0]
 
-    text = _NUMBERED.sub(named, function.body.strip().rstrip(";"))
+    text = _NUMBERED.sub(quote_parameter, function.body.strip().rstrip(";"))
     if not text.lower().startswith("select"):
         return parse_expression(text)
     statement = parse_statement(text)
@@ -132,7 +132,7 @@ def bind_body(
     is written; errors are at `place`.
     """
     with _inside(function, place):
-        bound = _bound(binder, function, arguments, body)
+        bound = _bind_body(binder, function, arguments, body)
         if implicit and not assignable(bound.type, function.result):
             raise _mismatch(function, bound.type)
         try:
@@ -141,7 +141,7 @@ def bind_body(
             raise _mismatch(function, bound.type) from None
 
 
-def _bound(
+def _bind_body(
     binder: ExpressionBinder,
     function: UserFunction,
     arguments: Sequence[Expr],
@@ -149,7 +149,7 @@ def _bound(
 ) -> Expr:
     """Return the expression of a function over its arguments, of the type that it has there."""
 
-    def refused(_: exp.Expression) -> Expr:
+    def refuse_subquery(_: exp.Expression) -> Expr:
         raise refuse(
             "a subquery cannot stand in an SQL function",
             None,
@@ -163,8 +163,8 @@ def _bound(
         named[f"${number}"] = argument
         if name is not None:
             named[name] = argument
-    inside = replace(binder.context, source=None, subquery=refused)
-    return binder.over(ArgumentScope(function, named), inside).bind(body)
+    inside = replace(binder.context, source=None, subquery=refuse_subquery)
+    return binder.with_scope(ArgumentScope(function, named), inside).bind(body)
 
 
 def _mismatch(function: UserFunction, given: SqlType) -> BindError:

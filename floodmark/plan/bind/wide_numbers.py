@@ -49,7 +49,7 @@ def as_inexact(node: exp.Expression, type_: SqlType, span: Span | None) -> Liter
         ) from None
 
 
-def bound_together(
+def bind_alike(
     nodes: Sequence[exp.Expression],
     bind: Callable[[exp.Expression], Expr],
     place: Callable[[exp.Expression], Span | None],

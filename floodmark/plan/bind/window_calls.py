@@ -17,7 +17,7 @@ from floodmark.plan.bind.frames import bind_frame
 from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.plan.expr.window_values import WindowCall
-from floodmark.scalar.functions import AGGREGATES, WINDOWS, Aggregate, WindowFunction
+from floodmark.scalar.functions import AGGREGATES, WINDOWS, AggregateFunction, WindowFunction
 
 _JOIN_GROUPS = "GROUP BY in a subquery, and join with it"
 _WITH_NULLS = ("lag", "lead", "first_value", "last_value", "nth_value")
@@ -37,7 +37,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
         raise refuse(f"{parts.name} with {clause} and OVER is not available", span, _JOIN_GROUPS)
     check_within(parts.name, within=False, plain=True, span=span)
     inner = binder.without_windows()
-    overloads: tuple[Aggregate | WindowFunction, ...] = (
+    overloads: tuple[AggregateFunction | WindowFunction, ...] = (
         *WINDOWS.get(parts.name, ()),
         *AGGREGATES.get(parts.name, ()),
     )

@@ -70,13 +70,13 @@ class _Parts:
             case _ if self._width == 1:
                 return value
             case _:
-                raise self._refused(value, "this is no tuple")
+                raise self._refusal(value, "this is no tuple")
 
     def _one_of(
         self, values: list[exp.Expression], i: int, place: exp.Expression
     ) -> exp.Expression:
         if len(values) != self._width:
-            raise self._refused(place, f"{len(values)} values for {self._width} columns")
+            raise self._refusal(place, f"{len(values)} values for {self._width} columns")
         found: exp.Expression = values[i]
         return found
 
@@ -96,7 +96,7 @@ class _Parts:
             if not any(query.args.get(shape) for shape in _SHAPES):
                 one = query.copy()
                 one.set("expressions", [query.expressions[i].copy()])
-                return _at(exp.Subquery(this=one), value)
+                return _place_at(exp.Subquery(this=one), value)
         self._check_width(query, value)
         names = [exp.to_identifier(f"value{k}") for k in range(self._width)]
         alias = exp.TableAlias(this=exp.to_identifier(_ALIAS), columns=names)
@@ -104,7 +104,7 @@ class _Parts:
             expressions=[exp.Column(this=names[i].copy())],
             from_=exp.From(this=exp.Subquery(this=query.copy(), alias=alias)),
         )
-        return _at(exp.Subquery(this=around), value)
+        return _place_at(exp.Subquery(this=around), value)
 
     def _check_width(self, query: exp.Expression, place: exp.Expression) -> None:
         assert self._builder is not None
@@ -115,9 +115,9 @@ class _Parts:
             raise
         width = sum(not is_hidden(f.name) for f in node.schema)
         if width != self._width:
-            raise self._refused(place, f"{width} values for {self._width} columns")
+            raise self._refusal(place, f"{width} values for {self._width} columns")
 
-    def _refused(self, place: exp.Expression, why: str) -> BindError:
+    def _refusal(self, place: exp.Expression, why: str) -> BindError:
         return BindError(
             "E0364",
             f"a tuple assignment needs as many values as columns: {why}",
@@ -126,7 +126,7 @@ class _Parts:
         )
 
 
-def _at(made: exp.Expression, place: exp.Expression) -> exp.Expression:
+def _place_at(made: exp.Expression, place: exp.Expression) -> exp.Expression:
     """Give an expression that was made the place of the one that it stands for."""
     made.meta.update({k: v for k, v in place.meta.items() if k in ("start", "end")})
     return made

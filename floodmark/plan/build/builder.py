@@ -67,10 +67,10 @@ class Builder:
 
     def relation(self, name: str, span: Span | None) -> Relation:
         """Return a relation of the catalog; an unknown one is E0201."""
-        found = self.relations.get(name)
-        if found is None:
+        relation = self.relations.get(name)
+        if relation is None:
             raise unknown_object(name, self.relations, span)
-        return found
+        return relation
 
     def query(self, query: exp.Expression) -> n.Node:
         """Return the plan of a query: visible columns first, named as the query names them."""

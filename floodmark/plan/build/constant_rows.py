@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from floodmark import digits
-from floodmark.plan.bind.assignment import assigned, is_default
+from floodmark.plan.bind.assignment import assign, is_default
 from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.expr.expressions import Expr, Literal
@@ -37,7 +37,7 @@ _NAMED = {Kind.DATE: "date", Kind.TIME: "time", Kind.TIMESTAMP: "timestamp"}
 Reader = Callable[[str], Literal | None]
 
 
-def typed_rows(
+def rows_with_types(
     rows: ConstantRows, given: ColumnTypes, binder: ExpressionBinder
 ) -> Iterator[tuple[Expr, ...]]:
     """Yield the rows of VALUES; those that are as long as what is given have its types.
@@ -48,10 +48,10 @@ def typed_rows(
     readers = [reader_of(t) for t in given.types]
     for start, texts in rows_of(rows.name):
         if len(texts) > len(readers):
-            yield tuple(cells.bound(start, i) for i in range(len(texts)))
+            yield tuple(cells.bind(start, i) for i in range(len(texts)))
         else:
             yield tuple(
-                readers[i](text) or cells.assigned(start, i, text) for i, text in enumerate(texts)
+                readers[i](text) or cells.assign(start, i, text) for i, text in enumerate(texts)
             )
 
 
@@ -64,17 +64,17 @@ class _Cells:
     binder: ExpressionBinder
     known: dict[tuple[int, str], Expr] = field(default_factory=dict)
 
-    def assigned(self, start: int, number: int, text: str) -> Expr:
+    def assign(self, start: int, number: int, text: str) -> Expr:
         """Return a cell as what its column holds."""
-        found = self.known.get((number, text))
-        if found is None:
+        expr = self.known.get((number, text))
+        if expr is None:
             span = self.binder.span(self.rows)
             type_ = self.given.types[number]
-            found = assigned(self.bound(start, number), type_, span=span)
-            self.known[number, text] = found
-        return found
+            expr = assign(self.bind(start, number), type_, span=span)
+            self.known[number, text] = expr
+        return expr
 
-    def bound(self, start: int, number: int) -> Expr:
+    def bind(self, start: int, number: int) -> Expr:
         """Return a cell as it is written; `start` is where the cells of its row begin."""
         source, offset = self.binder.context.source, int(self.rows.meta["start"])
         assert source is not None and source.source is not None
@@ -94,7 +94,7 @@ def reader_of(type_: SqlType) -> Reader:
     null = Literal(type_, None)
     reads_text = type_.kind in _FROM_TEXT
 
-    def read(text: str) -> Literal | None:
+    def read_literal(text: str) -> Literal | None:
         first = text[0]
         if first == "'":
             return _of_text(text, type_) if reads_text and _STRING.fullmatch(text) else None
@@ -109,7 +109,7 @@ def reader_of(type_: SqlType) -> Reader:
             return Literal(BOOLEAN, word == "true")
         return None
 
-    return read
+    return read_literal
 
 
 def _of_text(text: str, type_: SqlType) -> Literal | None:

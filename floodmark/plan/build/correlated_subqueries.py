@@ -55,7 +55,7 @@ def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> 
     except Correlated:
         if not isinstance(query, exp.Select):
             raise
-        bound, conditions = correlated_rows(inner, query, scope)
+        bound, conditions = build_correlated(inner, query, scope)
         refuse_shapes(inner, query, ("group", "having", "limit", "offset", "windows"))
         values = tuple(values_of(inner, query, bound))
         return SubqueryRows(bound.node, values, tuple(conditions))
@@ -68,7 +68,7 @@ def rows_of_exists(builder: QueryBuilder, query: exp.Expression, scope: QuerySco
     query = without_parentheses(query)
     if not isinstance(query, exp.Select) or not _has_rows_of_from(query):
         return rows_of(builder, query, scope)
-    bound, conditions = correlated_rows(builder.inside(scope), query, scope)
+    bound, conditions = build_correlated(builder.inside(scope), query, scope)
     return SubqueryRows(bound.node, (), tuple(conditions))
 
 
@@ -82,7 +82,7 @@ def _has_rows_of_from(query: exp.Select) -> bool:
     return some and not shaped and not any(e.find(*_COMPUTED) for e in query.expressions)
 
 
-def correlated_rows(
+def build_correlated(
     builder: QueryBuilder, query: exp.Select, scope: QueryScope
 ) -> tuple[Bound, list[Expr]]:
     """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
@@ -145,10 +145,10 @@ def one_value(builder: QueryBuilder, values: Sequence[Expr], place: exp.Expressi
             span=builder.span(place),
             hint="name the one column in its SELECT list",
         )
-    return typed_literal(values[0])
+    return give_type(values[0])
 
 
-def typed_literal(value: Expr) -> Expr:
+def give_type(value: Expr) -> Expr:
     """Return a literal without a type as a text."""
     if isinstance(value, Literal) and value.type.kind is Kind.UNKNOWN:
         return replace(value, type=VARCHAR)
@@ -167,12 +167,12 @@ def _mark_outer(e: Expr) -> Expr:
 def unmark_outer(condition: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """Return a condition with its outer columns under their own names, changed."""
 
-    def named(e: Expr) -> Expr:
+    def restore_name(e: Expr) -> Expr:
         if isinstance(e, ColumnRef) and e.name.startswith(OUTER):
             return change(replace(e, name=e.name.removeprefix(OUTER)))
         return e
 
-    return transform(condition, named)
+    return transform(condition, restore_name)
 
 
 def is_outer(expr: Expr) -> bool:

@@ -14,7 +14,14 @@ from floodmark.plan.bind.collectors import OVER_COLUMN, SET_COLUMN, AggregateCol
 from floodmark.plan.build.outputs import Item, item_at, position_of, same_output
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
-from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform, unplaced, walk
+from floodmark.plan.expr.expressions import (
+    ColumnRef,
+    Expr,
+    columns_of,
+    transform,
+    walk,
+    without_places,
+)
 from floodmark.plan.nodes.columns import fresh_name
 
 _GROUPING_SETS = {exp.GroupingSets: "GROUPING SETS", exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}
@@ -36,7 +43,7 @@ def refuse_grouping_sets(builder: QueryBuilder, query: exp.Select) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class GroupedQuery:
     """What makes the groups of one SELECT; `collector` has the aggregates over them."""
 
     builder: QueryBuilder
@@ -55,7 +62,7 @@ class Grouping:
         keys = self._keys(items)
         grouped = {key.name for key, _ in keys if isinstance(key, ColumnRef)}
         stray = {name for e in above for name in columns_of(e)} - grouped
-        settled = [c for c in self.bound.scope.settled_by(grouped) if c.plan_name in stray]
+        settled = [c for c in self.bound.scope.columns_by_key(grouped) if c.plan_name in stray]
         keys += [(ColumnRef(c.type, c.plan_name), c.name) for c in settled]
         read = _reads(self.collector) | {c for key, _ in keys for c in columns_of(key)}
         node = self.subqueries.attach(node, only=read)
@@ -71,7 +78,7 @@ class Grouping:
             else:
                 name = fresh_name(wanted, taken)
                 columns.append((name, key))
-            replaced[unplaced(key)] = ColumnRef(key.type, name)
+            replaced[without_places(key)] = ColumnRef(key.type, name)
             if name not in names:
                 names.append(name)
         needed = set(names) | _reads(self.collector)
@@ -110,7 +117,7 @@ class Grouping:
 
 def over_groups(expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
     """Return the expression over the aggregate's output; E0217 for a column that is not."""
-    out = transform(expr, lambda e: replaced.get(unplaced(e), e))
+    out = transform(expr, lambda e: replaced.get(without_places(e), e))
     made = (SET_COLUMN, OVER_COLUMN)
     stray = {c for c in columns_of(out) - set(node.names) if not c.startswith(made)}
     if stray:

@@ -46,7 +46,7 @@ def rename_clashes(left: Bound, right: Bound) -> Bound:
     columns: list[tuple[str, Expr]] = [
         (renames.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in right.node.schema
     ]
-    return Bound(n.Project(right.node, tuple(columns)), right.scope.renamed(renames))
+    return Bound(n.Project(right.node, tuple(columns)), right.scope.rename(renames))
 
 
 def join_relations(
@@ -54,7 +54,7 @@ def join_relations(
 ) -> Bound:
     """Return two relations joined as a JOIN says."""
     kind = _KINDS[(join.side or join.kind or "").upper()]
-    both = replace(left.scope, outer=builder.outer).beside(right.scope, builder.span(join))
+    both = replace(left.scope, outer=builder.outer).join(right.scope, builder.span(join))
     names = [u.name for u in join.args.get("using") or ()]
     if (join.args.get("method") or "").upper() == "NATURAL":
         shared = {c.name for c in right.scope.star(None, None)}
@@ -133,15 +133,15 @@ def _using(
                 hint="name each column once",
             )
         a, b = (side.scope.own(None, name, span) for side in (left, right))
-        found = common_type((a.type, b.type))
-        if found is None:
+        type_ = common_type((a.type, b.type))
+        if type_ is None:
             raise BindError(
                 "E0212",
                 f"USING ({name}) joins {a.type} with {b.type}",
                 span=span,
                 hint="write the condition with ON and a cast",
             )
-        pairs[name] = coerce(a, found), coerce(b, found)
+        pairs[name] = coerce(a, type_), coerce(b, type_)
         equal.append(bind_call("=", (a, b), span))
     return pairs, equal
 

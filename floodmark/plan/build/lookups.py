@@ -86,18 +86,18 @@ def lookup_join(builder: QueryBuilder, node: n.Node, place: exp.Expression) -> n
             hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k",
         )
     static = all(scan.static for scan in n.scans(node.right))
-    found = n.LookupJoin(
+    lookup = n.LookupJoin(
         node.left, node.right, node.kind, node.equi, node.residual, static=static, span=node.span
     )
-    if found.external is not None:
-        _check_asked(builder, found, found.external, place)
-    return found
+    if lookup.external is not None:
+        _check_asked(builder, lookup, lookup.external, place)
+    return lookup
 
 
 def _check_asked(
     builder: QueryBuilder, node: n.LookupJoin, scan: n.Scan, place: exp.Expression
 ) -> None:
-    asked = node.asked
+    asked = node.lookup_columns
     types = [scan.field(c).type for c in asked or ()]
     if asked is None or any(t.kind not in ASKED_BY for t in types):
         raise builder.refuse(

@@ -10,7 +10,7 @@ from sqlglot import exp
 from floodmark.digits import whole
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.coercion import coerce
-from floodmark.plan.expr.expressions import Expr, Literal, unplaced
+from floodmark.plan.expr.expressions import Expr, Literal, without_places
 from floodmark.scalar.types import VARCHAR, SqlType
 from floodmark.sql.validate import check_visible
 
@@ -36,7 +36,7 @@ class ColumnTypes:
     defaults: tuple[Expr, ...] = ()
     untyped: dict[int, Literal] = field(default_factory=dict)
 
-    def typed(self, position: int, value: Literal) -> Expr:
+    def give_type(self, position: int, value: Literal) -> Expr:
         """Return a bare text or NULL in its type: VARCHAR where nothing else is known."""
         self.untyped[position] = value
         return coerce(value, self.types[position] if position < len(self.types) else VARCHAR)
@@ -86,7 +86,7 @@ def output_name(e: exp.Expression) -> str:
             return "?column?"
 
 
-def checked_name(e: exp.Expression, span: Span | None) -> str:
+def visible_name(e: exp.Expression, span: Span | None) -> str:
     """Return the name of an output; E0127 for an alias that would hide it."""
     name = output_name(e)
     if isinstance(e, exp.Alias):
@@ -96,5 +96,5 @@ def checked_name(e: exp.Expression, span: Span | None) -> str:
 
 def same_output(expr: Expr, items: Iterable[Item]) -> Item | None:
     """Return the output that an expression's text says once more."""
-    text = unplaced(expr)
-    return next((i for i in items if unplaced(i.expr) == text), None)
+    text = without_places(expr)
+    return next((i for i in items if without_places(i.expr) == text), None)

@@ -49,7 +49,7 @@ def _relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
         case exp.Subquery():
             return _subquery(builder, item)
         case exp.Values():
-            return _named(builder, builder.query(item), item, "")
+            return _name_columns(builder, builder.query(item), item, "")
         case exp.Lateral(this=exp.Subquery()):
             raise builder.refuse(
                 "E0331",
@@ -67,17 +67,17 @@ def _table(builder: QueryBuilder, item: exp.Table, *, looked_up: bool = False) -
     name = table_name(item)
     cte = None if item.db else builder.ctes.get(item.name)
     if cte is not None:
-        return _named(builder, cte, item, item.name)
+        return _name_columns(builder, cte, item, item.name)
     if name in builder.views:
-        return _named(builder, builder.views[name], item, item.name)
+        return _name_columns(builder, builder.views[name], item, item.name)
     relation = builder.relation(name, builder.span(item))
     if relation.external and not looked_up:
         raise lookup_only(builder, relation.name, item)
     scan = scan_of(relation, builder.span(item))
     # What is looked up once does not change with what its key has later.
     # Nor where the row of a key ends unheard, and another one of it comes.
-    key = () if looked_up or relation.forgets else relation.primary_key
-    return _named(builder, scan, item, relation.name.rpartition(".")[2], key)
+    key = () if looked_up or relation.drops_silently else relation.primary_key
+    return _name_columns(builder, scan, item, relation.name.rpartition(".")[2], key)
 
 
 def scan_of(relation: Relation, span: Span | None) -> n.Scan:
@@ -91,19 +91,19 @@ def scan_of(relation: Relation, span: Span | None) -> n.Scan:
         metadata=relation.metadata,
         static=relation.static,
         external=relation.external,
-        forgets=relation.forgets,
+        drops_silently=relation.drops_silently,
         span=span,
     )
 
 
 def _subquery(builder: QueryBuilder, item: exp.Subquery) -> Bound:
     if not _holds_relations(item):
-        return _named(builder, builder.query(item), item, "")
+        return _name_columns(builder, builder.query(item), item, "")
     bound = build_relation(builder, item.this)
     if item.args.get("alias") is None:
         return bound
     # Its name hides those of the relations inside, as that of a query does.
-    return _renamed(builder, bound.node, bound.scope.columns, item, "")
+    return _rename_columns(builder, bound.node, bound.scope.columns, item, "")
 
 
 def _holds_relations(item: exp.Subquery) -> bool:
@@ -115,7 +115,7 @@ def _holds_relations(item: exp.Subquery) -> bool:
     return not isinstance(inner, (exp.Select, exp.SetOperation, exp.Values))
 
 
-def _named(
+def _name_columns(
     builder: QueryBuilder,
     node: n.Node,
     item: exp.Expression,
@@ -124,10 +124,10 @@ def _named(
 ) -> Bound:
     """Put a relation in scope under its alias and column aliases."""
     columns = tuple(Column(f.name, f.name, f.type) for f in node.schema)
-    return _renamed(builder, node, columns, item, default, key)
+    return _rename_columns(builder, node, columns, item, default, key)
 
 
-def _renamed(
+def _rename_columns(
     builder: QueryBuilder,
     node: n.Node,
     columns: tuple[Column, ...],
@@ -139,7 +139,7 @@ def _renamed(
     name, given = alias_of(builder, item, default, len(shown))
     names = dict(zip((c.plan_name for c in shown), given, strict=False))
     columns = tuple(replace(c, name=names.get(c.plan_name, c.name)) for c in columns)
-    return Bound(node, QueryScope.of(Source(name, columns, key=key)))
+    return Bound(node, QueryScope.from_sources(Source(name, columns, key=key)))
 
 
 def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:

@@ -15,13 +15,13 @@ from sqlglot import exp
 from floodmark.catalog.objects import Relation
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.assignment import assigned, is_default
+from floodmark.plan.bind.assignment import assign, is_default
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.joins import rename_clashes
 from floodmark.plan.build.ordering import one_of_each
-from floodmark.plan.build.outputs import ColumnTypes, checked_name
+from floodmark.plan.build.outputs import ColumnTypes, visible_name
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries
@@ -58,11 +58,11 @@ class Changing:
     def scope(self) -> QueryScope:
         """Return the scope of the table alone."""
         columns = tuple(Column(f.name, f.name, f.type) for f in self.relation.columns)
-        return QueryScope.of(Source(self.alias, columns, key=self.relation.primary_key))
+        return QueryScope.from_sources(Source(self.alias, columns, key=self.relation.primary_key))
 
 
 @dataclass(frozen=True)
-class Found:
+class TargetRows:
     """The rows that a statement finds, and the relations beside the target in scope."""
 
     node: n.Node
@@ -70,12 +70,12 @@ class Found:
     beside: tuple[Source, ...] = ()
 
 
-def found_rows(
+def find_rows(
     builder: QueryBuilder,
     target: Changing,
     beside: exp.Expression | None,
     where: exp.Expression | None,
-) -> Found:
+) -> TargetRows:
     """Return each row that a statement finds once; `beside` is a SELECT of FROM or USING alone."""
     relation = target.relation
     bound = Bound(scan_of(relation, builder.source), target.scope)
@@ -86,33 +86,33 @@ def found_rows(
         right = rename_clashes(bound, joined)
         others = right.scope.sources
         node = n.Join(bound.node, right.node, n.JoinKind.INNER, (), span=builder.span(beside))
-        bound = Bound(node, bound.scope.beside(right.scope, builder.span(beside)))
+        bound = Bound(node, bound.scope.join(right.scope, builder.span(beside)))
     if where is not None:
         bound, _ = filter_rows(builder, bound, exp.Where(this=where))
     if beside is not None:
         bound = replace(bound, node=one_of_each(bound.node, relation.stream_key))
-    return Found(bound.node, bound.scope, others)
+    return TargetRows(bound.node, bound.scope, others)
 
 
-def updated(
+def build_update(
     builder: QueryBuilder,
     target: Changing,
-    found: Found,
+    rows: TargetRows,
     statement: s.Update,
     passed: Sequence[tuple[str, Expr]],
     *,
     with_old: bool,
 ) -> n.Node:
     """Return the new rows; `with_old` the old ones beside them, and the columns `passed`."""
-    subqueries = Subqueries(builder, found.scope)
+    subqueries = Subqueries(builder, rows.scope)
     inner = builder.with_subqueries(subqueries.bind)
-    values = _values(inner, target, found.scope, statement)
+    values = _values(inner, target, rows.scope, statement)
     fields = target.relation.columns
     new: list[tuple[str, Expr]] = [
         (f.name, values.get(f.name, ColumnRef(f.type, f.name))) for f in fields
     ]
     old = [(f"{OLD}{i}", ColumnRef(f.type, f.name)) for i, f in enumerate(fields) if with_old]
-    node = subqueries.attach(found.node)
+    node = subqueries.attach(rows.node)
     return with_generated(n.Project(node, (*new, *old, *passed)), target.columns)
 
 
@@ -133,14 +133,14 @@ def _values(
                 out[name] = column.default or Literal(column.type, None)
                 continue
             bound = bind_scalar(value, scope, builder.context, target=column.type)
-            out[name] = assigned(bound, column.type, name=name, span=assignment.span)
+            out[name] = assign(bound, column.type, name=name, span=assignment.span)
     return out
 
 
-def deleted(target: Changing, found: Found, passed: Sequence[tuple[str, Expr]]) -> n.Node:
+def build_delete(target: Changing, rows: TargetRows, passed: Sequence[tuple[str, Expr]]) -> n.Node:
     """Return the old rows, and the columns `passed`."""
     own = [(f.name, ColumnRef(f.type, f.name)) for f in target.relation.columns]
-    return n.Project(found.node, (*own, *passed))
+    return n.Project(rows.node, (*own, *passed))
 
 
 def with_generated(node: n.Node, columns: Sequence[ColumnInfo]) -> n.Node:
@@ -168,16 +168,16 @@ class Returning:
 def returning(
     builder: QueryBuilder,
     target: Changing,
-    found: Found | None,
+    rows: TargetRows | None,
     items: Sequence[exp.Expression],
     ordinal: Field,
 ) -> Returning:
     """Bind RETURNING: expressions over the row that was written, and the columns of FROM."""
-    beside = () if found is None else found.beside
+    beside = () if rows is None else rows.beside
     moved = {c.plan_name: FROM + c.plan_name for source in beside for c in source.columns}
     scope = target.scope
     for source in beside:
-        scope = scope.beside(QueryScope.of(source.renamed(moved)), builder.source)
+        scope = scope.join(QueryScope.from_sources(source.rename(moved)), builder.source)
     subqueries = Subqueries(builder, scope)
     inner = builder.with_subqueries(subqueries.bind)
     outputs = _outputs(inner, scope, items)
@@ -207,6 +207,6 @@ def _outputs(
             continue
         expr = bind_scalar(inner, scope, builder.context)
         if isinstance(expr, Literal) and expr.type.kind is Kind.UNKNOWN:
-            expr = ColumnTypes().typed(0, expr)
-        out.append((fresh_name(checked_name(item, span), taken), expr))
+            expr = ColumnTypes().give_type(0, expr)
+        out.append((fresh_name(visible_name(item, span), taken), expr))
     return out

@@ -18,15 +18,15 @@ from floodmark.plan.bind.collectors import (
 )
 from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.bind.set_calls import zip_sets
-from floodmark.plan.build.grouping import Grouping, over_groups, refuse_grouping_sets
+from floodmark.plan.build.grouping import GroupedQuery, over_groups, refuse_grouping_sets
 from floodmark.plan.build.ordering import distinct_on, limit_rows
 from floodmark.plan.build.outputs import (
     ColumnTypes,
     Item,
-    checked_name,
     item_at,
     position_of,
     same_output,
+    visible_name,
 )
 from floodmark.plan.build.protocol import Bound, QueryBuilder
 from floodmark.plan.build.stars import expand_star
@@ -91,10 +91,12 @@ class Selection:
         node, sites = self.bound.node, windows.sites
         grouped = self.query.args.get("group") is not None or collector.calls or having is not None
         if grouped:
-            read = _above(items, order, on, sets) + self.subqueries.reads()
+            read = _exprs_above(items, order, on, sets) + self.subqueries.reads()
             read += [e for _, site in sites for e in site.expressions]
             read += [] if condition is None else [condition]
-            grouping = Grouping(self.builder, self.query, self.bound, self.subqueries, collector)
+            grouping = GroupedQuery(
+                self.builder, self.query, self.bound, self.subqueries, collector
+            )
             node, replaced = grouping.aggregate(node, items, read)
             over = partial(over_groups, replaced=replaced, node=node)
             node = self.subqueries.attach(node, over)
@@ -108,7 +110,7 @@ class Selection:
             sites = map_sites(sites, over)
         else:
             node = self.subqueries.attach(node)
-        node = add_windows(node, sites, _above(items, order, on, sets))
+        node = add_windows(node, sites, _exprs_above(items, order, on, sets))
         return self._finish(_repeat_rows(node, sets), items, order, on)
 
     def _items(
@@ -119,7 +121,7 @@ class Selection:
         for e in self.query.expressions:
             for name, expr in self._expand(e, collector, sets, windows):
                 if expr.type.kind is Kind.UNKNOWN and isinstance(expr, Literal):
-                    expr = self.given.typed(len(out), expr)
+                    expr = self.given.give_type(len(out), expr)
                 check_columns(len(out) + 1, self.builder.span(e))
                 out.append(Item(fresh_name(name, taken), expr))
         return out
@@ -144,7 +146,7 @@ class Selection:
             sets=sets,
         )
         _check_sets(expr, sets, span)
-        return [(checked_name(e, span), expr)]
+        return [(visible_name(e, span), expr)]
 
     def _distinct_on(
         self, items: list[Item], collector: AggregateCollector, windows: WindowCollector
@@ -202,14 +204,14 @@ class Selection:
         for expr, descending, nulls_first in order:
             name = _column(columns, expr, "__order")
             if distinct is not None and not on and len(columns) > len(items):
-                raise self._unordered(expr)
+                raise self._order_error(expr)
             keys.setdefault(name, n.SortKey(name, descending, nulls_first))
         groups = [_column(columns, expr, "__on") for expr in on]
         out: n.Node = n.Project(node, tuple(columns), span=self.builder.span(self.query))
         out = self._distinct(out, groups, tuple(keys.values()))
         return limit_rows(self.builder, out, self.query, tuple(keys.values()))
 
-    def _unordered(self, key: Expr) -> BindError:
+    def _order_error(self, key: Expr) -> BindError:
         return BindError(
             "E0276",
             "with SELECT DISTINCT, what ORDER BY names must be in the select list",
@@ -228,7 +230,7 @@ class Selection:
         return n.Aggregate(node, names, (), span=span)
 
 
-def _above(
+def _exprs_above(
     items: list[Item], order: list[tuple[Expr, bool, bool]], on: list[Expr], sets: SetCollector
 ) -> list[Expr]:
     calls = (call.call for _, call in sets.calls)

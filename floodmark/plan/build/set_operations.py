@@ -92,8 +92,8 @@ def _continues(query: exp.SetOperation, left: exp.Expression) -> bool:
 def _common_type(own: Sequence[Expr], name: str, span: Span | None) -> SqlType:
     """Return the type of a column of a set operation; E0214 where the sides have no common one."""
     types = tuple(e.type for e in with_digits(list(own)))
-    found = common_type(types)
-    if found is None:
+    type_ = common_type(types)
+    if type_ is None:
         a = own[0].type
         b = next((e.type for e in own[1:] if common_type((a, e.type)) is None), own[-1].type)
         raise BindError(
@@ -102,7 +102,7 @@ def _common_type(own: Sequence[Expr], name: str, span: Span | None) -> SqlType:
             span=span,
             hint="cast one of them",
         )
-    return found
+    return type_
 
 
 def _cast_columns(

@@ -17,7 +17,7 @@ from floodmark.plan.bind.scope import OUTER, Correlated, QueryScope
 from floodmark.plan.build.correlated_subqueries import (
     SHAPES,
     SubqueryRows,
-    correlated_rows,
+    build_correlated,
     is_outer,
     mark_outer,
     one_value,
@@ -81,9 +81,9 @@ class Subqueries:
             case exp.Subquery():
                 return self._scalar(node)
             case _:
-                raise self._misplaced(node)
+                raise self._place_error(node)
 
-    def _misplaced(self, node: exp.Expression) -> NotSupported:
+    def _place_error(self, node: exp.Expression) -> NotSupported:
         return self.builder.refuse(
             "E0327",
             "a subquery cannot stand here",
@@ -129,7 +129,7 @@ class Subqueries:
         except Correlated:
             if not isinstance(query, exp.Select):
                 raise
-            return self._correlated_scalar(inner, query)
+            return self._join_scalar(inner, query)
         shown = [f for f in below.schema if not is_hidden(f.name)]
         value = one_value(self.builder, [ColumnRef(f.type, f.name) for f in shown], node)
         name = self.name()
@@ -140,15 +140,15 @@ class Subqueries:
         self._add(right, n.JoinKind.INNER if always else n.JoinKind.LEFT)
         return ColumnRef(value.type, name, span=self.builder.span(node))
 
-    def _correlated_scalar(self, inner: QueryBuilder, query: exp.Select) -> Expr:
-        bound, conditions = correlated_rows(inner, query, self.scope)
+    def _join_scalar(self, inner: QueryBuilder, query: exp.Select) -> Expr:
+        bound, conditions = build_correlated(inner, query, self.scope)
         refuse_shapes(inner, query, [s for s in SHAPES if s != "order"])
         collector = AggregateCollector()
         values = list(values_of(inner, query, bound, collector))
         value = one_value(self.builder, values, query)
-        below, keys, equal = self._keyed(bound.node, conditions, query)
+        below, keys, equal = self._add_keys(bound.node, conditions, query)
         names = {key: self.name() for key in dict.fromkeys(keys)}
-        tests = [_over(e, names) for e in equal]
+        tests = [_rename_inner(e, names) for e in equal]
         if not collector.calls:
             below, column = with_column(below, value)
             columns = [*((names[k], below.field(k).type, k) for k in names)]
@@ -184,8 +184,8 @@ class Subqueries:
         def with_empty(e: Expr) -> Expr:
             if not isinstance(e, ColumnRef):
                 return e
-            found, nothing = ColumnRef(e.type, names[e.name]), empty[e.name]
-            return found if nothing is None else Call(e.type, "coalesce", (found, nothing))
+            column, nothing = ColumnRef(e.type, names[e.name]), empty[e.name]
+            return column if nothing is None else Call(e.type, "coalesce", (column, nothing))
 
         return transform(value, with_empty)
 
@@ -209,7 +209,7 @@ class Subqueries:
     def _mark(self, node: exp.Expression, related: SubqueryRows, *tests: Expr) -> Expr:
         """Attach whether there is a row, and return that."""
         conditions = [*related.conditions, *tests]
-        below, keys, equal = self._keyed(related.node, conditions, node)
+        below, keys, equal = self._add_keys(related.node, conditions, node)
         mark, names = self.name(), {key: self.name() for key in dict.fromkeys(keys)}
         span = self.builder.span(node)
         shown = tuple((new, ColumnRef(below.field(old).type, old)) for old, new in names.items())
@@ -217,7 +217,7 @@ class Subqueries:
             groups = n.Aggregate(n.Project(below, shown), tuple(names.values()), (), span=span)
             passed = tuple((c, ColumnRef(e.type, c)) for c, e in shown)
             right = n.Project(groups, (*passed, (mark, Literal(BOOLEAN, True))))
-            self._add(right, n.JoinKind.LEFT, [_over(e, names) for e in equal])
+            self._add(right, n.JoinKind.LEFT, [_rename_inner(e, names) for e in equal])
         else:
             one = n.Project(below, ((mark, Literal(BOOLEAN, True)),))
             some = AggCall("bool_or", (ColumnRef(BOOLEAN, mark),), BOOLEAN)
@@ -240,15 +240,15 @@ class Subqueries:
         equal = bind_call("=", [asked, value], self.builder.span(node))
         assert isinstance(equal, Call)
         mine, theirs = equal.args
-        found = self._mark(node, related, Call(BOOLEAN, "=", (mark_outer(mine), theirs)))
+        expr = self._mark(node, related, Call(BOOLEAN, "=", (mark_outer(mine), theirs)))
         unknown = self._mark(node, related.where(Call(BOOLEAN, "is_null", (theirs,))))
         some = self._mark(node, related)
         lost = BoolOp(BOOLEAN, "and", (Call(BOOLEAN, "is_null", (mine,)), some))
         maybe = BoolOp(BOOLEAN, "or", (unknown, lost))
-        whens = ((found, Literal(BOOLEAN, True)), (maybe, Literal(BOOLEAN, None)))
+        whens = ((expr, Literal(BOOLEAN, True)), (maybe, Literal(BOOLEAN, None)))
         return Case(BOOLEAN, whens, Literal(BOOLEAN, False))
 
-    def _keyed(
+    def _add_keys(
         self, node: n.Node, conditions: Iterable[Expr], place: exp.Expression
     ) -> tuple[n.Node, list[str], list[Expr]]:
         """Return the node with the inner sides of the equalities as columns, these, and those."""
@@ -274,13 +274,13 @@ def _equal_sides(condition: Expr) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _over(expr: Expr, names: dict[str, str]) -> Expr:
+def _rename_inner(expr: Expr, names: dict[str, str]) -> Expr:
     """Return an expression with other names for its inner columns."""
 
-    def named(e: Expr) -> Expr:
+    def rename(e: Expr) -> Expr:
         return replace(e, name=names[e.name]) if isinstance(e, ColumnRef) and e.name in names else e
 
-    return transform(expr, named)
+    return transform(expr, rename)
 
 
 def _above_aggregate(node: n.Node) -> n.Node:

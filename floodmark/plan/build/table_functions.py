@@ -101,13 +101,13 @@ def _repeat_rows(
     table = item.this if isinstance(item, exp.Lateral) else item
     if table.args.get("ordinality"):
         if outer:
-            node, ordinal = _shown_ordinal(node, ordinal, fresh_name("ordinality", taken))
+            node, ordinal = _visible_ordinal(node, ordinal, fresh_name("ordinality", taken))
         columns.append(("ordinality", ordinal))
     source = _source(builder, item, call, node, columns)
-    return Bound(node, below.scope.beside(QueryScope.of(source), builder.span(item)))
+    return Bound(node, below.scope.join(QueryScope.from_sources(source), builder.span(item)))
 
 
-def _shown_ordinal(node: n.Node, ordinal: str, name: str) -> tuple[n.Node, str]:
+def _visible_ordinal(node: n.Node, ordinal: str, name: str) -> tuple[n.Node, str]:
     """Number rows for people: one that was padded has no number."""
     number = ColumnRef(BIGINT, ordinal)
     padded = Call(BOOLEAN, "=", (number, Literal(BIGINT, 0)))

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.assignment import assigned, is_default
+from floodmark.plan.bind.assignment import assign, is_default
 from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import with_digits
 from floodmark.plan.bind.scope import QueryScope
-from floodmark.plan.build.constant_rows import typed_rows
+from floodmark.plan.build.constant_rows import rows_with_types
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.plan.expr.expressions import Expr, Literal
@@ -26,7 +26,7 @@ def build_values(builder: QueryBuilder, query: exp.Values, given: ColumnTypes) -
     binder, span = Binder(QueryScope(), builder.context), builder.span(query)
     first = query.expressions[0]
     if isinstance(first, ConstantRows):
-        rows = list(typed_rows(first, given, binder))
+        rows = list(rows_with_types(first, given, binder))
     else:
         rows = [
             tuple(_value(e, i, given, binder) for i, e in enumerate(_row(item)))
@@ -40,12 +40,12 @@ def build_values(builder: QueryBuilder, query: exp.Values, given: ColumnTypes) -
             hint="write the same number of values in each row",
         )
     if len(rows[0]) <= len(given.types):
-        return _typed(rows, given.types[: len(rows[0])], span)
+        return _values_node(rows, given.types[: len(rows[0])], span)
     types = []
     rows = list(zip(*(with_digits(c) for c in zip(*rows, strict=True)), strict=True))
     for i, column in enumerate(zip(*rows, strict=True)):
-        found = common_type(tuple(e.type for e in column))
-        if found is None:
+        type_ = common_type(tuple(e.type for e in column))
+        if type_ is None:
             raise BindError(
                 "E0214",
                 f"column {i + 1} of VALUES mixes types that have no common one",
@@ -54,8 +54,8 @@ def build_values(builder: QueryBuilder, query: exp.Values, given: ColumnTypes) -
             )
         if all(isinstance(e, Literal) and e.type.kind is Kind.UNKNOWN for e in column):
             given.untyped[i] = column[0]
-        types.append(found)
-    return _typed(rows, types, span)
+        types.append(type_)
+    return _values_node(rows, types, span)
 
 
 def _row(item: exp.Expression) -> list[exp.Expression]:
@@ -68,12 +68,14 @@ def _value(e: exp.Expression, i: int, given: ColumnTypes, binder: Binder) -> Exp
     return binder.bind_as(e, given.types[i]) if i < len(given.types) else binder.bind(e)
 
 
-def _typed(rows: list[tuple[Expr, ...]], types: Sequence[SqlType], span: Span | None) -> n.Node:
+def _values_node(
+    rows: list[tuple[Expr, ...]], types: Sequence[SqlType], span: Span | None
+) -> n.Node:
     ordinal = Field("__ordinal", BIGINT, nullable=False)
     schema = (*(Field(f"column{i + 1}", t) for i, t in enumerate(types)), ordinal)
     typed = tuple(
         (
-            *(assigned(e, t, span=span) for e, t in zip(row, types, strict=True)),
+            *(assign(e, t, span=span) for e, t in zip(row, types, strict=True)),
             Literal(BIGINT, i),
         )
         for i, row in enumerate(rows)

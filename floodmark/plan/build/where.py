@@ -15,10 +15,10 @@ from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
 from floodmark.plan.bind.scope import OUTER, OuterScope
 from floodmark.plan.build.correlated_subqueries import (
     SubqueryRows,
+    give_type,
     is_outer,
     rows_of,
     rows_of_exists,
-    typed_literal,
     unmark_outer,
 )
 from floodmark.plan.build.joins import join_on
@@ -101,11 +101,11 @@ def _semi_of(e: exp.Expression, negated: bool = False) -> _Semi | None:
         case exp.Exists():
             return _Semi(e, e.this, (), negated)
         case exp.In() if e.args.get("query") is not None:
-            return _Semi(e, e.args["query"], _asked(e.this), negated)
+            return _Semi(e, e.args["query"], _operands(e.this), negated)
         case exp.EQ(expression=exp.Any(this=inner)) if _is_query(inner):
-            return _Semi(e, inner, _asked(e.this), negated)
+            return _Semi(e, inner, _operands(e.this), negated)
         case exp.NEQ(expression=exp.All(this=inner)) if _is_query(inner):
-            return _Semi(e, inner, _asked(e.this), not negated)
+            return _Semi(e, inner, _operands(e.this), not negated)
         case _:
             return None
 
@@ -114,7 +114,7 @@ def _is_query(e: exp.Expression) -> bool:
     return isinstance(e.unnest(), exp.Subquery | exp.Select | exp.SetOperation | exp.Values)
 
 
-def _asked(e: exp.Expression) -> tuple[exp.Expression, ...]:
+def _operands(e: exp.Expression) -> tuple[exp.Expression, ...]:
     inner = e.unnest()
     return tuple(inner.expressions) if isinstance(inner, exp.Tuple) else (e,)
 
@@ -140,7 +140,7 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     for e, value in zip(semi.asked, related.values, strict=True):
         equal = bind_call(
             "=",
-            [bind_scalar(e, own, builder.context), typed_literal(value)],
+            [bind_scalar(e, own, builder.context), give_type(value)],
             builder.span(semi.place),
         )
         assert isinstance(equal, Call)
@@ -195,12 +195,12 @@ def _reduce_rows(
     shown = tuple((names[f.name], ColumnRef(f.type, f.name)) for f in columns)
     right = n.Project(related.node, shown, span=builder.span(place))
 
-    def renamed(e: Expr) -> Expr:
+    def rename(e: Expr) -> Expr:
         if isinstance(e, ColumnRef) and not e.name.startswith(OUTER):
             return replace(e, name=names[e.name])
         return e
 
-    meet = [unmark_outer(transform(e, renamed), lambda c: c) for e in conditions]
+    meet = [unmark_outer(transform(e, rename), lambda c: c) for e in conditions]
     return join_on(node, right, kind, all_of(meet), builder.span(place))
 
 

@@ -83,11 +83,13 @@ def add_windows(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     below = _Below(node)
     windows: dict[_Window, list[tuple[str, WindowSite]]] = {}
     for name, site in sites:
-        guarded = _map(site, below.column) if site.call.filter is None else _guarded(site, below)
-        partition = tuple(dict.fromkeys(_named(e) for e in guarded.partition))
+        guarded = (
+            _map(site, below.column) if site.call.filter is None else _guard_arguments(site, below)
+        )
+        partition = tuple(dict.fromkeys(_column_name(e) for e in guarded.partition))
         order: dict[str, n.SortKey] = {}
         for e, descending, nulls_first in guarded.order:
-            order.setdefault(_named(e), n.SortKey(_named(e), descending, nulls_first))
+            order.setdefault(_column_name(e), n.SortKey(_column_name(e), descending, nulls_first))
         gap = gap_of(guarded.call)
         windows.setdefault((partition, tuple(order.values()), gap), []).append((name, guarded))
     made = {name for name, _ in sites}
@@ -101,7 +103,7 @@ def add_windows(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     return out
 
 
-def _guarded(site: WindowSite, below: _Below) -> WindowSite:
+def _guard_arguments(site: WindowSite, below: _Below) -> WindowSite:
     """Compute the arguments only where FILTER lets the row in."""
     condition = site.call.filter
     assert condition is not None
@@ -119,7 +121,7 @@ def _guarded(site: WindowSite, below: _Below) -> WindowSite:
     return _map(WindowSite(call, site.partition, site.order, span=site.span), below.column)
 
 
-def _named(expr: Expr) -> str:
+def _column_name(expr: Expr) -> str:
     assert isinstance(expr, ColumnRef)
     return expr.name
 

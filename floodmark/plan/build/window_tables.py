@@ -41,7 +41,9 @@ def window_table(builder: QueryBuilder, item: WindowTable, inner: Bound) -> Boun
     hidden = tuple(c for c in old.columns if c not in old.visible)
     name, given = alias_of(builder, item, old.alias, len(shown))
     named = [replace(column, name=name) for column, name in zip(shown, given, strict=False)]
-    return Bound(node, QueryScope.of(Source(name, (*named, *shown[len(named) :], *hidden))))
+    return Bound(
+        node, QueryScope.from_sources(Source(name, (*named, *shown[len(named) :], *hidden)))
+    )
 
 
 def _window_node(

@@ -9,9 +9,9 @@ from floodmark.plan.declared import DEBEZIUM, INGESTION_TIMESTAMP, PLAIN, UPSERT
 from floodmark.sql import statements as s
 
 
-def check_available(found: CatalogObject) -> None:
+def check_available(obj: CatalogObject) -> None:
     """Raise E0344 to E0356 for a source or table that is understood and does not run yet."""
-    st = found.statement
+    st = obj.statement
     assert isinstance(st, s.CreateSource | s.CreateTable)
     _refuse_options(st)
     if st.format is not None and st.format.format not in (PLAIN, UPSERT, DEBEZIUM):

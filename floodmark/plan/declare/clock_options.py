@@ -90,10 +90,10 @@ def _check(
 
 def _terms(option: Option, marked: Mapping[str, SqlType]) -> Iterable[Term]:
     for text in option.value.split(","):
-        found = _TERM.fullmatch(text.strip())
-        if found is None:
+        match = _TERM.fullmatch(text.strip())
+        if match is None:
             raise _wrong(option, f"{text.strip()!r} is neither max(column) nor now(), less a time")
-        function, _, column, delay = found.groups()
+        function, _, column, delay = match.groups()
         if (function.lower() == "now") == bool(column):
             raise _wrong(option, f"{text.strip()!r} is neither max(column) nor now(), less a time")
         name = _column(option, column, marked) if column else None

@@ -9,14 +9,14 @@ from typing import Any, NoReturn
 from sqlglot import exp
 
 from floodmark.errors import BindError, NotSupported, Span
-from floodmark.plan.bind.assignment import assigned, is_default
+from floodmark.plan.bind.assignment import assign, is_default
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.coercion import coerce, refuse
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import Column, QueryScope, Source, unknown_column
 from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.targets import not_writable
-from floodmark.plan.declared import REPLACE, ColumnInfo, Conflict
+from floodmark.plan.declared import REPLACE, ColumnInfo, ConflictRule
 from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Case, Cast, ColumnRef, Expr, Literal, UserCall, walk
 from floodmark.scalar.types import BOOLEAN, SqlType
@@ -28,10 +28,10 @@ EXCLUDED = "__excluded_"
 """Prefix under which the expressions of DO UPDATE SET see the columns of the incoming row."""
 
 
-KEEP = Conflict(ConflictAction.DO_NOTHING)
+KEEP = ConflictRule(ConflictAction.DO_NOTHING)
 
 
-def default_of(st: s.CreateSource | s.CreateTable, key: tuple[str, ...]) -> Conflict:
+def default_of(st: s.CreateSource | s.CreateTable, key: tuple[str, ...]) -> ConflictRule:
     """Return what holds where a definition says nothing: rows that are only added stay."""
     return KEEP if isinstance(st, s.CreateTable) and st.append_only and key else REPLACE
 
@@ -70,7 +70,7 @@ def bind_conflict(
     key: tuple[str, ...],
     table: str,
     context: BindContext,
-) -> Conflict:
+) -> ConflictRule:
     """Return a table's conflict behaviour.
 
     Raises E0701 to E0704 for what does not fit the table, and what its expressions raise.
@@ -85,11 +85,12 @@ def bind_conflict(
     types = {c.name: c.type for c in columns}
     _check_versions(clause, types)
     if clause.action is not ConflictAction.UPDATE_SET:
-        return Conflict(clause.action, clause.version_columns)
+        return ConflictRule(clause.action, clause.version_columns)
     incoming = tuple(Column(name, EXCLUDED + name, type_) for name, type_ in types.items())
     stored = tuple(Column(name, name, type_) for name, type_ in types.items())
     scope = _Scope(
-        QueryScope.of(Source(table, stored)), QueryScope.of(Source("excluded", incoming))
+        QueryScope.from_sources(Source(table, stored)),
+        QueryScope.from_sources(Source("excluded", incoming)),
     )
     context = replace(context, subquery=lambda node: _no_subquery(node, context.source))
     condition = None
@@ -99,7 +100,7 @@ def bind_conflict(
     bound = tuple(values.items())
     for expr in (*values.values(), *([] if condition is None else [condition])):
         _check_repeatable(expr, clause.span)
-    return Conflict(clause.action, clause.version_columns, bound, condition)
+    return ConflictRule(clause.action, clause.version_columns, bound, condition)
 
 
 def _no_subquery(node: exp.Expression, source: Span | None) -> NoReturn:
@@ -166,7 +167,7 @@ def _value(
     if is_default(value):
         return column.default or Literal(column.type, None)
     bound = bind_scalar(value, scope, context, target=column.type)
-    return assigned(bound, column.type, name=column.name, span=span)
+    return assign(bound, column.type, name=column.name, span=span)
 
 
 def _same_key(expr: Expr, column: str) -> bool:

@@ -9,7 +9,7 @@ from sqlglot import exp
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.objects import Kind as ObjectKind
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.assignment import assigned
+from floodmark.plan.bind.assignment import assign
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.coercion import bind_type
 from floodmark.plan.bind.context import BindContext
@@ -37,13 +37,13 @@ FEED = ("delta", "change_feed")
 
 
 def declare_columns(
-    found: CatalogObject, functions: Mapping[str, UserFunction] | None = None
+    obj: CatalogObject, functions: Mapping[str, UserFunction] | None = None
 ) -> Declared:
     """Return the bound declaration of a source or table; `functions` are those of users.
 
     Raises E0220 and following for what does not fit together.
     """
-    st = found.statement
+    st = obj.statement
     assert isinstance(st, s.CreateSource | s.CreateTable)
     if not any(o.name == "connector" for o in st.options):
         _refuse_without_connector(st)
@@ -51,7 +51,7 @@ def declare_columns(
     context = BindContext(source=st.span, functions=functions or {})
     typed = tuple((c, _type_of(c)) for c in st.columns)
     plain = tuple(Column(c.name, c.name, t) for c, t in typed if t is not None)
-    scope = QueryScope.of(Source(found.base_name, plain))
+    scope = QueryScope.from_sources(Source(obj.base_name, plain))
     key = primary_key_of(st)
     check_append_only(st, key)
     columns = tuple(_column(c, t, scope, context, key) for c, t in typed)
@@ -75,16 +75,16 @@ def declare_columns(
             st.options,
             {mark.column: mark.expr.type for mark in watermarks},
             connected=connector is not None,
-            shared=found.part is not None,
+            shared=obj.part is not None,
             span=st.name.span,
         ),
         conflict=default_of(st, key)
         if conflict is None
-        else bind_conflict(conflict, columns, key, found.base_name, context),
+        else bind_conflict(conflict, columns, key, obj.base_name, context),
         ttl=ends.ttl,
-        fading=ends.fading,
+        ttl_column=ends.fading,
         telling=tuple(o for o in options if o[0] in TELLING),
-        resolved=found.resolved,
+        resolved=obj.resolved,
     )
     _check(declared, st)
     return declared
@@ -227,12 +227,12 @@ def _column(
     if column.generated is not None:
         generated = bind_scalar(column.generated, scope, context, target=type_)
         if type_ is not None:
-            generated = assigned(generated, type_, name=column.name, span=column.span)
+            generated = assign(generated, type_, name=column.name, span=column.span)
         _check_generated(column, generated, in_key=column.name in key)
         type_ = generated.type
     if column.default is not None and type_ is not None:
         default = bind_scalar(column.default, QueryScope(), context, target=type_)
-        default = assigned(default, type_, name=column.name, span=column.span)
+        default = assign(default, type_, name=column.name, span=column.span)
     if type_ is None:
         raise BindError(
             "E0221",
@@ -289,16 +289,16 @@ def _watermark(w: s.WatermarkDef, scope: QueryScope, context: BindContext) -> Wa
     return WatermarkInfo(w.column, expr)
 
 
-def check_external(found: CatalogObject, declared: Declared) -> None:
+def check_external(obj: CatalogObject, declared: Declared) -> None:
     """Raise E0398 for what a table that is kept elsewhere cannot have."""
     if declared.connector != LOOKUP:
         return
     computed = any(c.generated is not None or c.metadata is not None for c in declared.columns)
-    if found.kind is not ObjectKind.TABLE or computed or declared.watermarks:
+    if obj.kind is not ObjectKind.TABLE or computed or declared.watermarks:
         raise BindError(
             "E0398",
             "what is looked up elsewhere is a TABLE of plain columns",
-            span=found.statement.span,
+            span=obj.statement.span,
             hint="CREATE TABLE t (k INT PRIMARY KEY, name VARCHAR) WITH (connector = 'lookup', …); "
             "compute in the query",
         )

@@ -90,31 +90,31 @@ def _check_kept(st: s.CreateTable) -> None:
 def _check_marked(st: s.CreateTable, mark: WatermarkDef, key: tuple[str, ...]) -> None:
     """Refuse WITH TTL where rows do not replace each other by key, or several clocks tell."""
     if st.append_only:
-        raise _unmarked(
+        raise _mark_error(
             mark.span,
             "WATERMARK … WITH TTL is for rows that change, and those of an APPEND ONLY table do "
             "not",
             "leave WITH TTL out: the watermark alone closes windows; ttl = '7 days' ends rows",
         )
     if not key:
-        raise _unmarked(
+        raise _mark_error(
             mark.span,
             "WATERMARK … WITH TTL needs a primary key: the row of a key ends below the watermark",
             "add PRIMARY KEY (…); or write APPEND ONLY, and leave WITH TTL out",
         )
     if len(st.watermarks) > 1:
-        raise _unmarked(
+        raise _mark_error(
             st.watermarks[1].span,
             "a table with WATERMARK … WITH TTL has that watermark alone",
             f'leave all but that of "{mark.column}" out',
         )
     if st.format is not None and st.format.format != "PLAIN":
-        raise _unmarked(
+        raise _mark_error(
             mark.span,
             f"WATERMARK … WITH TTL is not available for messages of FORMAT {st.format.format}",
             "take them in by a table without a watermark, and CREATE SINK from it into this one",
         )
 
 
-def _unmarked(span: Span | None, message: str, hint: str) -> BindError:
+def _mark_error(span: Span | None, message: str, hint: str) -> BindError:
     return BindError("E0758", message, span=span, hint=hint)

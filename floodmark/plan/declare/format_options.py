@@ -25,12 +25,12 @@ def format_options(st: s.CreateSource | s.CreateTable) -> tuple[tuple[str, str],
         name = option.name.lower().removeprefix(_PREFIX)
         if st.format.encode != "CSV" or name not in _OF_CSV:
             what = f"ENCODE {st.format.encode or 'JSON'} has no option {option.name}"
-            raise _refused(option, what, f"CSV has {', '.join(_OF_CSV)}; others have none")
+            raise _refusal(option, what, f"CSV has {', '.join(_OF_CSV)}; others have none")
         if _PREFIX + name in given:
-            raise _refused(option, f"{option.name} is in WITH, too", "keep one of them")
+            raise _refusal(option, f"{option.name} is in WITH, too", "keep one of them")
         found.append((_PREFIX + name, option.value))
     return tuple(found)
 
 
-def _refused(option: s.Option, what: str, hint: str) -> BindError:
+def _refusal(option: s.Option, what: str, hint: str) -> BindError:
     return BindError("E0138", what, span=option.span, hint=hint)

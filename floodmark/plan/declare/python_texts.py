@@ -45,12 +45,12 @@ def check_python(function: UserFunction) -> None:
         _check_module(function)
         return
     text = textwrap.dedent(function.body)
-    tree = _compiled(function, text)
+    tree = _parse_module(function, text)
     if _is_open(tree):
         return
     if not _binds(function.name, text):
         raise no_definition(function)
-    if [name for part in tree.body for name in _bound(part)].count(function.name) != 1:
+    if [name for part in tree.body for name in _names_bound(part)].count(function.name) != 1:
         # What comes of several definitions, only running them tells.
         return
     node = next((n for n in tree.body if getattr(n, "name", None) == function.name), None)
@@ -62,7 +62,7 @@ def check_python(function: UserFunction) -> None:
         _check_call(function, function.signature, node, len(function.types))
 
 
-def _compiled(function: UserFunction, text: str) -> ast.Module:
+def _parse_module(function: UserFunction, text: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             # Loading it says them once more.
@@ -83,15 +83,15 @@ def _is_open(tree: ast.Module) -> bool:
 
 def _binds(name: str, text: str) -> bool:
     names = {s.get_name(): s for s in symtable.symtable(text, "<text>", "exec").get_symbols()}
-    found = names.get(name)
-    return found is not None and (found.is_assigned() or found.is_imported())
+    symbol = names.get(name)
+    return symbol is not None and (symbol.is_assigned() or symbol.is_imported())
 
 
 def _check_class(function: UserFunction, node: ast.ClassDef) -> None:
     """Look at a class as far as nothing else, a base or a decorator, adds to it."""
     if node.bases or node.keywords or node.decorator_list:
         return
-    bound = {name for part in node.body for name in _bound(part)}
+    bound = {name for part in node.body for name in _names_bound(part)}
     found = {part.name: part for part in node.body if isinstance(part, _Function)}
     if function.kind is not FunctionKind.AGGREGATE:
         if "__new__" not in bound and "__init__" in found:
@@ -105,7 +105,7 @@ def _check_class(function: UserFunction, node: ast.ClassDef) -> None:
             _check_call(function, shown, found[name], count, is_method=True)
 
 
-def _bound(part: ast.stmt) -> Iterator[str]:
+def _names_bound(part: ast.stmt) -> Iterator[str]:
     """Yield each name that a statement may bind, too many rather than too few."""
     for node in ast.walk(part):
         if isinstance(node, _Function | ast.ClassDef):

@@ -19,15 +19,15 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import build_query
-from floodmark.plan.declared import Transform
+from floodmark.plan.declared import RowTransform
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import (
-    Attempt,
+    AttemptExpr,
     Call,
     ColumnRef,
     Expr,
-    Outcome,
+    OutcomeExpr,
     transform,
     walk,
 )
@@ -47,7 +47,7 @@ _VIEW = "write that as a materialized view over the source, or WITH (split = tru
 
 def bind_transform(
     part: s.Transform, raw: Relation, functions: Mapping[str, UserFunction], source: Span
-) -> Transform | None:
+) -> RowTransform | None:
     """Return the parts of a source's TRANSFORM USING; `raw` is the source as it would be without.
 
     None where nothing is to be done to a row. Raises E0345 for more than one map, filter and
@@ -58,26 +58,26 @@ def bind_transform(
         return None
     _check_relations(part.query, raw, source)
     node = build_query(part.query, {raw.name: raw}, source, functions=functions)
-    columns, parts = _flattened(node, part)
+    columns, parts = _flatten(node, part)
     for _, expr in columns:
         _check_value(expr)
     return transform_of(columns, parts, raw)
 
 
-def transform_of(columns: Columns, parts: Sequence[Expr], raw: Relation) -> Transform:
+def transform_of(columns: Columns, parts: Sequence[Expr], raw: Relation) -> RowTransform:
     """Return a transformation of columns and conditions over the rows that come."""
     lowers, uppers, plain = _split(parts)
     shown = [(name, expr) for name, expr in columns if not is_hidden(name)]
-    found = Transform(tuple(shown))
-    hidden = [c for c in raw.primary_key if c not in found.passed]
+    transform = RowTransform(tuple(shown))
+    hidden = [c for c in raw.primary_key if c not in transform.plain_columns]
     types = {f.name: f.type for f in raw.columns}
     kept = tuple((_KEPT_KEY.format(c), ColumnRef(types[c], c)) for c in hidden)
-    key = tuple(found.passed.get(c, _KEPT_KEY.format(c)) for c in raw.primary_key)
+    key = tuple(transform.plain_columns.get(c, _KEPT_KEY.format(c)) for c in raw.primary_key)
     given = {f.name for f in raw.columns if not f.nullable}
     columns = (*shown, *kept)
     full = {name for name, e in columns if isinstance(e, ColumnRef) and e.name in given}
     timed = all_of([p for part in parts for p in conjuncts(part) if reads_now(p)])
-    return Transform(columns, all_of(plain), lowers, uppers, key, frozenset(full), timed)
+    return RowTransform(columns, all_of(plain), lowers, uppers, key, frozenset(full), timed)
 
 
 def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None:
@@ -95,18 +95,18 @@ def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None
             )
 
 
-def _flattened(node: n.Node, part: s.Transform) -> tuple[Columns, list[Expr]]:
+def _flatten(node: n.Node, part: s.Transform) -> tuple[Columns, list[Expr]]:
     """Return columns and conditions of a query over the rows that came."""
     match node:
         case n.Scan():
             return node.identity, []
         case n.Project():
-            below, parts = _flattened(node.input, part)
+            below, parts = _flatten(node.input, part)
             inside = dict(below)
-            return tuple((name, over(expr, inside)) for name, expr in node.columns), parts
+            return tuple((name, substitute(expr, inside)) for name, expr in node.columns), parts
         case n.Filter():
-            below, parts = _flattened(node.input, part)
-            return below, [*parts, over(node.predicate, dict(below))]
+            below, parts = _flatten(node.input, part)
+            return below, [*parts, substitute(node.predicate, dict(below))]
         case _:
             raise _more_than_rows(node, part)
 
@@ -133,7 +133,7 @@ def _place(node: n.Node, part: s.Transform) -> Span | None:
     return node.span or next(inner) or part.span
 
 
-def over(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
+def substitute(expr: Expr, inside: Mapping[str, Expr]) -> Expr:
     """Return an expression with what its columns are below it."""
     return transform(expr, lambda e: inside[e.name] if isinstance(e, ColumnRef) else e)
 
@@ -174,7 +174,7 @@ def _check_value(expr: Expr) -> None:
 
 def is_kept(expr: Expr) -> bool:
     """Tell whether a value may be stored when a row comes: it would be the same later."""
-    outcomes = any(isinstance(part, Attempt | Outcome) for part in walk(expr))
+    outcomes = any(isinstance(part, AttemptExpr | OutcomeExpr) for part in walk(expr))
     return not outcomes and not reads_now(expr) and _unstable(expr) is None
 
 

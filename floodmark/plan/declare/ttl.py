@@ -74,8 +74,8 @@ def bind_ttl(
     return Ttl(length, chosen, name)
 
 
-def _length(found: Mapping[str, Option], span: Span | None) -> timedelta:
-    ttl, retention = found.get(TTL), found.get(RETENTION)
+def _length(options: Mapping[str, Option], span: Span | None) -> timedelta:
+    ttl, retention = options.get(TTL), options.get(RETENTION)
     if ttl is not None and retention is not None:
         raise BindError(
             "E0752",
@@ -84,7 +84,7 @@ def _length(found: Mapping[str, Option], span: Span | None) -> timedelta:
             hint=f"leave one of them out: {RETENTION} is the time in seconds",
         )
     if ttl is None and retention is None:
-        name, option = next(iter(found.items()))
+        name, option = next(iter(options.items()))
         raise BindError(
             "E0752",
             f"{name} says something of a TTL, and there is none",
@@ -123,8 +123,8 @@ def _column(option: Option, types: Mapping[str, SqlType]) -> str:
     return name
 
 
-def _refuse_discard(found: Mapping[str, Option], span: Span | None) -> None:
-    option = found.get(MODE) or next(iter(found.values()))
+def _refuse_discard(options: Mapping[str, Option], span: Span | None) -> None:
+    option = options.get(MODE) or next(iter(options.values()))
     raise BindError(
         "E0755",
         f"{MODE} = 'discard' needs a table whose rows are only added: what follows the table "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodmark.plan.expr.expressions import Attempt, Call, Cast, Expr, Outcome, UserCall
+from floodmark.plan.expr.expressions import AttemptExpr, Call, Cast, Expr, OutcomeExpr, UserCall
 from floodmark.scalar.functions import lookup
 from floodmark.scalar.promotion import bounds, common_type
 from floodmark.scalar.types import Kind, SqlType
@@ -16,14 +16,14 @@ def can_fail(expr: Expr) -> bool:
     >>> can_fail(Cast(VARCHAR, ColumnRef(INT, "a"))), can_fail(Cast(INT, ColumnRef(VARCHAR, "a")))
     (False, True)
     """
-    if isinstance(expr, Attempt):
+    if isinstance(expr, AttemptExpr):
         return False
     return _refuses(expr) or any(map(can_fail, expr.children))
 
 
 def _refuses(part: Expr) -> bool:
     match part:
-        case UserCall() | Outcome():
+        case UserCall() | OutcomeExpr():
             return True
         case Cast():
             return not _holds_all(part.type, part.operand.type)

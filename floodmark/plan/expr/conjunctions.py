@@ -27,7 +27,7 @@ def conjunction(parts: Sequence[Expr]) -> Expr:
     return parts[0] if len(parts) == 1 else BoolOp(BOOLEAN, "and", tuple(parts))
 
 
-def factored(expr: Expr) -> tuple[Expr, ...]:
+def factor(expr: Expr) -> tuple[Expr, ...]:
     """Return the parts of a condition, with those that each branch of an OR has before it.
 
     `(a AND b) OR (a AND c)` is `a`, and `b OR c`, whatever is NULL; `a` must not fail.

@@ -14,7 +14,7 @@ from typing import Any
 
 from floodmark.plan.expr.determinism import class_of
 from floodmark.plan.expr.expressions import (
-    Attempt,
+    AttemptExpr,
     BoolOp,
     Call,
     Case,
@@ -23,7 +23,7 @@ from floodmark.plan.expr.expressions import (
     Expr,
     Literal,
     Now,
-    Outcome,
+    OutcomeExpr,
     Volatile,
 )
 from floodmark.plan.expr.sums import is_near_sum
@@ -65,15 +65,15 @@ def evaluate(
 
 def evaluate_bound(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) -> Pair:
     """Return a time that others are compared with; one outside of the years is no error there."""
-    return _compared(expr, _At(row, now, None))
+    return _comparison_value(expr, _At(row, now, None))
 
 
-def _compared(expr: Expr, at: _At) -> Pair:
+def _comparison_value(expr: Expr, at: _At) -> Pair:
     if isinstance(expr, Cast) and {expr.type.kind, expr.operand.type.kind} <= ENDS.keys():
-        value, error = _compared(expr.operand, at)
+        value, error = _comparison_value(expr.operand, at)
         if error is not None or isinstance(value, Beyond):
             return value, error
-        return _guarded(lambda: cast_value(value, expr.operand.type, expr.type))
+        return _catch_error(lambda: cast_value(value, expr.operand.type, expr.type))
     value, error = _value(expr, at)
     if error != RowErrorCode.TIME_OUT_OF_RANGE or not is_near_sum(expr):
         return value, error
@@ -99,14 +99,14 @@ def _value(expr: Expr, at: _At) -> Pair:
             value, error = _value(expr.operand, at)
             if error is not None:
                 return None, error
-            return _guarded(lambda: cast_value(value, expr.operand.type, expr.type))
+            return _catch_error(lambda: cast_value(value, expr.operand.type, expr.type))
         case BoolOp():
             return _logic(expr, [_value(a, at) for a in expr.args])
         case Case():
             return _case(expr, at)
-        case Attempt():
+        case AttemptExpr():
             return (*_value(expr.operand, at), None), None
-        case Outcome():
+        case OutcomeExpr():
             held, error = _value(expr.operand, at)
             return (None, error) if held is None else held[:2]
         case Volatile() if at.seed is not None:
@@ -121,7 +121,7 @@ def _value(expr: Expr, at: _At) -> Pair:
             raise AssertionError(expr)
 
 
-def _guarded(compute: Any) -> Pair:
+def _catch_error(compute: Any) -> Pair:
     try:
         return compute(), None
     except RowError as refused:
@@ -156,7 +156,7 @@ def _call(expr: Call, at: _At) -> Pair:
             if value is not None or error is not None:
                 return value, error
         return None, None
-    value_of = _compared if expr.function in COMPARISONS else _value
+    value_of = _comparison_value if expr.function in COMPARISONS else _value
     pairs = [value_of(a, at) for a in expr.args]
     errors = [error for _, error in pairs if error is not None]
     if errors:
@@ -165,4 +165,4 @@ def _call(expr: Call, at: _At) -> Pair:
     if function.strict and any(v is None for v in values):
         return None, None
     types = (tuple(a.type for a in expr.args), expr.type) if function.typed else ()
-    return _guarded(lambda: function.python(*types, *values))
+    return _catch_error(lambda: function.python(*types, *values))

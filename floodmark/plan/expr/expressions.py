@@ -39,8 +39,8 @@ class Expr:
     def reads(self) -> frozenset[str]:
         """Return the names of the columns that it reads."""
         if self._reads is None:
-            found = frozenset[str]().union(*(child.reads for child in self.children))
-            object.__setattr__(self, "_reads", found)
+            names = frozenset[str]().union(*(child.reads for child in self.children))
+            object.__setattr__(self, "_reads", names)
         assert self._reads is not None
         return self._reads
 
@@ -157,11 +157,11 @@ class Now(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt(Expr):
+class AttemptExpr(Expr):
     """What came of evaluating an expression: STRUCT(value, error, message); it never fails.
 
     So an expression that is guarded (by FILTER, a branch, a match of a join) can be evaluated
-    where its guard is not known yet: `Outcome` says there what came of it.
+    where its guard is not known yet: `OutcomeExpr` says there what came of it.
     """
 
     operand: Expr
@@ -172,7 +172,7 @@ class Attempt(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Expr):
+class OutcomeExpr(Expr):
     """The value of an attempt, or its error."""
 
     operand: Expr
@@ -182,10 +182,10 @@ class Outcome(Expr):
         return (self.operand,)
 
 
-def attempt(expr: Expr) -> Attempt:
+def attempt(expr: Expr) -> AttemptExpr:
     """Return the attempt to evaluate an expression: `error` is a row error's code or NULL."""
     type_ = struct_of(("value", expr.type), ("error", INT), ("message", VARCHAR))
-    return Attempt(type_, expr, span=expr.span)
+    return AttemptExpr(type_, expr, span=expr.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +218,9 @@ def walk(expr: Expr) -> Iterator[Expr]:
     """Yield the expression and everything below it, depth first."""
     left = [expr]
     while left:
-        found = left.pop()
-        yield found
-        left += reversed(found.children)
+        value = left.pop()
+        yield value
+        left += reversed(value.children)
 
 
 def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -237,7 +237,7 @@ def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     match expr:
         case Call() | BoolOp():
             return replace(expr, args=tuple(transform(a, change) for a in expr.args))
-        case Cast() | Attempt() | Outcome():
+        case Cast() | AttemptExpr() | OutcomeExpr():
             return replace(expr, operand=transform(expr.operand, change))
         case Case():
             whens = tuple((transform(c, change), transform(v, change)) for c, v in expr.whens)
@@ -247,7 +247,7 @@ def transform(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return expr
 
 
-def unplaced(expr: Expr) -> Expr:
+def without_places(expr: Expr) -> Expr:
     """Return what the text of an expression says, whichever place of the statement it stands at.
 
     Two texts that are equal are one in GROUP BY, ORDER BY and DISTINCT ON, volatile or not.
@@ -258,7 +258,7 @@ def unplaced(expr: Expr) -> Expr:
     def anywhere(e: Expr) -> Expr:
         if not isinstance(e, Volatile):
             return e
-        return replace(e, position=0, args=tuple(unplaced(a) for a in e.args))
+        return replace(e, position=0, args=tuple(without_places(a) for a in e.args))
 
     return transform(expr, anywhere)
 
@@ -268,7 +268,7 @@ def columns_of(expr: Expr) -> frozenset[str]:
     return expr.reads
 
 
-def passed_on(columns: Iterable[tuple[str, Expr]]) -> dict[str, str]:
+def plain_columns(columns: Iterable[tuple[str, Expr]]) -> dict[str, str]:
     """Map columns that are read to the first computed one that is the same."""
     out: dict[str, str] = {}
     for name, expr in columns:

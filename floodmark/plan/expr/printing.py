@@ -13,7 +13,7 @@ from typing import Any
 from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.plan.expr.expressions import (
     AggCall,
-    Attempt,
+    AttemptExpr,
     BoolOp,
     Call,
     Case,
@@ -22,7 +22,7 @@ from floodmark.plan.expr.expressions import (
     Expr,
     Literal,
     Now,
-    Outcome,
+    OutcomeExpr,
 )
 from floodmark.plan.expr.window_values import SortKey, WindowCall
 from floodmark.scalar.functions import ORDERED_SETS
@@ -30,7 +30,7 @@ from floodmark.scalar.rendering import interval_text, time_text, value_text
 from floodmark.scalar.types import Kind, SqlType
 
 Names = Mapping[str, str]
-"""What to show in place of a column's name; a column that is not in it is shown by `shown`."""
+"""What to show in place of a column's name; a column that is not in it is shown by `show_name`."""
 
 _NO_NAMES: Names = MappingProxyType({})
 _OR, _AND, _NOT, _IS, _COMPARE, _OTHER, _ADD, _MULTIPLY, _POWER, _UNARY, _ATOM = range(11)
@@ -58,10 +58,10 @@ _UNITS = (("hour", 3_600_000_000), ("minute", 60_000_000), ("second", 1_000_000)
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*|\?column\?")
 
 
-def shown(column: str) -> str:
+def show_name(column: str) -> str:
     """Return a column's name as people read it: a hidden one with one `_`, one's own in quotes.
 
-    >>> shown("__row_id"), shown("_row_id"), shown("price"), shown("Odd name")
+    >>> show_name("__row_id"), show_name("_row_id"), show_name("price"), show_name("Odd name")
     ('_row_id', '"_row_id"', 'price', '"Odd name"')
     """
     hidden = column.startswith(HIDDEN_PREFIX)
@@ -133,7 +133,7 @@ def to_text(expr: Expr, names: Names = _NO_NAMES, *, in_and: bool = False) -> st
 def aggregate_text(call: AggCall, names: Names = _NO_NAMES) -> str:
     """Return an aggregate call as SQL writes it."""
     printer = _Printer(names)
-    args = [printer.text(a) for a in _written(call)]
+    args = [printer.text(a) for a in _arguments_of(call)]
     order = ", ".join(_key(printer.text(e), d, f) for e, d, f in call.order_by)
     if call.function in ORDERED_SETS:
         body = f"{call.function}({', '.join(args[1:])}) WITHIN GROUP (ORDER BY {order})"
@@ -144,7 +144,7 @@ def aggregate_text(call: AggCall, names: Names = _NO_NAMES) -> str:
     return body + _filter(printer, call.filter)
 
 
-def _written(call: AggCall) -> tuple[Expr, ...]:
+def _arguments_of(call: AggCall) -> tuple[Expr, ...]:
     """Return the arguments as they are written: those of an object are one with the key."""
     match call:
         case AggCall(function="jsonb_object_agg", args=(Call(args=(_, Call(args=written))),)):
@@ -165,7 +165,7 @@ def window_text(call: WindowCall, names: Names = _NO_NAMES) -> str:
 
 def order_text(order: tuple[SortKey, ...], names: Names = _NO_NAMES) -> str:
     """Return the columns of an ORDER BY."""
-    keys = ((names.get(k.column, shown(k.column)), k) for k in order)
+    keys = ((names.get(k.column, show_name(k.column)), k) for k in order)
     return ", ".join(_key(name, k.descending, k.nulls_first) for name, k in keys)
 
 
@@ -200,7 +200,7 @@ class _Printer:
     def _print(self, expr: Expr) -> tuple[int, str]:
         match expr:
             case ColumnRef():
-                return _ATOM, self.names.get(expr.name) or shown(expr.name)
+                return _ATOM, self.names.get(expr.name) or show_name(expr.name)
             case Literal():
                 return _literal(expr)
             case Now():
@@ -213,9 +213,9 @@ class _Printer:
                 return strength, f" {expr.op.upper()} ".join(parts)
             case Case():
                 return _ATOM, self._case(expr)
-            case Attempt():
+            case AttemptExpr():
                 return _ATOM, f"attempt({self.text(expr.operand)})"
-            case Outcome():
+            case OutcomeExpr():
                 return _ATOM, f"outcome({self.text(expr.operand)})"
             case Call():
                 return self._call(expr)
@@ -255,7 +255,7 @@ def _negative(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     return _UNARY, f"-{printer.text(args[0], _ATOM)}"
 
 
-def _in(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
+def _in_list(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     values = ", ".join(printer.text(a) for a in args[1:])
     return _IS, f"{printer.text(args[0], _COMPARE)} IN ({values})"
 
@@ -275,7 +275,7 @@ def _to_jsonb(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
 
 
 _SPECIAL: Mapping[str, Callable[[_Printer, tuple[Expr, ...]], tuple[int, str]]] = MappingProxyType({
-    "not": _not, "neg": _negative, "in": _in, "extract": _extract, "timezone": _at_zone,
+    "not": _not, "neg": _negative, "in": _in_list, "extract": _extract, "timezone": _at_zone,
     "json_text": _to_jsonb, "json_number": _to_jsonb,
 })  # fmt: skip
 
@@ -288,7 +288,7 @@ def _literal(expr: Literal) -> tuple[int, str]:
         case Kind.BOOLEAN:
             return _ATOM, "TRUE" if value else "FALSE"
         case Kind.VARCHAR | Kind.UNKNOWN:
-            return _ATOM, _quoted(str(value))
+            return _ATOM, _quote(str(value))
         case Kind.INTERVAL:
             return _ATOM, f"INTERVAL '{interval_words(value)}'"
         case Kind.TIME:
@@ -299,14 +299,14 @@ def _literal(expr: Literal) -> tuple[int, str]:
             text = value_text(value, type_)
             return (_UNARY if text.startswith("-") else _ATOM), text
         case Kind.DATE | Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return _ATOM, f"{type_text(type_).upper()} {_quoted(value_text(value, type_))}"
+            return _ATOM, f"{type_text(type_).upper()} {_quote(value_text(value, type_))}"
         case _:
-            return _ATOM, f"{_quoted(value_text(value, type_))}::{type_text(type_)}"
+            return _ATOM, f"{_quote(value_text(value, type_))}::{type_text(type_)}"
 
 
 def _element(value: Any, type_: SqlType | None) -> str:
-    return _quoted(str(value)) if type_ is None else _literal(Literal(type_, value))[1]
+    return _quote(str(value)) if type_ is None else _literal(Literal(type_, value))[1]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

@@ -141,7 +141,7 @@ class LookupJoin(Pairing):
         return next((scan for scan in scans(self.right) if scan.external), None)
 
     @property
-    def asked(self) -> tuple[str, ...] | None:
+    def lookup_columns(self) -> tuple[str, ...] | None:
         """Return the object's columns that `equi` compares, None where one is an expression.
 
         A whole number is the same one whatever its width.
@@ -150,7 +150,7 @@ class LookupJoin(Pairing):
         node = self.right
         while isinstance(node, Project | Filter):
             if isinstance(node, Project):
-                below = {c: _compared(e) for c, e in node.columns}
+                below = {c: _plain_column(e) for c, e in node.columns}
                 if None in (below[c] for c in names.values()):
                     return None
                 names = {b: below[c] or c for b, c in names.items()}
@@ -163,7 +163,7 @@ def is_lookup(node: Node) -> TypeGuard[LookupJoin]:
     return isinstance(node, Pairing) and node.LOOKS_UP
 
 
-def _compared(expr: Expr) -> str | None:
+def _plain_column(expr: Expr) -> str | None:
     match expr:
         case ColumnRef():
             return expr.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, passed_on
+from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, plain_columns
 from floodmark.plan.nodes.base import (
     Passed,
     Unary,
@@ -28,7 +28,7 @@ class Project(Unary):
             check_reads(self, columns_of(expr), self.input.schema)
 
     def output(self) -> Schema:
-        return _computed(self.columns, self.input.schema)
+        return _output_fields(self.columns, self.input.schema)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -43,9 +43,9 @@ class Project(Unary):
         return [{c: e for c, e in self.columns if isinstance(e, ColumnRef)}]
 
     @property
-    def passed(self) -> dict[str, str]:
+    def plain_columns(self) -> dict[str, str]:
         """Map input columns to the (first) output column that passes them on unchanged."""
-        return passed_on(self.columns)
+        return plain_columns(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class MaterializeProject(Unary):
             check_reads(self, columns_of(expr), self.input.schema)
 
     def output(self) -> Schema:
-        return _computed(self.columns, self.input.schema)
+        return _output_fields(self.columns, self.input.schema)
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
@@ -180,7 +180,7 @@ class GrowingSeries(ProjectSet):
         return self.call.children[0]
 
 
-def _computed(columns: Sequence[tuple[str, Expr]], below: Schema) -> Schema:
+def _output_fields(columns: Sequence[tuple[str, Expr]], below: Schema) -> Schema:
     """Return the fields of computed columns: what is passed on as it is keeps NOT NULL."""
     nullable = {f.name: f.nullable for f in below}
     return tuple(

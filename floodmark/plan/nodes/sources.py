@@ -25,7 +25,7 @@ class Scan(Node):
 
     `metadata` are columns that a message brings about itself (`METADATA FROM`): two messages about
     one row can differ in them. `static` promises that the object does not change. Rows of
-    one that is `external` are kept elsewhere, and asked for by key; of one that `forgets` rows go
+    one that is `external` are kept elsewhere, and asked for by key; with `drops_silently`, rows go
     without a change.
     """
 
@@ -37,7 +37,7 @@ class Scan(Node):
     metadata: tuple[str, ...] = field(default=(), repr=False)
     static: bool = field(default=False, repr=False)
     external: bool = field(default=False, repr=False)
-    forgets: bool = field(default=False, repr=False)
+    drops_silently: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         check_unique(self.columns)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floodmark.plan.nodes import Node
-from floodmark.plan.rules.computed_once import computed_once
-from floodmark.plan.rules.first_rows import first_rows, unordered_below
+from floodmark.plan.rules.first_rows import drop_orders_below, first_rows
 from floodmark.plan.rules.interval_keys import interval_keys
 from floodmark.plan.rules.lookup_keys import lookup_keys
 from floodmark.plan.rules.order_joins import order_joins
 from floodmark.plan.rules.push_filters import push_all_filters, push_filters
+from floodmark.plan.rules.reuse_computations import reuse_computations
 from floodmark.plan.rules.unread_columns import drop_unread
 
 Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
-    computed_once, drop_unread, push_filters, order_joins, lookup_keys, first_rows,
-    push_all_filters, unordered_below, interval_keys,
+    reuse_computations, drop_unread, push_filters, order_joins, lookup_keys, first_rows,
+    push_all_filters, drop_orders_below, interval_keys,
 )  # fmt: skip

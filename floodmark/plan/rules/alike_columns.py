@@ -19,7 +19,7 @@ _NEEDS_RIGHT = (n.JoinKind.INNER, n.JoinKind.RIGHT, n.JoinKind.SEMI)
 Pair = tuple[str, str]
 
 
-def inferred(
+def infer_conditions(
     join: n.Join, to_left: Sequence[Expr], to_right: Sequence[Expr]
 ) -> tuple[Sequence[Expr], Sequence[Expr]]:
     """Return conditions that each side of a join can have besides: pairs need the other's value.
@@ -27,8 +27,8 @@ def inferred(
     A side that is kept without a partner gets none.
     """
     equal = [*join.equi, *_pairs(join.left), *_pairs(join.right)]
-    left = _on(join.left, to_right, equal) if join.kind in _NEEDS_RIGHT else ()
-    right = () if join.kind.pads_left else _on(join.right, to_left, equal)
+    left = _conditions_on(join.left, to_right, equal) if join.kind in _NEEDS_RIGHT else ()
+    right = () if join.kind.pads_left else _conditions_on(join.right, to_left, equal)
     return (
         [part for part in left if part not in to_left],
         [part for part in right if part not in to_right],
@@ -43,16 +43,16 @@ def _pairs(node: n.Node) -> Iterator[Pair]:
             yield from _pairs(side)
 
 
-def _on(node: n.Node, parts: Sequence[Expr], equal: Sequence[Pair]) -> Iterator[Expr]:
+def _conditions_on(node: n.Node, parts: Sequence[Expr], equal: Sequence[Pair]) -> Iterator[Expr]:
     """Yield what conditions on columns of the other side say of those of a node."""
     for part in parts:
-        column = _compared(part)
+        column = _compare_column(part)
         if column is None:
             continue
         for name in _equal_to(column.name, equal):
             field = next((f for f in node.schema if f.name == name), None)
             if field is not None and field.type == column.type:
-                yield _renamed(part, ColumnRef(field.type, name))
+                yield _rename_column(part, ColumnRef(field.type, name))
 
 
 def _equal_to(column: str, equal: Sequence[Pair]) -> list[str]:
@@ -64,7 +64,7 @@ def _equal_to(column: str, equal: Sequence[Pair]) -> list[str]:
     return known[1:]
 
 
-def _compared(part: Expr) -> ColumnRef | None:
+def _compare_column(part: Expr) -> ColumnRef | None:
     """Return the column that a condition compares with constants."""
     if not isinstance(part, Call) or part.function not in _COMPARISONS:
         return None
@@ -75,5 +75,5 @@ def _compared(part: Expr) -> ColumnRef | None:
     return None if columns[0].type.kind in _SEVERAL else columns[0]
 
 
-def _renamed(part: Expr, column: ColumnRef) -> Expr:
+def _rename_column(part: Expr, column: ColumnRef) -> Expr:
     return transform(part, lambda e: column if isinstance(e, ColumnRef) else e)

@@ -22,28 +22,28 @@ def first_rows(node: n.Node) -> n.Node:
     """Return the plan with recognised top-Ns."""
     if isinstance(node, n.Project) and isinstance(node.input, n.Filter):
         read = frozenset(c for _, e in node.columns for c in columns_of(e))
-        found = _recognised(node.input, read)
-        if found is not None:
-            return n.Project(first_rows(found), node.columns, span=node.span)
+        scan = _as_top_n(node.input, read)
+        if scan is not None:
+            return n.Project(first_rows(scan), node.columns, span=node.span)
     if isinstance(node, n.Filter):
-        found = _recognised(node, frozenset(node.names))
-        if found is not None:
-            return first_rows(found)
+        scan = _as_top_n(node, frozenset(node.names))
+        if scan is not None:
+            return first_rows(scan)
     return node.with_inputs([first_rows(child) for child in node.inputs])
 
 
-def unordered(node: n.Node) -> n.Node:
+def drop_orders(node: n.Node) -> n.Node:
     """Return the plan without orders of all rows: what is kept has none."""
-    node = node.with_inputs([unordered(child) for child in node.inputs])
+    node = node.with_inputs([drop_orders(child) for child in node.inputs])
     plain = isinstance(node, n.TopN) and node.limit is None and not node.offset
     return node.inputs[0] if plain else node
 
 
-def unordered_below(node: n.Node) -> n.Node:
+def drop_orders_below(node: n.Node) -> n.Node:
     """Return the plan with an order of all rows at most on top, below projections."""
     if isinstance(node, n.Project):
-        return node.with_inputs([unordered_below(node.input)])
-    return node.with_inputs([unordered(child) for child in node.inputs])
+        return node.with_inputs([drop_orders_below(node.input)])
+    return node.with_inputs([drop_orders(child) for child in node.inputs])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Range:
     offset: int = 0
 
 
-def _recognised(node: n.Filter, read: frozenset[str]) -> n.Node | None:
+def _as_top_n(node: n.Filter, read: frozenset[str]) -> n.Node | None:
     """Return the filter and what is below it as a top-N; `read` are the columns read above."""
     above: list[n.Project] = []
     below = node.input
@@ -77,7 +77,7 @@ def _recognised(node: n.Filter, read: frozenset[str]) -> n.Node | None:
         shown.insert(0, (project, columns or project.columns[:1]))
         needed = frozenset().union(*(columns_of(e) for _, e in shown[0][1]))
     top: n.Node = n.TopN(
-        _pruned(below, needed), below.partition, below.order, wanted.limit, wanted.offset,
+        _prune_columns(below, needed), below.partition, below.order, wanted.limit, wanted.offset,
         call.function == "rank", number if number in needed else None, span=below.span,
     )  # fmt: skip
     for project, columns in shown:
@@ -88,7 +88,7 @@ def _recognised(node: n.Filter, read: frozenset[str]) -> n.Node | None:
     return n.Filter(top, predicate, span=node.span)
 
 
-def _pruned(window: n.OverWindow, needed: frozenset[str]) -> n.Node:
+def _prune_columns(window: n.OverWindow, needed: frozenset[str]) -> n.Node:
     """Return the rows of a window with the columns that order them or are read above."""
     ordering = {*window.partition, *(k.column for k in window.order)}
     kept = [f for f in window.input.schema if f.name in needed | ordering]

@@ -28,10 +28,10 @@ def growing(node: n.ProjectSet) -> n.GrowingSeries | None:
     ends = reads_now(stop) and not columns_of(stop)
     if not (stays and rises and ends) or node.outer:
         return None
-    found = n.GrowingSeries(
+    series = n.GrowingSeries(
         node.input, node.call, node.outputs, node.ordinal, node.spread, node.outer, span=node.span
     )
-    return None if first_time(stop, start, after=False) is None else found
+    return None if first_time(stop, start, after=False) is None else series
 
 
 def _is_upwards(step: tuple[int, int, int]) -> bool:
@@ -50,9 +50,9 @@ def following(node: n.GrowingSeries, value: Expr) -> Expr:
     return bind_call("+", (value, node.call.args[2]), node.call.span)
 
 
-def reached_at(node: n.GrowingSeries, value: Expr) -> Expr:
+def entry_time(node: n.GrowingSeries, value: Expr) -> Expr:
     """Return the first `now()` at which a value is in the series, as a TIMESTAMPTZ."""
     assert isinstance(node.call, Call)
-    found = first_time(node.call.args[1], value, after=False)
-    assert found is not None
-    return found
+    expr = first_time(node.call.args[1], value, after=False)
+    assert expr is not None
+    return expr

@@ -50,14 +50,14 @@ class Distance:
 
         Raises OverflowError where it is beyond the values that a column can have.
         """
-        return _moved(other, self.by, self.kind)
+        return _shift_value(other, self.by, self.kind)
 
     def greatest(self, column: Any) -> Any:
         """Return a value that `other` is never above, from one that `column` is never above.
 
         Raises OverflowError where it is beyond the values that a column can have.
         """
-        return _moved(column, -self.by, self.other_kind)
+        return _shift_value(column, -self.by, self.other_kind)
 
 
 def at_distance(value: Any, by: Decimal, kind: Kind) -> Any:
@@ -70,7 +70,7 @@ def at_distance(value: Any, by: Decimal, kind: Kind) -> Any:
     datetime.date(2024, 1, 2)
     """
     try:
-        return _moved(value, by, kind)
+        return _shift_value(value, by, kind)
     except OverflowError:
         if kind in _NUMBERS:
             limit = 1 << _NUMBERS[kind]
@@ -78,7 +78,7 @@ def at_distance(value: Any, by: Decimal, kind: Kind) -> Any:
         return _of_kind(datetime.max if by > 0 else datetime.min, kind)
 
 
-def _moved(value: Any, by: Decimal, kind: Kind) -> Any:
+def _shift_value(value: Any, by: Decimal, kind: Kind) -> Any:
     if kind in _NUMBERS:
         moved = int(value + by)
         if moved.bit_length() > _NUMBERS[kind]:
@@ -100,7 +100,7 @@ def _of_kind(moment: datetime, kind: Kind) -> Any:
 def distances(node: n.Join) -> tuple[Distance, ...]:
     """Return what is so of a join's rows: distances of columns that are never padded."""
     left = set(node.left.names)
-    return tuple(d for d in all_distances(node) if not _padded(d.column in left, node.kind))
+    return tuple(d for d in all_distances(node) if not _is_padded(d.column in left, node.kind))
 
 
 def all_distances(node: n.Join) -> tuple[Distance, ...]:
@@ -115,7 +115,7 @@ def all_distances(node: n.Join) -> tuple[Distance, ...]:
     return tuple(d for d in found if d is not None and (d.column in left) != (d.other in left))
 
 
-def _padded(is_left: bool, kind: n.JoinKind) -> bool:
+def _is_padded(is_left: bool, kind: n.JoinKind) -> bool:
     return kind.pads_left if is_left else kind.pads_right
 
 
@@ -139,29 +139,31 @@ def distance(part: Expr) -> Distance | None:
     if isinstance(above, ColumnRef) and isinstance(below, ColumnRef):
         plain = Distance(above.name, below.name, Decimal(0), above.type.kind, below.type.kind)
         return plain if plain.is_exact or plain.kind is plain.other_kind else None
-    upper, lower = _shifted(above), _shifted(below)
+    upper, lower = _column_and_shift(above), _column_and_shift(below)
     if upper is None or lower is None:
         return None
     # column + more >= other + less; a date is up to a day below its time.
     (column, more, _), (other, less, cut) = upper, lower
-    found = Distance(column.name, other.name, less - cut - more, column.type.kind, other.type.kind)
-    return found if found.is_exact else None
+    distance = Distance(
+        column.name, other.name, less - cut - more, column.type.kind, other.type.kind
+    )
+    return distance if distance.is_exact else None
 
 
-def _shifted(expr: Expr) -> tuple[ColumnRef, Decimal, Decimal] | None:
+def _column_and_shift(expr: Expr) -> tuple[ColumnRef, Decimal, Decimal] | None:
     """Return a column, what is added to it, and by how much less casts leave of it at most."""
     match expr:
         case ColumnRef():
             return expr, Decimal(0), Decimal(0)
         case Cast():
-            found = _shifted(expr.operand)
+            found = _column_and_shift(expr.operand)
             kinds = {expr.type.kind, expr.operand.type.kind}
             if found is None or not (kinds <= _TIMES or _widens(expr)):
                 return None
             column, by, cut = found
             return column, by, cut + DAY if expr.type.kind is Kind.DATE else cut
         case Call(function="+" | "-" as op, args=(operand, Literal() as added)):
-            found, length = _shifted(operand), _length(added, expr.type.kind)
+            found, length = _column_and_shift(operand), _length(added, expr.type.kind)
             if found is None or length is None:
                 return None
             column, by, cut = found

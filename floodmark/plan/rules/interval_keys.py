@@ -22,19 +22,19 @@ def interval_keys(node: n.Node) -> n.Node:
     match node:
         case n.Aggregate():
             calls = tuple((name, _distinct(call)) for name, call in node.aggregates)
-            return replace(node, input=_formed(node.input, node.group), aggregates=calls)
+            return replace(node, input=_replace_by_form(node.input, node.group), aggregates=calls)
         case n.Ordered():
-            below, names = _beside(node.input, (*node.scope, *(k.column for k in node.keys)))
-            scope, keys = names[: len(node.scope)], _sorted(node.keys, names)
-            return _without(node.over(below, scope, keys), node)
+            below, names = _add_forms(node.input, (*node.scope, *(k.column for k in node.keys)))
+            scope, keys = names[: len(node.scope)], _sort_keys(node.keys, names)
+            return _restore_columns(node.over(below, scope, keys), node)
         case n.Pairing(external=None):
-            left, lefts = _beside(node.left, (a for a, _ in node.equi), node.right)
-            right, rights = _beside(node.right, (b for _, b in node.equi), left)
+            left, lefts = _add_forms(node.left, (a for a, _ in node.equi), node.right)
+            right, rights = _add_forms(node.right, (b for _, b in node.equi), left)
             equi = tuple(zip(lefts, rights, strict=True))
-            return _without(replace(node, left=left, right=right, equi=equi), node)
+            return _restore_columns(replace(node, left=left, right=right, equi=equi), node)
         case _:
             forms = zip(node.inputs, node.identifying, strict=True)
-            return node.with_inputs([_formed(child, columns) for child, columns in forms])
+            return node.with_inputs([_replace_by_form(child, columns) for child, columns in forms])
 
 
 def _intervals(node: n.Node, columns: Iterable[str]) -> set[str]:
@@ -52,13 +52,13 @@ def _distinct(call: AggCall) -> AggCall:
     return replace(call, args=tuple(args))
 
 
-def _sorted(order: tuple[SortKey, ...], names: tuple[str, ...]) -> tuple[SortKey, ...]:
+def _sort_keys(order: tuple[SortKey, ...], names: tuple[str, ...]) -> tuple[SortKey, ...]:
     """Return sort keys over the last of the names."""
     columns = names[len(names) - len(order) :]
     return tuple(replace(key, column=c) for key, c in zip(order, columns, strict=True))
 
 
-def _formed(node: n.Node, columns: Iterable[str]) -> n.Node:
+def _replace_by_form(node: n.Node, columns: Iterable[str]) -> n.Node:
     """Return a node with some of its columns in their form."""
     wanted = _intervals(node, columns)
     if not wanted:
@@ -67,7 +67,7 @@ def _formed(node: n.Node, columns: Iterable[str]) -> n.Node:
     return n.Project(node, tuple((c, _form(ref) if c in wanted else ref) for c, ref in refs))
 
 
-def _beside(
+def _add_forms(
     node: n.Node, columns: Iterable[str], other: n.Node | None = None
 ) -> tuple[n.Node, tuple[str, ...]]:
     """Return a node with the form of some columns added, and the names by which to compare."""
@@ -78,7 +78,7 @@ def _beside(
     return node, tuple(forms.get(name, name) for name in names)
 
 
-def _without(node: n.Node, before: n.Node) -> n.Node:
+def _restore_columns(node: n.Node, before: n.Node) -> n.Node:
     """Return a node with the columns that it had before."""
     if node.names == before.names:
         return node

@@ -41,7 +41,7 @@ _UNITS: dict[str, Interval] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Reached:
+class Target:
     """What the argument of a function must reach, or with `after` pass."""
 
     value: Expr
@@ -58,7 +58,7 @@ def first_time(f: Expr, e: Expr, *, after: bool) -> Expr | None:
     >>> first_time(Now(TIMESTAMPTZ), ts, after=False) == ts
     True
     """
-    want = _Reached(e, after)
+    want = Target(e, after)
     while not (isinstance(f, Now) and f.type.kind is Kind.TIMESTAMPTZ):
         step = _step(f, want)
         if step is None:
@@ -67,7 +67,7 @@ def first_time(f: Expr, e: Expr, *, after: bool) -> Expr | None:
     return _plus(want.value, (0, 0, 1)) if want.after else want.value
 
 
-def _step(f: Expr, want: _Reached) -> tuple[Expr, _Reached] | None:
+def _step(f: Expr, want: Target) -> tuple[Expr, Target] | None:
     """Return the argument of the outermost function, and what that must reach."""
     match f:
         case Now() if f.type.kind in (Kind.TIMESTAMP, Kind.DATE):
@@ -75,53 +75,53 @@ def _step(f: Expr, want: _Reached) -> tuple[Expr, _Reached] | None:
         case Cast(operand=inner):
             return _cast(f, inner, want)
         case Call(function="timezone", args=(inner, Literal())):
-            return inner, _Reached(Cast(inner.type, want.value), want.after)
+            return inner, Target(Cast(inner.type, want.value), want.after)
         case Call(function="date_trunc", args=(Literal(value=unit), inner)):
-            return inner, _truncated(_unit(unit), want)
+            return inner, _invert_trunc(_unit(unit), want)
         case Call(function="+", args=(inner, Literal(value=tuple() as moved))):
-            return _moved(inner, moved, want)
+            return _invert_shift(inner, moved, want)
         case Call(function="+", args=(Literal(value=tuple() as moved), inner)):
-            return _moved(inner, moved, want)
+            return _invert_shift(inner, moved, want)
         case Call(function="-", args=(inner, Literal(value=tuple() as moved))):
-            return _moved(inner, _negative(moved), want)
+            return _invert_shift(inner, _negative(moved), want)
         case Call(function="+" | "-" as sign, args=(inner, Literal(value=int() as days))):
             if inner.type.kind is not Kind.DATE:
                 return None
             back = _days(want.value, -days if sign == "+" else days)
-            return inner, _Reached(back, want.after)
+            return inner, Target(back, want.after)
         case _:
             return None
 
 
-def _cast(f: Cast, inner: Expr, want: _Reached) -> tuple[Expr, _Reached] | None:
+def _cast(f: Cast, inner: Expr, want: Target) -> tuple[Expr, Target] | None:
     match inner.type.kind, f.type.kind:
         case (a, b) if a in _TIMES and b in _TIMES:
-            return inner, _Reached(Cast(inner.type, want.value), want.after)
+            return inner, Target(Cast(inner.type, want.value), want.after)
         case (a, Kind.DATE) if a in _TIMES:
             day = _days(want.value, 1) if want.after else want.value
-            return inner, _Reached(Cast(inner.type, day), after=False)
+            return inner, Target(Cast(inner.type, day), after=False)
         case (Kind.DATE, b) if b in _TIMES:
             before = want.value if want.after else _plus(want.value, (0, 0, -1))
-            return inner, _Reached(_days(Cast(DATE, before), 1), after=False)
+            return inner, Target(_days(Cast(DATE, before), 1), after=False)
         case (a, b) if a is b:
             return inner, want
         case _:
             return None
 
 
-def _truncated(unit: str, want: _Reached) -> _Reached:
+def _invert_trunc(unit: str, want: Target) -> Target:
     """A truncated time reaches a value at the first boundary that is not below it."""
     before = want.value if want.after else _plus(want.value, (0, 0, -1))
-    return _Reached(_plus(_trunc(unit, before), _UNITS[unit]), after=False)
+    return Target(_plus(_trunc(unit, before), _UNITS[unit]), after=False)
 
 
-def _moved(inner: Expr, moved: Interval, want: _Reached) -> tuple[Expr, _Reached] | None:
+def _invert_shift(inner: Expr, moved: Interval, want: Target) -> tuple[Expr, Target] | None:
     if inner.type.kind is Kind.DATE:
-        return _moved(Cast(TIMESTAMP, inner), moved, want)
+        return _invert_shift(Cast(TIMESTAMP, inner), moved, want)
     months, days, micros = moved
     value = _plus(want.value, (0, -days, -micros))
     if not months:
-        return inner, _Reached(value, want.after)
+        return inner, Target(value, want.after)
     if not has_whole_days(inner):
         return None
     # Months are added to days: the first day that reaches a day, or else the next one.
@@ -130,7 +130,7 @@ def _moved(inner: Expr, moved: Interval, want: _Reached) -> tuple[Expr, _Reached
     back = _plus(day, (-months, 0, 0))
     short = Call(BOOLEAN, "<", (_plus(back, (months, 0, 0)), day))
     first = Case(back.type, ((short, _plus(back, (0, 1, 0))),), back)
-    return inner, _Reached(first, after=False)
+    return inner, Target(first, after=False)
 
 
 def has_whole_days(expr: Expr) -> bool:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
-from floodmark.plan.expr.conjunctions import all_of, conjuncts, factored, is_movable
+from floodmark.plan.expr.conjunctions import all_of, conjuncts, factor, is_movable
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.plan.rules.interval_join import bounds_pairs
-from floodmark.plan.rules.nullability import asked_first, needs_values
+from floodmark.plan.rules.nullability import needs_values, split_conditions
 
 _PADDED = {
     (False, False): n.JoinKind.INNER,
@@ -38,9 +38,9 @@ class Settled:
     above: Sequence[Expr]
 
 
-def settled(join: n.Join, filters: Sequence[Expr]) -> Settled:
+def settle_conditions(join: n.Join, filters: Sequence[Expr]) -> Settled:
     """Return where the conditions of a join, and of a filter over it, are asked."""
-    parts = [part for one in filters for part in factored(one)]
+    parts = [part for one in filters for part in factor(one)]
     join = replace(join, kind=_kind(join, parts))
     inner = join.kind is n.JoinKind.INNER
     left, right = frozenset(join.left.names), frozenset(join.right.names)
@@ -59,11 +59,13 @@ def settled(join: n.Join, filters: Sequence[Expr]) -> Settled:
             other.append(part)
         else:
             equi.append(pair)
-    first, above = asked_first(other, one_side, join)
+    first, above = split_conditions(other, one_side, join)
     met: Sequence[Expr] = ()
     if inner and any(_pairs(p) and not (_reads(p, left) or _reads(p, right)) for p in above):
         alone = all(map(_pairs, above))
-        met, above = asked_first(above, lambda p: _pairs(p) and (alone or bounds_pairs(p)), join)
+        met, above = split_conditions(
+            above, lambda p: _pairs(p) and (alone or bounds_pairs(p)), join
+        )
     on_first, on = _own(join, left, right)
     first = [*first, *on_first]
     residual = all_of((*on, *(p for p in met if p not in on)))
@@ -93,7 +95,7 @@ def _own(
 
     # Columns of pairs are not padded.
     pairs = replace(join, kind=n.JoinKind.INNER, residual=None)
-    return asked_first(conjuncts(join.residual), moves, pairs)
+    return split_conditions(conjuncts(join.residual), moves, pairs)
 
 
 def _kind(join: n.Join, parts: Sequence[Expr]) -> n.JoinKind:

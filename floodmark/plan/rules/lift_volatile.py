@@ -30,28 +30,32 @@ def lift_volatile(node: n.Node) -> n.Node:
     node = node.with_inputs([lift_volatile(child) for child in node.inputs])
     match node:
         case n.Project():
-            drawn = _drawn(expr for _, expr in node.columns)
-            columns = tuple((name, _replaced(expr, drawn)) for name, expr in node.columns)
-            return node if not drawn else n.Project(_below(node.input, drawn), columns)
+            drawn = _name_draws(expr for _, expr in node.columns)
+            columns = tuple((name, _replace_draws(expr, drawn)) for name, expr in node.columns)
+            return node if not drawn else n.Project(_add_draws(node.input, drawn), columns)
         case n.Filter():
-            drawn = _drawn([node.predicate])
+            drawn = _name_draws([node.predicate])
             if not drawn:
                 return node
-            predicate = _replaced(node.predicate, drawn)
-            return _restored(node, n.Filter(_below(node.input, drawn), predicate))
+            predicate = _replace_draws(node.predicate, drawn)
+            return _restore_columns(node, n.Filter(_add_draws(node.input, drawn), predicate))
         case n.Aggregate():
-            drawn = _drawn(e for _, call in node.aggregates for e in call.children)
-            calls = tuple((name, _replaced_call(call, drawn)) for name, call in node.aggregates)
-            below = _below(node.input, drawn)
+            drawn = _name_draws(e for _, call in node.aggregates for e in call.children)
+            calls = tuple((name, _replace_in_call(call, drawn)) for name, call in node.aggregates)
+            below = _add_draws(node.input, drawn)
             return replace(node, input=below, aggregates=calls) if drawn else node
         case n.ProjectSet():
-            drawn = _drawn([node.call])
+            drawn = _name_draws([node.call])
             if not drawn:
                 return node
-            call = _replaced(node.call, drawn)
-            return _restored(node, replace(node, input=_below(node.input, drawn), call=call))
-        case n.Values() if any(_drawn(row) for row in node.rows):
-            return _restored(node, n.UnionAll(tuple(_row(node, row) for row in node.rows), _BRANCH))
+            call = _replace_draws(node.call, drawn)
+            return _restore_columns(
+                node, replace(node, input=_add_draws(node.input, drawn), call=call)
+            )
+        case n.Values() if any(_name_draws(row) for row in node.rows):
+            return _restore_columns(
+                node, n.UnionAll(tuple(_row(node, row) for row in node.rows), _BRANCH)
+            )
         case _:
             return node
 
@@ -62,12 +66,12 @@ def _row(node: n.Values, row: tuple[Expr, ...]) -> n.Node:
     return lift_volatile(n.Project(one, tuple(zip(node.names, row, strict=True))))
 
 
-def _restored(node: n.Node, lifted: n.Node) -> n.Node:
+def _restore_columns(node: n.Node, lifted: n.Node) -> n.Node:
     """Return a lifted node with the columns that it had before."""
     return n.Project(lifted, node.identity)
 
 
-def _drawn(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:
+def _name_draws(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:
     found: dict[Volatile, ColumnRef] = {}
     for expr in exprs:
         for part in walk(expr):
@@ -76,18 +80,18 @@ def _drawn(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:
     return found
 
 
-def _below(node: n.Node, drawn: dict[Volatile, ColumnRef]) -> n.Node:
+def _add_draws(node: n.Node, drawn: dict[Volatile, ColumnRef]) -> n.Node:
     return n.Project(node, (*node.identity, *((ref.name, call) for call, ref in drawn.items())))
 
 
-def _replaced(expr: Expr, drawn: dict[Volatile, ColumnRef]) -> Expr:
+def _replace_draws(expr: Expr, drawn: dict[Volatile, ColumnRef]) -> Expr:
     return transform(expr, lambda e: drawn.get(e, e) if isinstance(e, Volatile) else e)
 
 
-def _replaced_call(call: AggCall, drawn: dict[Volatile, ColumnRef]) -> AggCall:
+def _replace_in_call(call: AggCall, drawn: dict[Volatile, ColumnRef]) -> AggCall:
     return replace(
         call,
-        args=tuple(_replaced(a, drawn) for a in call.args),
-        filter=None if call.filter is None else _replaced(call.filter, drawn),
-        order_by=tuple((_replaced(e, drawn), d, f) for e, d, f in call.order_by),
+        args=tuple(_replace_draws(a, drawn) for a in call.args),
+        filter=None if call.filter is None else _replace_draws(call.filter, drawn),
+        order_by=tuple((_replace_draws(e, drawn), d, f) for e, d, f in call.order_by),
     )

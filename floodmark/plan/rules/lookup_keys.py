@@ -21,15 +21,15 @@ def lookup_keys(node: n.Node) -> n.Node:
     """Return the plan with what filters compare looked-up columns with in the lookups' keys."""
     node = node.with_inputs([lookup_keys(child) for child in node.inputs])
     if isinstance(node, n.Filter) and isinstance(node.input, n.LookupJoin):
-        return _narrowed(node, node.input)
+        return _narrow_lookup(node, node.input)
     return node
 
 
-def _narrowed(outer: n.Filter, lookup: n.LookupJoin) -> n.Node:
+def _narrow_lookup(outer: n.Filter, lookup: n.LookupJoin) -> n.Node:
     # A pair that ON cannot judge is put aside, whatever WHERE says of it.
     if lookup.external is not None or lookup.residual is not None:
         return outer
-    found: n.Node = lookup
+    node: n.Node = lookup
     rest: list[Expr] = []
     left, equi = lookup.left, list(lookup.equi)
     for part in conjuncts(outer.predicate):
@@ -40,11 +40,11 @@ def _narrowed(outer: n.Filter, lookup: n.LookupJoin) -> n.Node:
         left, name = with_column(left, pair[0], avoid=frozenset(lookup.right.names))
         equi.append((name, pair[1].name))
     if len(rest) < len(conjuncts(outer.predicate)):
-        found = replace(lookup, left=left, kind=n.JoinKind.INNER, equi=tuple(equi))
+        node = replace(lookup, left=left, kind=n.JoinKind.INNER, equi=tuple(equi))
     if not rest:
-        return found
+        return node
     predicate = rest[0] if len(rest) == 1 else BoolOp(BOOLEAN, "and", tuple(rest))
-    return replace(outer, input=found, predicate=predicate)
+    return replace(outer, input=node, predicate=predicate)
 
 
 def _pair(expr: Expr, lookup: n.LookupJoin) -> tuple[Expr, ColumnRef] | None:

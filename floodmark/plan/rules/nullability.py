@@ -59,7 +59,7 @@ def needs_values(part: Expr) -> TypeGuard[Call]:
     return isinstance(part, Call) and part.function in (*COMPARISONS, "is_not_null")
 
 
-def asked_first(
+def split_conditions(
     parts: Sequence[Expr], moves: Callable[[Expr], bool], node: n.Node
 ) -> tuple[list[Expr], list[Expr]]:
     """Split what all must hold into conditions that may be asked first, and what is asked then.

@@ -20,9 +20,9 @@ def order_joins(node: n.Node) -> n.Node:
     tree = _Tree()
     tree.add(node)
     if len(tree.inputs) > 2 and tree.crosses:
-        ordered = tree.ordered()
+        ordered = tree.order()
         if ordered.crosses < tree.crosses:
-            return _joined(tree, ordered.inputs, node)
+            return _join_inputs(tree, ordered.inputs, node)
     return node.with_inputs([order_joins(child) for child in node.inputs])
 
 
@@ -51,7 +51,7 @@ class _Tree:
             case _:
                 self.inputs.append(node)
 
-    def ordered(self) -> _Tree:
+    def order(self) -> _Tree:
         """Return the inputs as they should be joined, and how many crosses that leaves."""
         first, *left = self.inputs
         out, have = _Tree([first]), set(first.names)
@@ -72,7 +72,7 @@ class _Tree:
         return [(a, b) for a, b in pairs if a in have and b in names]
 
 
-def _joined(tree: _Tree, inputs: Sequence[n.Node], top: n.Node) -> n.Node:
+def _join_inputs(tree: _Tree, inputs: Sequence[n.Node], top: n.Node) -> n.Node:
     """Return the joins in an order; conditions that can fail stay behind all of them."""
     left = list(tree.conditions)
     node = order_joins(inputs[0])

@@ -17,9 +17,9 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
 from floodmark.plan.expr.conjunctions import conjunction, conjuncts, is_movable
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform
-from floodmark.plan.rules.alike_columns import inferred
-from floodmark.plan.rules.join_conditions import settled
-from floodmark.plan.rules.nullability import asked_first
+from floodmark.plan.rules.alike_columns import infer_conditions
+from floodmark.plan.rules.join_conditions import settle_conditions
+from floodmark.plan.rules.nullability import split_conditions
 
 
 def push_filters(node: n.Node) -> n.Node:
@@ -27,42 +27,42 @@ def push_filters(node: n.Node) -> n.Node:
 
     A bound of a row number stays where it is recognised as a top-N.
     """
-    return _Push(numbers=False).asked(node, ())
+    return _Push(numbers=False).push(node, ())
 
 
 def push_all_filters(node: n.Node) -> n.Node:
     """Return the plan with conditions on row numbers, too, below the projections over them."""
-    return _Push(numbers=True).asked(node, ())
+    return _Push(numbers=True).push(node, ())
 
 
 @dataclass(frozen=True, slots=True)
 class _Push:
     numbers: bool
 
-    def asked(self, node: n.Node, parts: Sequence[Expr], span: Span | None = None) -> n.Node:
+    def push(self, node: n.Node, parts: Sequence[Expr], span: Span | None = None) -> n.Node:
         """Return the rows of a node for which all conditions hold."""
         match node:
             case n.Filter():
                 own = conjuncts(node.predicate)
                 new = [part for part in parts if part not in own]
-                first, then = asked_first(new, self._entering(node), node)
-                below = self.asked(node.input, (*own, *first), node.span)
+                first, then = split_conditions(new, self._entering(node), node)
+                below = self.push(node.input, (*own, *first), node.span)
                 if isinstance(below, n.Filter) and conjuncts(below.predicate) == own:
                     below = replace(node, input=below.input)
-                return _filtered(below, then, span)
+                return _filter(below, then, span)
             case n.Join():
-                found = settled(node, parts)
-                more = inferred(found.join, found.to_left, found.to_right)
-                left = self.asked(node.left, (*found.to_left, *more[0]), span)
-                right = self.asked(node.right, (*found.to_right, *more[1]), span)
-                return _filtered(found.join.with_inputs((left, right)), found.above, span)
+                found = settle_conditions(node, parts)
+                more = infer_conditions(found.join, found.to_left, found.to_right)
+                left = self.push(node.left, (*found.to_left, *more[0]), span)
+                right = self.push(node.right, (*found.to_right, *more[1]), span)
+                return _filter(found.join.with_inputs((left, right)), found.above, span)
             case _:
-                first, then = asked_first(parts, self._entering(node), node)
+                first, then = split_conditions(parts, self._entering(node), node)
                 children = [
-                    self.asked(child, () if passed is None else _renamed(first, passed), span)
+                    self.push(child, () if passed is None else _rename_columns(first, passed), span)
                     for child, passed in zip(node.inputs, node.sifted, strict=True)
                 ]
-                return _filtered(node.with_inputs(children), then, span)
+                return _filter(node.with_inputs(children), then, span)
 
     def _entering(self, node: n.Node) -> Callable[[Expr], bool]:
         return lambda part: is_movable(part) and self._enters(node, part)
@@ -78,26 +78,26 @@ class _Push:
                 passed = node.sifted[0]
                 if not columns_of(part) <= passed.keys():
                     return False
-                numbered = not self.numbers and isinstance(_below(node), n.OverWindow)
-                return not numbered or self._enters(node.input, *_renamed([part], passed))
+                numbered = not self.numbers and isinstance(_skip_projects(node), n.OverWindow)
+                return not numbered or self._enters(node.input, *_rename_columns([part], passed))
             case _:
                 read = columns_of(part)
                 known = (passed for passed in node.sifted if passed is not None)
                 return bool(read) and any(read <= passed.keys() for passed in known)
 
 
-def _renamed(parts: Iterable[Expr], passed: n.Passed) -> list[Expr]:
+def _rename_columns(parts: Iterable[Expr], passed: n.Passed) -> list[Expr]:
     def change(e: Expr) -> Expr:
         return passed[e.name] if isinstance(e, ColumnRef) else e
 
     return [transform(part, change) for part in parts]
 
 
-def _below(node: n.Node) -> n.Node:
+def _skip_projects(node: n.Node) -> n.Node:
     while isinstance(node, n.Project):
         node = node.input
     return node
 
 
-def _filtered(node: n.Node, parts: Sequence[Expr], span: Span | None) -> n.Node:
+def _filter(node: n.Node, parts: Sequence[Expr], span: Span | None) -> n.Node:
     return n.Filter(node, conjunction(parts), span=span) if parts else node

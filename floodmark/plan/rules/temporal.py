@@ -82,7 +82,7 @@ def _add(part: Expr, period: Period) -> None:
         case BoolOp():
             _add_branches(part, period)
         case Call(function="not", args=(inner,)):
-            _add(_negated(inner, part.span), period)
+            _add(_negate(inner, part.span), period)
         case Call(function=op, args=(left, right)) if op in _MIRRORED:
             if reads_now(left) and reads_now(right):
                 hint = "bring now() to one side: a + b < now(), not a < now() - b"
@@ -169,7 +169,7 @@ def _parts(expr: Expr) -> Iterator[Expr]:
     for part in conjuncts(expr):
         match part:
             case Call(function="not", args=(inner,)) if reads_now(part):
-                yield from _parts(_negated(inner, part.span))
+                yield from _parts(_negate(inner, part.span))
             case Call(function=op, args=(left, right)) if op in _MIRRORED and not reads_now(left):
                 mirrored = replace(part, function=_MIRRORED[op], args=(right, left))
                 yield mirrored if reads_now(right) else part
@@ -177,7 +177,7 @@ def _parts(expr: Expr) -> Iterator[Expr]:
                 yield part
 
 
-def _negated(expr: Expr, span: Span | None) -> Expr:
+def _negate(expr: Expr, span: Span | None) -> Expr:
     """Return what holds where a condition on time does not, with NULL for NULL."""
     match expr:
         case BoolOp():
@@ -195,7 +195,7 @@ def _negated(expr: Expr, span: Span | None) -> Expr:
 
 
 def _not(expr: Expr) -> Expr:
-    return _negated(expr, expr.span) if reads_now(expr) else Call(BOOLEAN, "not", (expr,))
+    return _negate(expr, expr.span) if reads_now(expr) else Call(BOOLEAN, "not", (expr,))
 
 
 def _not_compared(part: Expr) -> NoPeriodError:

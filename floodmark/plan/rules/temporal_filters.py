@@ -87,18 +87,18 @@ def _join(node: n.Join, residual: Expr) -> n.Node:
             kept.append(part)
     joined = replace(
         node,
-        left=_below(node.left, to_left, node),
-        right=_below(node.right, to_right, node),
+        left=_filter_side(node.left, to_left, node),
+        right=_filter_side(node.right, to_right, node),
         residual=all_of(kept),
     )
-    return _below(joined, above, node)
+    return _filter_side(joined, above, node)
 
 
 _RIGHT_ONLY = (n.JoinKind.LEFT, n.JoinKind.SEMI, n.JoinKind.ANTI)
 """Joins in which a condition on the right row alone says which right rows there are."""
 
 
-def _below(node: n.Node, parts: list[Expr], join: n.Join) -> n.Node:
+def _filter_side(node: n.Node, parts: list[Expr], join: n.Join) -> n.Node:
     if not parts:
         return node
     return _filter(n.Filter(node, conjunction(parts), span=join.span))

@@ -19,10 +19,10 @@ Columns = frozenset[str]
 
 def drop_unread(node: n.Node) -> n.Node:
     """Return the plan without such columns; those of the plan itself stay."""
-    return _read(node, frozenset(node.names))
+    return _prune(node, frozenset(node.names))
 
 
-def _read(node: n.Node, above: Columns) -> n.Node:
+def _prune(node: n.Node, above: Columns) -> n.Node:
     """Return a node of which only the columns `above` are read, and what it reads itself."""
     match node:
         case n.Project():
@@ -34,18 +34,18 @@ def _read(node: n.Node, above: Columns) -> n.Node:
         case n.UnionAll():
             return _union(node, above)
         case _ if node.reads is not None:
-            return _over(node, above | node.reads)
+            return _prune_inputs(node, above | node.reads)
         case _:
-            return node.with_inputs([_read(c, frozenset(c.names)) for c in node.inputs])
+            return node.with_inputs([_prune(c, frozenset(c.names)) for c in node.inputs])
 
 
-def _over(node: n.Node, used: Columns) -> n.Node:
-    return node.with_inputs([_read(child, used) for child in node.inputs])
+def _prune_inputs(node: n.Node, used: Columns) -> n.Node:
+    return node.with_inputs([_prune(child, used) for child in node.inputs])
 
 
 def _project(node: n.Project, above: Columns) -> n.Node:
     used = (columns_of(e) for c, e in node.columns if c in above)
-    below = _read(node.input, frozenset[str]().union(*used))
+    below = _prune(node.input, frozenset[str]().union(*used))
     passed = {f.name: f.type for f in below.schema}
     columns: list[tuple[str, Expr]] = []
     for name, expr in node.columns:
@@ -64,16 +64,16 @@ def _aggregate(node: n.Aggregate, above: Columns) -> n.Node:
         calls = ((node.aggregates[0][0], AggCall("count", (), BIGINT)),)
     used = (columns_of(e) for _, call in calls for e in call.children)
     kept = replace(node, aggregates=calls)
-    return _over(kept, frozenset(node.group).union(*used))
+    return _prune_inputs(kept, frozenset(node.group).union(*used))
 
 
 def _windows(node: n.OverWindow, above: Columns) -> n.Node:
     calls = tuple((c, call) for c, call in node.calls if c in above)
     if not calls:
-        return _read(node.input, above)
+        return _prune(node.input, above)
     exprs = (e for _, call in calls for e in (*call.args, *filter(None, (call.filter,))))
     used = above | {*node.partition, *(k.column for k in node.order)}
-    return _over(replace(node, calls=calls), used.union(*map(columns_of, exprs)))
+    return _prune_inputs(replace(node, calls=calls), used.union(*map(columns_of, exprs)))
 
 
 def _union(node: n.UnionAll, above: Columns) -> n.Node:
@@ -90,4 +90,4 @@ def _only(branch: n.Node, above: Columns) -> n.Node:
     elif len(kept) < len(branch.schema):
         columns = tuple((f.name, ColumnRef(f.type, f.name)) for f in kept)
         branch = n.Project(branch, columns)
-    return _read(branch, names)
+    return _prune(branch, names)

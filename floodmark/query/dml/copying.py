@@ -22,9 +22,9 @@ from floodmark.connectors.copied_values import Types
 from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.expr.expressions import Expr, Literal
-from floodmark.query.dml.planned import ORDINAL_FIELD, check_target, columns_of_table
+from floodmark.query.dml.plan_dml import ORDINAL_FIELD, check_target, columns_of_table
 from floodmark.query.query import Reader
-from floodmark.query.staged import staged, write_pieces
+from floodmark.query.staging import stage_rows, write_pieces
 from floodmark.query.static_rows import check_static
 from floodmark.scalar.types import Field
 from floodmark.spark.round_trips import fetch
@@ -52,7 +52,9 @@ class Copying:
     given: set[str]
 
     @classmethod
-    def of(cls, statement: s.CopyFrom, target: AnalysedObject, reader: Reader) -> Copying:
+    def from_statement(
+        cls, statement: s.CopyFrom, target: AnalysedObject, reader: Reader
+    ) -> Copying:
         """Return what a statement copies. Raises E0426, E0707 and what takes no such statement."""
         check_target(statement, target)
         check_static(target, reader, statement.table.span)
@@ -96,7 +98,7 @@ class Copying:
         """
         types, statement = self.types, self.statement
         schema = (*(Field(name, type_) for name, type_ in types.items()), ORDINAL_FIELD)
-        frame = staged(self._filled(), schema, reader.tables.spark, folder)
+        frame = stage_rows(self._fill_columns(), schema, reader.tables.spark, folder)
         shown = [name for name in types if name in self.given]
         relation = Relation(COPIED, Kind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
         # The count goes along.
@@ -111,7 +113,7 @@ class Copying:
         )
         return insert, reader.with_rows(relation, lambda: frame)
 
-    def _filled(self) -> Iterator[pa.Table]:
+    def _fill_columns(self) -> Iterator[pa.Table]:
         """Yield the rows with all columns that can be written."""
         import pyarrow as pa
 
@@ -135,9 +137,9 @@ class Lasting:
 
     def write(self, folder: str, start: int) -> int:
         """Write the rows, numbered from `start` on, into files; return how many."""
-        return write_pieces(self._logged(start), folder)
+        return write_pieces(self._log_rows(start), folder)
 
-    def _logged(self, start: int) -> Iterator[pa.Table]:
+    def _log_rows(self, start: int) -> Iterator[pa.Table]:
         from pyarrow import compute as pc
 
         for piece in self.copying.rows():
@@ -175,27 +177,27 @@ def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
     Of a table its generated columns are left out: COPY … FROM takes the file back.
     """
     file = copy_file(statement.path, statement.options, statement.span)
-    node = reader.plan(_stored_of(statement, reader), statement.span)
+    node = reader.plan(_query_stored_columns(statement, reader), statement.span)
     with sessions.guard():
         rows = fetch(reader.frame(node))
     write_rows(file, node.schema, rows)
     return Result(rowcount=rows.num_rows, status=f"COPY {rows.num_rows}")
 
 
-def _stored_of(statement: s.CopyTo, reader: Reader) -> exp.Expression:
+def _query_stored_columns(statement: s.CopyTo, reader: Reader) -> exp.Expression:
     """Return the query, of a table without the columns that it computes."""
     key = "" if statement.table is None else catalog_name(statement.table)
-    found = reader.pipeline.objects.get(key)
-    if found is None or found.kind is not Kind.TABLE:
+    obj = reader.pipeline.objects.get(key)
+    if obj is None or obj.kind is not Kind.TABLE:
         return statement.query
-    computed = {c.name for c in columns_of_table(found) if c.generated is not None}
+    computed = {c.name for c in columns_of_table(obj) if c.generated is not None}
     if not computed or not isinstance(statement.query, exp.Select):
         return statement.query
-    kept = [f.name for f in found.relation.visible if f.name not in computed]
+    kept = [f.name for f in obj.relation.visible if f.name not in computed]
     columns = [exp.column(exp.to_identifier(name, quoted=True)) for name in kept]
     return statement.query.select(*columns, append=False)
 
 
-def copied(result: Result) -> Result:
+def as_copy_result(result: Result) -> Result:
     """Return the result of an INSERT as that of a COPY."""
     return replace(result, status=f"COPY {result.rowcount}")

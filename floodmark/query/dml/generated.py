@@ -41,9 +41,9 @@ def without_generated(statement: s.Insert, columns: Sequence[ColumnInfo]) -> s.I
         if len(said) == 2:
             raise not_writable(names[i], columns, statement.table.span)
     query = statement.query.copy()
-    query.set("expressions", [exp.Tuple(expressions=_without(row, places)) for row in rows])
-    kept = _without(names[:width], places)
-    spans = _without(statement.column_spans, places) if statement.columns else ()
+    query.set("expressions", [exp.Tuple(expressions=_drop_places(row, places)) for row in rows])
+    kept = _drop_places(names[:width], places)
+    spans = _drop_places(statement.column_spans, places) if statement.columns else ()
     return replace(
         statement,
         query=query,
@@ -66,5 +66,5 @@ def _rows(query: exp.Values, statement: s.Insert) -> Rows:
     return out
 
 
-def _without(items: Sequence[T], places: Collection[int]) -> list[T]:
+def _drop_places(items: Sequence[T], places: Collection[int]) -> list[T]:
     return [item for i, item in enumerate(items) if i not in places]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.operators import conflicts, merge
 from floodmark.dataflow.operators.materialize import NEW_ROW
-from floodmark.query.dml.planned import ORDINAL_FIELD, replaces
+from floodmark.query.dml.plan_dml import ORDINAL_FIELD, replaces
 from floodmark.query.query import Reader
 from floodmark.spark import keyed
 from floodmark.spark.columns import WEIGHT_FIELD
@@ -24,10 +24,10 @@ def overlaid(
 ) -> Reader:
     """Return a reader that sees the rows of logged form `entries` in a table, merged into it."""
     base = reader.frame_of(target.key)
-    return reader.with_rows(target.relation, _merged(reader, target, entries, base))
+    return reader.with_rows(target.relation, _merge_entries(reader, target, entries, base))
 
 
-def _merged(
+def _merge_entries(
     reader: Reader,
     target: AnalysedObject,
     entries: Sequence[Mapping[str, Any]],
@@ -43,7 +43,7 @@ def _merged(
         if not target.relation.primary_key and target.append_only:
             return stored.unionAll(rows.selectExpr(*names))
         few = sum(int(entry["rows"]) for entry in entries) <= reader.tables.limits.broadcast_rows
-        pairs = merged(reader, target, stored, rows, few=few)
+        pairs = merge_rows(reader, target, stored, rows, few=few)
         kept = keyed.anti_join(stored, rows, layout.merge_key(target), few=few)
         alive = pairs.where(f"{NEW_ROW} IS NOT NULL")
         return kept.unionAll(alive.selectExpr(*(f"{NEW_ROW}.{name}" for name in names)))
@@ -51,7 +51,7 @@ def _merged(
     return frame
 
 
-def merged(
+def merge_rows(
     reader: Reader, target: AnalysedObject, stored: DataFrame, rows: DataFrame, *, few: bool
 ) -> DataFrame:
     """Return, per key of logged rows, the stored row and the one that takes its place."""

@@ -12,7 +12,7 @@ from floodmark.changelog import ROW_ID, WEIGHT
 from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.errors import BindError, Span
 from floodmark.plan.build.row_changes import OLD
-from floodmark.query.dml.planned import Effect, PlannedDml, columns_of_table
+from floodmark.query.dml.plan_dml import PlannedDml, RowsEffect, columns_of_table
 from floodmark.query.query import Reader
 from floodmark.scalar.types import Kind as TypeKind
 from floodmark.spark.types import ident
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NESTED = (TypeKind.LIST, TypeKind.STRUCT, TypeKind.MAP)
-_WEIGHTS = {Effect.INSERT: 1, Effect.UPDATE: 1, Effect.DELETE: -1}
+_WEIGHTS = {RowsEffect.INSERT: 1, RowsEffect.UPDATE: 1, RowsEffect.DELETE: -1}
 
 
 def dml_frame(
@@ -40,16 +40,16 @@ def dml_frame(
     at = DML_ORDINAL if DML_ORDINAL in have else f"monotonically_increasing_id() AS {DML_ORDINAL}"
     own = [_own(f.name, have) for f in target.relation.columns]
     extra = [] if plan.returning is None else [ident(name) for name, _ in plan.returning.passed]
-    if plan.effect is Effect.MOVE:
-        frame = _moved(rows.selectExpr("*", at), own, extra)
+    if plan.effect is RowsEffect.MOVE:
+        frame = _split_moves(rows.selectExpr("*", at), own, extra)
     else:
         weight = f"CAST({_WEIGHTS[plan.effect]} AS INT) AS {WEIGHT}"
         frame = rows.selectExpr(*own, *extra, weight, at, "0 AS __part")
     at = DML_ORDINAL if counted else f"__part, {DML_ORDINAL}"
-    return numbered(frame, target, start, extra, at, counted=counted)
+    return number_rows(frame, target, start, extra, at, counted=counted)
 
 
-def numbered(
+def number_rows(
     frame: DataFrame,
     target: AnalysedObject,
     start: int,
@@ -81,7 +81,7 @@ def _own(name: str, have: set[str]) -> str:
     return f"CAST(NULL AS {'BIGINT' if name == ROW_ID else 'STRING'}) AS {name}"
 
 
-def _moved(rows: DataFrame, own: Sequence[str], extra: Sequence[str]) -> DataFrame:
+def _split_moves(rows: DataFrame, own: Sequence[str], extra: Sequence[str]) -> DataFrame:
     """Return the old rows as deletes and the new ones as inserts, of one evaluation."""
     ends = [*extra, DML_ORDINAL]
     old = ", ".join(f"{OLD}{i} AS {name}" for i, name in enumerate(own))
@@ -91,7 +91,7 @@ def _moved(rows: DataFrame, own: Sequence[str], extra: Sequence[str]) -> DataFra
     return both.selectExpr(*(f"__side.{name}" for name in (*own, WEIGHT, "__part")), *ends)
 
 
-def nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str, int]:
+def count_nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str, int]:
     """Count the NULLs of NOT NULL columns of which files have no statistics: nested ones."""
     from pyarrow import parquet as pq
 

@@ -9,10 +9,10 @@ from typing import Any
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import catalog_name
 from floodmark.errors import DataError
-from floodmark.query.dml.copying import Copying, copied
-from floodmark.query.dml.planned import Dml, Effect, PlannedDml, plan_dml
-from floodmark.query.dml.returned import returned
-from floodmark.query.dml.rows import check_rows, dml_frame, nested_nulls
+from floodmark.query.dml.copying import Copying, as_copy_result
+from floodmark.query.dml.plan_dml import Dml, PlannedDml, RowsEffect, plan_dml
+from floodmark.query.dml.returning import returning_result
+from floodmark.query.dml.rows import check_rows, count_nested_nulls, dml_frame
 from floodmark.query.query import Reader
 from floodmark.sql import statements as s
 from floodmark.storage.statement_files import StatementFiles
@@ -58,22 +58,22 @@ def write_rows(
     Raises what the statement may not say or write; nothing stays behind then.
     """
     if isinstance(statement, s.CopyFrom):
-        return _copied(statement, target, warehouse, reader, start)
-    return _written(statement, target, warehouse, reader, start)
+        return _write_copy(statement, target, warehouse, reader, start)
+    return _write_statement(statement, target, warehouse, reader, start)
 
 
-def _copied(
+def _write_copy(
     statement: s.CopyFrom, target: AnalysedObject, warehouse: Warehouse, reader: Reader, start: int
 ) -> Written:
-    copying = Copying.of(statement, target, reader)
+    copying = Copying.from_statement(statement, target, reader)
     files, lasting = StatementFiles.new(warehouse.objects, target.key), copying.lasting()
     if lasting is None:
         try:
             insert, reader = copying.as_insert(reader, files.url)
-            written = _written(insert, target, warehouse, reader, start, counted=True)
+            written = _write_statement(insert, target, warehouse, reader, start, counted=True)
         finally:
             files.discard()
-        return replace(written, result=copied(written.result))
+        return replace(written, result=as_copy_result(written.result))
     try:
         rows = lasting.write(files.url, start)
         check_rows(lasting.nulls, target, statement.span)
@@ -81,10 +81,10 @@ def _copied(
         files.discard()
         raise
     entry = {"table": target.key, "paths": files.paths(), "rows": rows, "start": start}
-    return Written(target, files, entry if rows else None, copied(Result(rowcount=rows)))
+    return Written(target, files, entry if rows else None, as_copy_result(Result(rowcount=rows)))
 
 
-def _written(
+def _write_statement(
     statement: Dml,
     target: AnalysedObject,
     warehouse: Warehouse,
@@ -100,7 +100,7 @@ def _written(
     try:
         with warehouse.sessions().guard():
             dml_frame(plan, target, reader, start, counted=counted).write.parquet(files.url)
-            return _checked(statement, plan, target, reader, files, start)
+            return _write_checked(statement, plan, target, reader, files, start)
     except BaseException as error:
         files.discard()
         if isinstance(error, DataError):
@@ -110,7 +110,7 @@ def _written(
         beside.discard()
 
 
-def _checked(
+def _write_checked(
     statement: Dml,
     plan: PlannedDml,
     target: AnalysedObject,
@@ -120,14 +120,14 @@ def _checked(
 ) -> Written:
     found = files.footers()
     paths = [f.path for f in found]
-    if plan.effect is not Effect.DELETE:
+    if plan.effect is not RowsEffect.DELETE:
         nulls = {c: sum(f.nulls.get(c, 0) for f in found) for f in found for c in f.nulls}
-        check_rows(nulls | nested_nulls(paths, target), target, statement.span)
+        check_rows(nulls | count_nested_nulls(paths, target), target, statement.span)
     written = sum(f.rows for f in found)
-    rows = written // 2 if plan.effect is Effect.MOVE else written
+    rows = written // 2 if plan.effect is RowsEffect.MOVE else written
     entry = {"table": target.key, "paths": paths, "rows": written, "start": start}
     word = type(statement).__name__.upper()
     status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
-    shown = returned(plan, target, reader, paths) or Result()
+    shown = returning_result(plan, target, reader, paths) or Result()
     result = replace(shown, rowcount=rows, status=status)
     return Written(target, files, entry if written else None, result, plan.reads)

@@ -28,7 +28,7 @@ from floodmark.scalar.functions.maps import maps
 from floodmark.scalar.functions.model import (
     NOT_CONSTANT,
     Accumulator,
-    Aggregate,
+    AggregateFunction,
     Decomposition,
     Determinism,
     Function,
@@ -64,7 +64,7 @@ __all__ = [
     "SYNONYMS",
     "WINDOWS",
     "Accumulator",
-    "Aggregate",
+    "AggregateFunction",
     "Decomposition",
     "Determinism",
     "Function",
@@ -126,7 +126,7 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
     ]
 )
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
-AGGREGATES: Mapping[str, tuple[Aggregate, ...]] = _by_name(aggregates())
+AGGREGATES: Mapping[str, tuple[AggregateFunction, ...]] = _by_name(aggregates())
 ORDERED_SETS = frozenset(name for name, found in AGGREGATES.items() if found[0].ordered_set)
 """The aggregates that are called with WITHIN GROUP."""
 SYNONYMS: Mapping[str, str] = MappingProxyType(
@@ -177,7 +177,7 @@ def lookup(call: _Call) -> Function:
     return function_for(call.function, tuple(arg.type for arg in call.args))
 
 
-def aggregate_for(name: str, types: Iterable[SqlType]) -> Aggregate:
+def aggregate_for(name: str, types: Iterable[SqlType]) -> AggregateFunction:
     """Return the overload of a bound aggregate call."""
     found = choose(AGGREGATES[name], tuple(types))
     assert found is not None, (name, types)

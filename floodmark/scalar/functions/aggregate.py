@@ -14,7 +14,7 @@ from floodmark.scalar.functions.interval_sums import interval_sums
 from floodmark.scalar.functions.jsonb_aggregates import jsonb_aggregates
 from floodmark.scalar.functions.model import (
     Accumulator,
-    Aggregate,
+    AggregateFunction,
     Decomposition,
     Operands,
     Rows,
@@ -31,11 +31,11 @@ def _first_type(o: Operands) -> SqlType:
     return o[0].type
 
 
-def _count() -> list[Aggregate]:
+def _count() -> list[AggregateFunction]:
     rows = Accumulator("count", BIGINT, "CAST({w} AS BIGINT)")
     some = Accumulator("count", BIGINT, NONNULL.contribution)
     return [
-        Aggregate(
+        AggregateFunction(
             "count",
             (),
             BIGINT,
@@ -43,7 +43,7 @@ def _count() -> list[Aggregate]:
             lambda r, t, x: len(r),
             decompose=lambda t, x: Decomposition((rows,), "{count}"),
         ),
-        Aggregate(
+        AggregateFunction(
             "count",
             (Var.ANY,),
             BIGINT,
@@ -54,7 +54,7 @@ def _count() -> list[Aggregate]:
     ]
 
 
-def _extreme(name: str) -> Aggregate:
+def _extreme(name: str) -> AggregateFunction:
     def python(rows: Rows, types: Types, _: SqlType) -> Any:
         values = present(rows)
         key = cmp_to_key(lambda a, b: compare(a, b, types[0]))
@@ -65,7 +65,7 @@ def _extreme(name: str) -> Aggregate:
             return f"{name}_by({{0}}, {print_order('{0}', o[0].type)}){{filter}}"
         return f"{name}({{0}}){{filter}}"
 
-    return Aggregate(
+    return AggregateFunction(
         name,
         (Var.T,),
         _first_type,
@@ -76,7 +76,7 @@ def _extreme(name: str) -> Aggregate:
     )
 
 
-def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
+def _boolean(name: str, spark: str, wanted: bool) -> AggregateFunction:
     counted = counting(f"{{0}} = {'TRUE' if wanted else 'FALSE'}", "hits")
     finish = "{hits} > 0" if wanted else "{hits} = 0"
 
@@ -84,7 +84,7 @@ def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
         values = present(rows)
         return (any(values) if wanted else all(values)) if values else None
 
-    return Aggregate(
+    return AggregateFunction(
         name,
         (Kind.BOOLEAN,),
         BOOLEAN,
@@ -97,12 +97,12 @@ def _boolean(name: str, spark: str, wanted: bool) -> Aggregate:
     )
 
 
-def _bits(name: str, combine: Callable[[int, int], int], type_: SqlType) -> Aggregate:
+def _bits(name: str, combine: Callable[[int, int], int], type_: SqlType) -> AggregateFunction:
     def python(rows: Rows, _: Types, __: SqlType) -> int | None:
         values = present(rows)
         return reduce(combine, values) if values else None
 
-    return Aggregate(
+    return AggregateFunction(
         name, (type_.kind,), type_, f"{name}({{distinct}}{{0}}){{filter}}", python,
     )  # fmt: skip
 
@@ -112,12 +112,12 @@ def _string_agg(rows: Rows, _: Types, __: SqlType) -> str | None:
     return (kept[0][1] or "").join(row[0] for row in kept) if kept else None
 
 
-def _order_sensitive() -> list[Aggregate]:
+def _order_sensitive() -> list[AggregateFunction]:
     joined = (
         "CASE WHEN size(filter({list}, v -> v IS NOT NULL)) > 0 THEN array_join({list}, {1}) END"
     )
     return [
-        Aggregate(
+        AggregateFunction(
             "array_agg",
             (Var.ANY,),
             lambda o: list_of(o[0].type),
@@ -126,7 +126,7 @@ def _order_sensitive() -> list[Aggregate]:
             over_list="CASE WHEN size({list}) > 0 THEN {list} END",
             python=lambda r, t, x: tuple(v[0] for v in r) if r else None,
         ),
-        Aggregate(
+        AggregateFunction(
             "string_agg",
             (Kind.VARCHAR, Kind.VARCHAR),
             VARCHAR,
@@ -136,7 +136,7 @@ def _order_sensitive() -> list[Aggregate]:
             over_list=joined,
             constant=frozenset({1}),
         ),
-        Aggregate(
+        AggregateFunction(
             "any_value",
             (Var.ANY,),
             _first_type,
@@ -146,7 +146,7 @@ def _order_sensitive() -> list[Aggregate]:
             over_list="get(filter({list}, v -> v IS NOT NULL), 0)",
             ignores_distinct=True,
         ),
-        Aggregate(
+        AggregateFunction(
             "first_value",
             (Var.ANY,),
             _first_type,
@@ -155,7 +155,7 @@ def _order_sensitive() -> list[Aggregate]:
             order_sensitive=True,
             over_list="get({list}, 0)",
         ),
-        Aggregate(
+        AggregateFunction(
             "last_value",
             (Var.ANY,),
             _first_type,
@@ -167,7 +167,7 @@ def _order_sensitive() -> list[Aggregate]:
     ]
 
 
-def aggregates() -> list[Aggregate]:
+def aggregates() -> list[AggregateFunction]:
     """Return the aggregate functions."""
     return [
         *_count(),

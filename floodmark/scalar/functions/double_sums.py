@@ -13,7 +13,13 @@ from decimal import ROUND_DOWN, Decimal
 
 from floodmark.scalar.functions.additive import print_added
 from floodmark.scalar.functions.arithmetic import EXACT, decimal_name, exact_sum, fit_decimal
-from floodmark.scalar.functions.model import Accumulator, Aggregate, Decomposition, Rows, Types
+from floodmark.scalar.functions.model import (
+    Accumulator,
+    AggregateFunction,
+    Decomposition,
+    Rows,
+    Types,
+)
 from floodmark.scalar.functions.sums import NONNULL
 from floodmark.scalar.functions.variance import present
 from floodmark.scalar.types import BIGINT, DOUBLE, Kind, SqlType, list_of, numeric, struct_of
@@ -105,7 +111,7 @@ def _to_decimal(value: float, type_: SqlType) -> Decimal:
     return fit_decimal(Decimal(repr(value)), type_)
 
 
-def inexact() -> list[Aggregate]:
+def inexact() -> list[AggregateFunction]:
     """Return sum and avg of REAL and DOUBLE."""
 
     def add(rows: Rows, _: Types, __: SqlType) -> float | None:
@@ -117,7 +123,9 @@ def inexact() -> list[Aggregate]:
         return double_total(values) / len(values) if values else None
 
     return [
-        Aggregate(name, (kind,), DOUBLE, print_added(kept), python, decompose=_decompose_as(kept))
+        AggregateFunction(
+            name, (kind,), DOUBLE, print_added(kept), python, decompose=_decompose_as(kept)
+        )
         for kind in (Kind.REAL, Kind.DOUBLE)
         for name, kept, python in (("sum", _SUM, add), ("avg", _AVG, mean))
     ]

@@ -15,7 +15,7 @@ from typing import Any
 from floodmark.scalar.functions.additive import bind_once, print_added
 from floodmark.scalar.functions.model import (
     Accumulator,
-    Aggregate,
+    AggregateFunction,
     Decomposition,
     Operands,
     Rows,
@@ -49,13 +49,13 @@ _SQUARES = (
 _BESIDE = "CAST(part.rest AS DOUBLE) * CAST(part.rest AS DOUBLE) / CAST({nonnull} AS DOUBLE)"
 
 
-def exact_variances() -> list[Aggregate]:
+def exact_variances() -> list[AggregateFunction]:
     """Return the family for whole numbers and NUMERIC; results are DOUBLE."""
     kinds = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
-    return [_spread(name, kind, *flags) for name, flags in MEMBERS.items() for kind in kinds]
+    return [_variance_of(name, kind, *flags) for name, flags in MEMBERS.items() for kind in kinds]
 
 
-def _spread(name: str, kind: Kind, sample: bool, root: bool) -> Aggregate:
+def _variance_of(name: str, kind: Kind, sample: bool, root: bool) -> AggregateFunction:
     least = 1 if sample else 0
 
     def python(rows: Rows, types: Types, _: SqlType) -> float | None:
@@ -74,7 +74,7 @@ def _spread(name: str, kind: Kind, sample: bool, root: bool) -> Aggregate:
         types = (o[0].type,)
         return print_added(decompose(types, DOUBLE)) if _fits(types) else print_passes(least, root)
 
-    return Aggregate(name, (kind,), DOUBLE, spark, python, decompose=decompose, adds=_fits)
+    return AggregateFunction(name, (kind,), DOUBLE, spark, python, decompose=decompose, adds=_fits)
 
 
 def _fits(types: Types) -> bool:

@@ -26,7 +26,7 @@ def _whole(value: float, bits: int) -> int:
     return int(value)
 
 
-def _spread(months: float, days: float, micros: float) -> Interval:
+def _carry_fractions(months: float, days: float, micros: float) -> Interval:
     month, day = _whole(months, 31), _whole(days, 31)
     left = _round((months - month) * 30)
     seconds = _round((days - day + left - int(left)) * 86400)
@@ -44,7 +44,7 @@ def _spread(months: float, days: float, micros: float) -> Interval:
 def scale_interval(value: Interval, factor: float) -> Interval:
     """Return an interval times a number; raises `RowError` out of range."""
     months, days, micros = (p * factor for p in value)
-    return _spread(months, days, micros)
+    return _carry_fractions(months, days, micros)
 
 
 def divide_interval(value: Interval, factor: float) -> Interval:
@@ -52,7 +52,7 @@ def divide_interval(value: Interval, factor: float) -> Interval:
     if factor == 0:
         raise RowError(RowErrorCode.DIVISION_BY_ZERO)
     months, days, micros = (float(p) / factor for p in value)
-    return _spread(months, days, micros)
+    return _carry_fractions(months, days, micros)
 
 
 def print_scaled(value: str, factor: str, symbol: str) -> str:

@@ -11,7 +11,7 @@ from floodmark.scalar.functions.interval_scaling import divide_interval, print_s
 from floodmark.scalar.functions.intervals import Interval, combine
 from floodmark.scalar.functions.model import (
     Accumulator,
-    Aggregate,
+    AggregateFunction,
     Decomposition,
     RowError,
     RowErrorCode,
@@ -32,7 +32,7 @@ _PARTS = (
 _TOTAL = print_interval("{nonnull} > 0", "{months}", "{days}", "{micros}")
 
 
-def interval_sums() -> list[Aggregate]:
+def interval_sums() -> list[AggregateFunction]:
     """Return sum and avg of intervals; a part that is out of range refuses the group's row."""
     mean = print_scaled(f"({_TOTAL})", "{nonnull}", "/")
     return [
@@ -43,11 +43,11 @@ def interval_sums() -> list[Aggregate]:
 
 def _interval_aggregate(
     name: str, value: str, python: Callable[[Rows, Types, SqlType], Interval | None]
-) -> Aggregate:
+) -> AggregateFunction:
     kept = Decomposition(
         _PARTS, "{value}", overflow="{nonnull} > 0 AND {value} IS NULL", bound=(("value", value),)
     )
-    return Aggregate(
+    return AggregateFunction(
         name,
         (Kind.INTERVAL,),
         INTERVAL,

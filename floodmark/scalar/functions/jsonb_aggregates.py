@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.scalar.functions.model import Aggregate, Rows, Types, Var
+from floodmark.scalar.functions.model import AggregateFunction, Rows, Types, Var
 from floodmark.scalar.json_text import dump_json, parse_json
 from floodmark.scalar.types import JSONB, Kind, SqlType
 
@@ -30,13 +30,13 @@ def _object(rows: Rows, _: Types, __: SqlType) -> str | None:
     return dump_json(fields) if rows else None
 
 
-def jsonb_aggregates() -> list[Aggregate]:
+def jsonb_aggregates() -> list[AggregateFunction]:
     """Return `jsonb_agg(value)` and `jsonb_object_agg((key, object of one field))`."""
     return [
-        Aggregate(
+        AggregateFunction(
             "jsonb_agg", (Kind.JSONB,), JSONB, "", _items, order_sensitive=True, over_list=_ITEMS
         ),
-        Aggregate(
+        AggregateFunction(
             "jsonb_object_agg", (Var.STRUCT,), JSONB, "", _object, order_sensitive=True,
             over_list=_OBJECT,
         ),

@@ -268,7 +268,7 @@ class Decomposition:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate(Overload):
+class AggregateFunction(Overload):
     """One overload of an aggregate function.
 
     `spark` is the aggregate over a set without retractions (or prints it from the argument types):

@@ -15,7 +15,7 @@ from floodmark.scalar.functions.datetime import fit_interval, print_interval_sum
 from floodmark.scalar.functions.interval_scaling import print_scaled, scale_interval
 from floodmark.scalar.functions.intervals import Interval, combine
 from floodmark.scalar.functions.model import (
-    Aggregate,
+    AggregateFunction,
     Operand,
     Operands,
     RowError,
@@ -79,7 +79,7 @@ def _percentile(
     type_: SqlType | None,
     at: Callable[[Sequence[Any], float], Any],
     text: str,
-) -> list[Aggregate]:
+) -> list[AggregateFunction]:
     """Return the overloads for one fraction and for an ARRAY; `type_` None is that of x."""
 
     def one(rows: Rows, _: Types, __: SqlType) -> Any:
@@ -98,7 +98,7 @@ def _percentile(
     single = each.replace("{1}", "array({1})") + "[0]"
     whole = f"transform(array({each}), r -> CASE WHEN NOT exists(r, x -> x IS NULL) THEN r END)[0]"
     return [
-        Aggregate(
+        AggregateFunction(
             name, (param, second), returned, "", python, order_sensitive=True, over_list=listed,
             ordered_set=True, overflows=fails,
         )
@@ -124,14 +124,14 @@ def _print_mode(o: Operands) -> str:
     return f"transform(array({{list}}), l -> CASE WHEN size(l) > 0 THEN {found} END)[0]"
 
 
-def ordered_sets() -> list[Aggregate]:
+def ordered_sets() -> list[AggregateFunction]:
     """Return percentiles and the most frequent value."""
     doubles, intervals = _continuous(_between_doubles), _continuous(_between_intervals)
     return [
         *_percentile("percentile_cont", Kind.DOUBLE, DOUBLE, doubles, _DOUBLES),
         *_percentile("percentile_cont", Kind.INTERVAL, INTERVAL, intervals, _print_intervals()),
         *_percentile("percentile_disc", Var.T, None, _discrete, _DISCRETE),
-        Aggregate(
+        AggregateFunction(
             "mode",
             (Var.T,),
             lambda o: o[0].type,

@@ -82,7 +82,7 @@ def may_stay_out(regex: str, i: int) -> bool:
         return False
     if re.compile(regex).flags & re.VERBOSE or "(?(" in regex:
         return True
-    around = _around(regex, i)
+    around = _enclosing_groups(regex, i)
     return any(g.optional for g in around) or any(g.alternatives for g in around[:-1])
 
 
@@ -98,7 +98,7 @@ _PARTS = re.compile(rf"{ATOMS}|\((?:\?.)?|[|)]", re.DOTALL)
 """What is only itself, what opens a parenthesis, and what matters between."""
 
 
-def _around(regex: str, i: int) -> list[_Parenthesis]:
+def _enclosing_groups(regex: str, i: int) -> list[_Parenthesis]:
     """Return the parentheses that a group stands in, from all of the expression to itself."""
     open_: list[_Parenthesis] = [_Parenthesis()]
     found: list[_Parenthesis] = []

@@ -15,7 +15,7 @@ from floodmark.scalar.functions.arithmetic import (
 )
 from floodmark.scalar.functions.model import (
     Accumulator,
-    Aggregate,
+    AggregateFunction,
     Decomposition,
     Operand,
     Operands,
@@ -185,12 +185,12 @@ def _python_avg(rows: Rows, types: Types, result: SqlType) -> Any:
     return quotient_of((total, numeric(19, 0)), result, exact, Decimal(len(values)))
 
 
-def exact() -> list[Aggregate]:
+def exact() -> list[AggregateFunction]:
     """Return sum and avg of whole numbers and of NUMERIC."""
     kinds = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
     return [
         *(
-            Aggregate(
+            AggregateFunction(
                 "sum",
                 (k,),
                 lambda o: _sum_type(o[0].type),
@@ -202,7 +202,7 @@ def exact() -> list[Aggregate]:
             for k in kinds
         ),
         *(
-            Aggregate(
+            AggregateFunction(
                 "avg",
                 (k,),
                 _avg_type,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from floodmark.scalar.functions.model import Aggregate, Rows, Types
+from floodmark.scalar.functions.model import AggregateFunction, Rows, Types
 from floodmark.scalar.types import DOUBLE, Kind, SqlType
 
 MEMBERS = {
@@ -24,12 +24,12 @@ def present(rows: Rows) -> list[Any]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def variances() -> list[Aggregate]:
+def variances() -> list[AggregateFunction]:
     """Return the family for doubles."""
-    return [_spread(name, *flags) for name, flags in MEMBERS.items()]
+    return [_variance_of(name, *flags) for name, flags in MEMBERS.items()]
 
 
-def _spread(name: str, sample: bool, root: bool) -> Aggregate:
+def _variance_of(name: str, sample: bool, root: bool) -> AggregateFunction:
     least = 1 if sample else 0
 
     def python(rows: Rows, _: Types, __: SqlType) -> float | None:
@@ -39,7 +39,7 @@ def _spread(name: str, sample: bool, root: bool) -> Aggregate:
         spread = two_passes(values, least)
         return math.sqrt(spread) if root else spread
 
-    return Aggregate(name, (Kind.DOUBLE,), DOUBLE, print_passes(least, root), python)
+    return AggregateFunction(name, (Kind.DOUBLE,), DOUBLE, print_passes(least, root), python)
 
 
 def two_passes(numbers: list[Any], least: int) -> float:

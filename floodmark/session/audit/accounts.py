@@ -15,7 +15,7 @@ from floodmark.session.ddl.renaming import renames_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import Handle, Store
-from floodmark.storage.verification import RESTORE, Finding
+from floodmark.storage.verification import RESTORE, TableFinding
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.warehouse.warehouse import Warehouse
@@ -50,14 +50,14 @@ class Account:
     @property
     def faults(self) -> tuple[str, ...]:
         """Return, a line each, what does not add up."""
-        found = []
+        names = []
         counts = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
         negative = [name for name, value in counts.items() if value < 0]
         if negative:
-            found.append(f"less than no rows: {', '.join(negative)}")
+            names.append(f"less than no rows: {', '.join(negative)}")
         most = 2 * self.applied if self.twice else self.applied
         if self.changed is not None and not self.applied <= self.changed <= most:
-            found.append(
+            names.append(
                 f"{self.rows_in:,} rows came in, and {self.applied:,} of them are neither ignored, "
                 f"expired, dropped, late nor dead; but {self.changed:,} are stored"
             )
@@ -66,8 +66,8 @@ class Account:
             ("dead letters", self.dead, self.stored_dead),
         ):
             if counted != stored:
-                found.append(f"{counted:,} {what} were counted; but {stored:,} are stored")
-        return tuple(found)
+                names.append(f"{counted:,} {what} were counted; but {stored:,} are stored")
+        return tuple(names)
 
 
 def accounts(warehouse: Warehouse, but: Collection[str | None] = ()) -> Iterator[Account]:
@@ -78,24 +78,24 @@ def accounts(warehouse: Warehouse, but: Collection[str | None] = ()) -> Iterator
     """
     # One cut throughout: epochs may go on meanwhile.
     cut = warehouse.cut()
-    counted, records = _counted(warehouse, cut.epoch), cut.records
-    for found in warehouse.deployed().pipeline.stored:
-        if found.key in counted and found.key in records and found.key not in but:
-            since, total = counted[found.key]
-            yield _account(warehouse.store, found, since, total, records[found.key].versions)
+    counted, records = _count_rows(warehouse, cut.epoch), cut.records
+    for obj in warehouse.deployed().pipeline.stored:
+        if obj.key in counted and obj.key in records and obj.key not in but:
+            since, total = counted[obj.key]
+            yield _account(warehouse.store, obj, since, total, records[obj.key].versions)
 
 
 def verify_accounts(
     warehouse: Warehouse, keys: Collection[str] | None, but: Collection[str | None]
-) -> Iterator[Finding]:
+) -> Iterator[TableFinding]:
     """Yield, as E0463, what does not add up of all objects or of `keys`, but for those left out."""
     stored = {o.key for o in warehouse.deployed().pipeline.stored}
     for account in accounts(warehouse, {*but, *(() if keys is None else stored - {*keys})}):
         for fault in account.faults:
-            yield Finding(f"{account.object}: {fault}", RESTORE, account.object, code="E0463")
+            yield TableFinding(f"{account.object}: {fault}", RESTORE, account.object, code="E0463")
 
 
-def _counted(warehouse: Warehouse, head: int) -> dict[str, tuple[int, ObjectRecord]]:
+def _count_rows(warehouse: Warehouse, head: int) -> dict[str, tuple[int, ObjectRecord]]:
     """Return, by key of today, from which epoch on an object's counts are whole, and their sum.
 
     The last epoch of the sum is `head`. Rows of an epoch that an object had missed are in that of
@@ -103,61 +103,61 @@ def _counted(warehouse: Warehouse, head: int) -> dict[str, tuple[int, ObjectReco
     """
     out: dict[str, tuple[int, ObjectRecord]] = {}
     before: Mapping[str, ObjectRecord] = {}
-    oldest = warehouse.retention_record.read().oldest
+    oldest = warehouse.retention_record.kept_epochs().oldest
     names = renames_of(warehouse)
     for epoch in warehouse.log.epochs(after=oldest - 1):
         if epoch > head:
             break
-        opened, sealed = warehouse.log.opened(epoch), warehouse.log.sealed(epoch).objects
-        former = warehouse.change_at(epoch, opened.catalog_version).former
+        opened, sealed = warehouse.log.open_record(epoch), warehouse.log.seal_record(epoch).objects
+        previous = warehouse.change_at(epoch, opened.catalog_version).previous_definitions
         known = {opened.renamed.get(key, key): record for key, record in before.items()}
         for key, record in sealed.items():
             today = names.now(key, epoch)
-            if epoch == 1 or _begins(key, opened.restarted, known, former):
+            if epoch == 1 or _is_refilled(key, opened.restarted, known, previous):
                 if epoch > oldest or epoch == 1:
                     out[today] = (0, record)
             elif today in out:
                 since, total = out[today]
-                out[today] = (since, record.after(total))
+                out[today] = (since, record.add_earlier(total))
             elif key in known and known[key].position == epoch - 1:
                 out[today] = (epoch, record)
         before = sealed
     return out
 
 
-def _begins(
+def _is_refilled(
     key: str,
     restarted: Collection[str],
     before: Mapping[str, ObjectRecord],
-    former: Collection[str],
+    previous: Collection[str],
 ) -> bool:
     """Tell whether an object has nothing of what an object of its name had before the epoch."""
-    return key not in before or (key in restarted and key not in former)
+    return key not in before or (key in restarted and key not in previous)
 
 
 def _account(
     store: Store,
-    found: AnalysedObject,
+    obj: AnalysedObject,
     since: int,
     total: ObjectRecord,
     versions: Mapping[str, int],
 ) -> Account:
-    def stored(table: str, column: str | None = None, kept: Collection[object] = ()) -> int:
+    def count_stored(table: str, column: str | None = None, kept: Collection[object] = ()) -> int:
         version = versions.get(table)
-        handle = None if version is None else store.open(table, store.settled(table, version))
+        handle = None if version is None else store.open(table, store.settle(table, version))
         return 0 if handle is None else _rows(store, handle, since, column, kept)
 
-    takes_in = found.kind in (Kind.SOURCE, Kind.TABLE)
+    takes_in = obj.kind in (Kind.SOURCE, Kind.TABLE)
     changed: int | None = None
-    if takes_in and found.append_only:
-        changed = total.stored_rows
+    if takes_in and obj.append_only:
+        changed = total.rows_written
     elif takes_in:
         # What time alone ends is among the changes, but for what is seen during a period.
-        ended = 0 if found.period else total.timed_rows
-        changed = stored(layout.changes_table(found), KIND, _APPLIED) - ended
+        ended = 0 if obj.period else total.timed_rows
+        changed = count_stored(layout.changes_table(obj), KIND, _APPLIED) - ended
     aside = total.ignored_rows + total.expired_rows + total.dropped_rows
     return Account(
-        found.key,
+        obj.key,
         since,
         rows_in=total.rows_in,
         applied=total.rows_in - aside - total.late_rows - total.dead_rows if takes_in else 0,
@@ -167,9 +167,9 @@ def _account(
         late=total.late_rows,
         dead=total.dead_rows,
         changed=changed,
-        stored_late=stored(layout.late_table(found)),
-        stored_dead=stored(layout.dead_letter_table(found), WEIGHT, range(1, 2**31)),
-        twice=found.kind is Kind.TABLE and not found.append_only,
+        stored_late=count_stored(layout.late_table(obj)),
+        stored_dead=count_stored(layout.dead_letter_table(obj), WEIGHT, range(1, 2**31)),
+        twice=obj.kind is Kind.TABLE and not obj.append_only,
     )
 
 

@@ -17,14 +17,14 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from floodmark.connectors.base import Connector
-from floodmark.epochs.new_version import reshaped
-from floodmark.epochs.objects.epoch import Work, advance
+from floodmark.epochs.new_version import reshape_objects
+from floodmark.epochs.objects.epoch import AdvanceInput, advance
 from floodmark.epochs.run import Run
 from floodmark.epochs.start_records import epoch_start_records
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.scalar.types import Schema
 from floodmark.session.audit.causes import likely_cause
-from floodmark.session.audit.digests import Part, RowDifference, differences, digests
+from floodmark.session.audit.digests import RowDifference, RowPart, differences, digests
 from floodmark.session.ddl.renaming import Renames, renames_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.overlay import Overlay
@@ -86,10 +86,10 @@ def replay(
     """
     names = renames_of(warehouse)
     for chosen in _epochs(warehouse, epoch, sample, keys, names):
-        again, asked = _Again(warehouse, chosen, names), names.all_then(keys, chosen)
-        for found in again.touched:
-            if asked is None or found.key in asked:
-                yield again.replayed(found)
+        again, asked = EpochReplay(warehouse, chosen, names), names.all_then(keys, chosen)
+        for obj in again.objects_to_replay:
+            if asked is None or obj.key in asked:
+                yield again.replay_object(obj)
 
 
 def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> Replayed | None:
@@ -100,18 +100,18 @@ def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> Replayed | 
     last, names = warehouse.log.head().sealed, renames_of(warehouse)
     for epoch in range(last, max(first_epoch(warehouse), last - _LOOKS + 1) - 1, -1):
         then = names.then(key, epoch)
-        record = warehouse.log.sealed(epoch).objects.get(then)
-        if record is None or not _touched(record, epoch) or record.rows_in > most_rows:
+        record = warehouse.log.seal_record(epoch).objects.get(then)
+        if record is None or not _is_changed(record, epoch) or record.rows_in > most_rows:
             continue
-        again = _Again(warehouse, epoch, names)
+        again = EpochReplay(warehouse, epoch, names)
         if then not in again.created:
-            return again.replayed(again.pipeline[then])
+            return again.replay_object(again.pipeline[then])
     return None
 
 
 def first_epoch(warehouse: Warehouse) -> int:
     """Return the oldest epoch that can be replayed: the one before it is kept, too."""
-    oldest = warehouse.retention_record.read().oldest
+    oldest = warehouse.retention_record.kept_epochs().oldest
     return oldest if oldest == 1 else oldest + 1
 
 
@@ -133,7 +133,7 @@ def _epochs(
         found = (e for e in looked if _touches(warehouse, e, names.all_then(keys, e)))
         return sorted(islice(found, sample))
     chosen = last if epoch is None else epoch
-    warehouse.log.sealed(max(chosen, 1))
+    warehouse.log.seal_record(max(chosen, 1))
     if chosen < first:
         raise DataError(
             "E0414",
@@ -145,146 +145,146 @@ def _epochs(
 
 
 def _touches(warehouse: Warehouse, epoch: int, keys: Collection[str] | None) -> bool:
-    records = warehouse.log.sealed(epoch).objects
+    records = warehouse.log.seal_record(epoch).objects
     chosen = [r for k, r in records.items() if keys is None or k in keys]
-    return any(_touched(r, epoch) and _has_rows(r) for r in chosen)
+    return any(_is_changed(r, epoch) and _has_rows(r) for r in chosen)
 
 
 def _has_rows(record: ObjectRecord) -> bool:
     return any((record.rows_in, record.rows_out, record.late_rows, record.dead_rows))
 
 
-def _touched(record: ObjectRecord, epoch: int) -> bool:
+def _is_changed(record: ObjectRecord, epoch: int) -> bool:
     """Tell whether an epoch did something to an object; what it missed it has caught up since."""
     return record.touched and record.position == epoch
 
 
-class _Again:
+class EpochReplay:
     """One sealed epoch, as it was opened."""
 
     def __init__(self, warehouse: Warehouse, epoch: int, names: Renames) -> None:
         self.warehouse = warehouse
         self.names = names
         self.epoch = epoch
-        self.opened = warehouse.log.opened(epoch)
-        self.records = warehouse.log.sealed(epoch).objects
+        self.opened = warehouse.log.open_record(epoch)
+        self.records = warehouse.log.seal_record(epoch).objects
         self.deployed = warehouse.at_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
         change = warehouse.change_at(epoch, self.opened.catalog_version)
-        self.created = change.created
-        before = warehouse.cut(epoch - 1).renamed(self.opened.renamed)
-        kept = epoch_start_records(before, self.pipeline, self.created, change.former)
-        self.before = reshaped(warehouse, kept, self.opened)
+        self.created = change.new_keys
+        before = warehouse.cut(epoch - 1).rename_keys(self.opened.renamed)
+        kept = epoch_start_records(before, self.pipeline, self.created, change.previous_definitions)
+        self.before = reshape_objects(warehouse, kept, self.opened)
 
     @property
-    def touched(self) -> list[AnalysedObject]:
+    def objects_to_replay(self) -> list[AnalysedObject]:
         """Return the objects that the epoch advanced, in its order."""
         found = ((o, self.records.get(o.key)) for o in self.pipeline.stored)
-        return [o for o, r in found if r is not None and _touched(r, self.epoch)]
+        return [o for o, r in found if r is not None and _is_changed(r, self.epoch)]
 
     @cached_property
-    def _begun(self) -> dict[str, int]:
+    def _refill_epochs(self) -> dict[str, int]:
         """By object of today, the last epoch after this one in which it began anew."""
         out: dict[str, int] = {}
         for version in reversed(self.warehouse.catalogs.versions()):
             if version.epoch <= self.epoch:
                 break
-            for key in self.warehouse.change_at(version.epoch, version.version).created:
+            for key in self.warehouse.change_at(version.epoch, version.version).new_keys:
                 out.setdefault(self.names.now(key, version.epoch), version.epoch)
         return out
 
-    def replayed(self, found: AnalysedObject) -> Replayed:
+    def replay_object(self, obj: AnalysedObject) -> Replayed:
         """Do an object's work once more and compare."""
-        work = self._work(found)
-        reason = self._hindrance(found, work)
+        work = self._work(obj)
+        reason = self._hindrance(obj, work)
         if reason is not None:
-            return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
+            return Replayed(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
         scratch = f"{ENGINE}/{REPLAYS}/{secrets.token_hex(8)}"
         try:
             with self.warehouse.sessions().guard():
-                return self._compared(found, work, scratch)
+                return self._compare(obj, work, scratch)
         except TransientError:
             raise
         except DataError as error:
-            return Replayed(self.epoch, found.key, ReplayOutcome.IMPOSSIBLE, cause=error.message)
+            return Replayed(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=error.message)
         except FloodmarkError as error:
             cause = f"the replay fails: [{error.code}] {error.message}"
-            return Replayed(self.epoch, found.key, ReplayOutcome.DIFFERS, cause=cause)
+            return Replayed(self.epoch, obj.key, ReplayOutcome.DIFFERS, cause=cause)
         finally:
             self.warehouse.objects.remove(scratch)
 
-    def _work(self, found: AnalysedObject) -> Work:
+    def _work(self, obj: AnalysedObject) -> AdvanceInput:
         """Return the work of the epoch, its inputs as they were published."""
         progress = Progress(Cut(self.epoch - 1, self.before), self.epoch)
-        for key in needs_of(found, self.pipeline):
+        for key in needs_of(obj, self.pipeline):
             record = self.records.get(key)
             if record is not None and record != self.before.get(key):
                 progress.add(record)
         work = Run(self.warehouse, self.opened, self.pipeline, progress, self.created).work()
-        asked = self.records[found.key].asked
+        asked = self.records[obj.key].asked
         return replace(work, pin=lambda table, version: asked.get(table, version), outside=False)
 
-    def _hindrance(self, found: AnalysedObject, work: Work) -> str | None:
+    def _hindrance(self, obj: AnalysedObject, work: AdvanceInput) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""
-        needs = [found.key, *self._keeping(found), *sorted(needs_of(found, self.pipeline))]
+        needs = [obj.key, *self._keeping(obj), *sorted(needs_of(obj, self.pipeline))]
         present = self.warehouse.deployed().pipeline.objects
         for key in needs:
             today = self.names.now(key, self.epoch)
             if today not in present:
                 return f"{key} has been dropped since"
-            if today in self._begun:
-                return f"{key} began anew in epoch {self._begun[today]}"
+            if today in self._refill_epochs:
+                return f"{key} began anew in epoch {self._refill_epochs[today]}"
             before = self.before.get(key)
             if before is not None and before.backfilling:
                 return f"{key} came from its backfill in it"
             if before is not None and before.position < self.epoch - 1:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
-        if changed := self.deployed.changed_functions(found.key):
+        if changed := self.deployed.functions_changed(obj.key):
             return f"{', '.join(changed)} means something else since"
-        if not is_kept(item for item in work.dml if item["table"] == found.key):
+        if not is_kept(item for item in work.dml if item["table"] == obj.key):
             return "the rows of a statement are not kept any more"
-        connector = self._connector(found)
-        return None if connector is None else connector.find_change(work.splits.get(found.key, ()))
+        connector = self._connector(obj)
+        return None if connector is None else connector.find_change(work.splits.get(obj.key, ()))
 
-    def _keeping(self, found: AnalysedObject) -> list[str]:
+    def _keeping(self, obj: AnalysedObject) -> list[str]:
         """Return the sinks into a table that keep state: it goes when they begin anew, or go."""
-        return [key for key in found.feeders if layout.state_tables(self.pipeline[key])]
+        return [key for key in obj.feeders if layout.state_tables(self.pipeline[key])]
 
-    def _connector(self, found: AnalysedObject) -> Connector | None:
-        reads = found.declared is not None and found.declared.connector is not None
-        return self.warehouse.offers.connector(found) if reads else None
+    def _connector(self, obj: AnalysedObject) -> Connector | None:
+        reads = obj.declared is not None and obj.declared.connector is not None
+        return self.warehouse.splits.connector(obj) if reads else None
 
-    def _compared(self, found: AnalysedObject, work: Work, scratch: str) -> Replayed:
+    def _compare(self, obj: AnalysedObject, work: AdvanceInput, scratch: str) -> Replayed:
         sessions = self.warehouse.sessions()
-        before = self.before.get(found.key)
+        before = self.before.get(obj.key)
         pinned = {} if before is None else dict(before.versions)
         # What came from elsewhere is part of the epoch's input: it is not asked for again.
-        versions = self.records[found.key].versions
-        owners = (found, *(self.pipeline[key] for key in found.feeders))
-        fetched = (t for owner in owners for t in layout.fetched_tables(owner))
+        versions = self.records[obj.key].versions
+        owners = (obj, *(self.pipeline[key] for key in obj.feeders))
+        fetched = (t for owner in owners for t in layout.lookup_tables(owner))
         pinned |= {t: versions[t] for t in fetched if t in versions}
-        corrected = layout.corrections_table(found)
-        if found.key in work.corrected:
+        corrected = layout.corrections_table(obj)
+        if obj.key in work.corrected:
             pinned[corrected] = self.warehouse.store.open(corrected).version
-        overlay = Overlay(self.warehouse.store, self.warehouse.objects.below(scratch), pinned)
+        overlay = Overlay(self.warehouse.store, self.warehouse.objects.sub_objects(scratch), pinned)
         again = Tables(overlay, sessions.main, self.warehouse.limits)
-        record = advance(found, work, again, sessions, self._connector(found))
+        record = advance(obj, work, again, sessions, self._connector(obj))
         parts = [
-            Part(
+            RowPart(
                 label,
                 columns,
-                self._rows(self.warehouse.tables, self.records[found.key], table, columns),
+                self._rows(self.warehouse.tables, self.records[obj.key], table, columns),
                 self._rows(again, record, table, columns),
             )
-            for label, table, columns in published(found)
+            for label, table, columns in public_tables(obj)
         ]
         stored, replayed = digests(parts)
         same = Replayed(
-            self.epoch, found.key, ReplayOutcome.SAME, stored.rows, stored.text, replayed.text
+            self.epoch, obj.key, ReplayOutcome.SAME, stored.rows, stored.text, replayed.text
         )
         if stored == replayed:
             return same
-        cause = likely_cause(found, self.pipeline)
+        cause = likely_cause(obj, self.pipeline)
         differing = differences(parts)
         return replace(same, outcome=ReplayOutcome.DIFFERS, differences=differing, cause=cause)
 
@@ -294,19 +294,19 @@ class _Again:
         version = record.versions.get(table)
         if version is None:
             return None
-        handle: Handle = tables.at(table, version)
+        handle: Handle = tables.open(table, version)
         return tables.of_epoch(handle, columns, self.epoch)
 
 
-def published(found: AnalysedObject) -> list[tuple[str, str, Schema]]:
+def public_tables(obj: AnalysedObject) -> list[tuple[str, str, Schema]]:
     """Return the tables in which an epoch publishes an object: what a row is, table, columns."""
-    if found.outside is not None:
-        dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
-        return [("change", layout.changes_table(found), layout.changes_schema(found)), dead]
-    late = ("late row", layout.late_table(found), layout.late_schema(found))
-    dead = ("dead letter", layout.dead_letter_table(found), layout.DEAD_LETTER)
-    if found.append_only:
-        rows = ("row", layout.current_table(found), layout.current_schema(found))
+    if obj.outside is not None:
+        dead = ("dead letter", layout.dead_letter_table(obj), layout.DEAD_LETTER)
+        return [("change", layout.changes_table(obj), layout.changes_schema(obj)), dead]
+    late = ("late row", layout.late_table(obj), layout.late_schema(obj))
+    dead = ("dead letter", layout.dead_letter_table(obj), layout.DEAD_LETTER)
+    if obj.append_only:
+        rows = ("row", layout.current_table(obj), layout.current_schema(obj))
     else:
-        rows = ("change", layout.changes_table(found), layout.changes_schema(found))
+        rows = ("change", layout.changes_table(obj), layout.changes_schema(obj))
     return [rows, late, dead]

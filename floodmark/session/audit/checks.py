@@ -15,7 +15,7 @@ from floodmark.catalog.objects import Kind
 from floodmark.changelog import EPOCH, KIND
 from floodmark.epochs.summary import fields_said
 from floodmark.errors import DataError
-from floodmark.session.inspect.finality import below_watermark
+from floodmark.session.inspect.closed_windows import below_watermark
 from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at
 from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
@@ -24,7 +24,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.outside import FILES
 from floodmark.tables import layout
-from floodmark.tables.current import stored_rows
+from floodmark.tables.current import count_rows
 from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckResult:
     """What a check found: how many of each kind of violation; none means that it passed."""
 
     check: str
@@ -68,23 +68,23 @@ class Outcome:
     note: str = ""
 
     @property
-    def passed(self) -> bool:
+    def is_passed(self) -> bool:
         """Tell whether nothing violates the check."""
         return not any(self.violations.values())
 
 
-def checks_of(found: AnalysedObject) -> tuple[str, ...]:
+def checks_of(obj: AnalysedObject) -> tuple[str, ...]:
     """Return the names of the checks that an object has."""
-    if found.kind not in STORED:
+    if obj.kind not in STORED:
         return ()
     names = [NOT_SUSPENDED, STREAM_KEY, WELL_FORMED, COLUMNS]
-    if found.kind is Kind.SOURCE:
+    if obj.kind is Kind.SOURCE:
         names.append(ACCOUNTED)
-    if found.declared is not None and found.declared.connector == FILES:
+    if obj.declared is not None and obj.declared.connector == FILES:
         names.append(FIELDS)
-    if found.relation.watermarks:
+    if obj.relation.watermarks:
         names.append(MONOTONIC)
-    if found.emits_on_close:
+    if obj.emits_on_close:
         names.append(FINAL)
     return tuple(names)
 
@@ -93,13 +93,13 @@ def run_checks(
     warehouse: Warehouse,
     reports: Sequence[ObjectReport],
     rules: Mapping[str, Sequence[Rule]],
-) -> dict[str, tuple[Outcome, ...]]:
+) -> dict[str, tuple[CheckResult, ...]]:
     """Return the outcomes of all checks of each reported object, by its key.
 
     `rules` are further conditions on the columns of an object. Spark is attached only where an
     object has changes to look at.
     """
-    stored = [r for r in reports if r.found.kind in STORED]
+    stored = [r for r in reports if r.obj.kind in STORED]
     audits = [
         _Audit(warehouse, r, tuple(rules.get(r.key, ()))) for r in stored if r.suspended is None
     ]
@@ -108,7 +108,7 @@ def run_checks(
     for report in stored:
         if report.suspended is not None:
             note = f"{report.suspended.code}: {report.suspended.message}"
-            out[report.key] = (Outcome(NOT_SUSPENDED, {"suspended": 1}, note),)
+            out[report.key] = (CheckResult(NOT_SUSPENDED, {"suspended": 1}, note),)
     return out
 
 
@@ -121,68 +121,68 @@ class _Audit:
     rules: tuple[Rule, ...]
 
     @property
-    def found(self) -> AnalysedObject:
-        return self.report.found
+    def obj(self) -> AnalysedObject:
+        return self.report.obj
 
-    def outcomes(self, counted: Mapping[str, int]) -> tuple[Outcome, ...]:
+    def outcomes(self, counted: Mapping[str, int]) -> tuple[CheckResult, ...]:
         """Return every check's outcome; `counted` is what the query found."""
         made: dict[str, Callable[[], dict[str, int]]] = {
             NOT_SUSPENDED: dict,
             STREAM_KEY: lambda: {"duplicates": counted.get("duplicates", 0)},
             WELL_FORMED: lambda: self._well_formed(counted),
-            ACCOUNTED: lambda: self._unaccounted(counted),
+            ACCOUNTED: lambda: self._missing_rows(counted),
             MONOTONIC: self._went_back,
             FINAL: lambda: self._final(counted),
             COLUMNS: lambda: self._columns(counted),
         }
-        said = fields_said(self.found, [step.after for step in self.report.steps])
+        said = fields_said(self.obj, [step.after for step in self.report.steps])
         return tuple(
-            Outcome(FIELDS, {"unlike": int(said is not None)}, said or "")
+            CheckResult(FIELDS, {"unlike": int(said is not None)}, said or "")
             if name == FIELDS
-            else Outcome(name, made[name]())
-            for name in checks_of(self.found)
+            else CheckResult(name, made[name]())
+            for name in checks_of(self.obj)
         )
 
     def _well_formed(self, counted: Mapping[str, int]) -> dict[str, int]:
         """Every key has one insert, one delete or one update pair; the stored rows follow."""
         net = counted.get("inserts", 0) - counted.get("deletes", 0)
-        grown = self._grown()
+        grown = self._growth()
         unexplained = 0 if grown is None else abs(grown - net)
         return {"malformed": counted.get("malformed", 0), "unexplained_rows": unexplained}
 
-    def _grown(self) -> int | None:
+    def _growth(self) -> int | None:
         """Return by how many rows the table has grown; None where it cannot be told any more."""
         steps = self.report.steps
         if not steps:
             return 0
-        if self.found.period or self.found.relation.forgets:
+        if self.obj.period or self.obj.relation.drops_silently:
             return None  # rows that are over leave the disk
         before = steps[0].before
         if before is not None and (before.backfilling or before.position < steps[0].epoch - 1):
             return None  # it caught up in between
         store = self.warehouse.store
         try:
-            start = stored_rows(store, self.found, before)
-            end = stored_rows(store, self.found, steps[-1].after)
+            start = count_rows(store, self.obj, before)
+            end = count_rows(store, self.obj, steps[-1].after)
         except DataError:
             return None  # the version that it began with is not kept any more
         return (end or 0) - (start or 0)
 
     def _files(self) -> tuple[DataFile, ...]:
-        table = layout.current_table(self.found)
+        table = layout.current_table(self.obj)
         version = self.report.steps[-1].after.versions.get(table)
         return () if version is None else files_at(self.warehouse, table, version) or ()
 
-    def _unaccounted(self, counted: Mapping[str, int]) -> dict[str, int]:
+    def _missing_rows(self, counted: Mapping[str, int]) -> dict[str, int]:
         """Rows that came in and are neither stored, left out or ignored, late nor dead letters."""
         done = [step.after for step in self.report.steps]
-        if not self.found.append_only:
+        if not self.obj.append_only:
             applied = sum(r.rows_in - r.ignored_rows - r.dead_rows for r in done)
             changed = sum(counted.get(name, 0) for name in ("inserts", "updates", "deletes"))
             return {"rows": abs(applied - changed)}
         aside = [r.late_rows + r.dead_rows + r.dropped_rows for r in done]
-        lost = sum(abs(r.rows_in - r.stored_rows - n) for r, n in zip(done, aside, strict=True))
-        kept, grown = sum(r.stored_rows for r in done), self._grown()
+        lost = sum(abs(r.rows_in - r.rows_written - n) for r, n in zip(done, aside, strict=True))
+        kept, grown = sum(r.rows_written for r in done), self._growth()
         return {"rows": lost, "not_stored": 0 if grown is None else abs(kept - grown)}
 
     def _went_back(self) -> dict[str, int]:
@@ -194,7 +194,7 @@ class _Audit:
 
     def _final(self, counted: Mapping[str, int]) -> dict[str, int]:
         """Rows are only added, each window once, and none that was closed before."""
-        grown = self._grown()
+        grown = self._growth()
         net = counted.get("inserts", 0) - counted.get("deletes", 0)
         return {
             "rows_below_watermark": counted.get("below", 0),
@@ -202,15 +202,15 @@ class _Audit:
             "rows_taken_back": 0 if grown is None else max(0, net - grown),
         }
 
-    def _below(self) -> str:
+    def _late_condition(self) -> str:
         """Return the condition on rows that come out for what was closed before."""
-        if not self.found.emits_on_close:
+        if not self.obj.emits_on_close:
             return "FALSE"
-        return below_watermark(self.found, self.report.steps, self._files()) or "FALSE"
+        return below_watermark(self.obj, self.report.steps, self._files()) or "FALSE"
 
     def _columns(self, counted: Mapping[str, int]) -> dict[str, int]:
         files = self._files() if self.report.steps else ()
-        required = [f.name for f in self.found.relation.visible if not f.nullable]
+        required = [f.name for f in self.obj.relation.visible if not f.nullable]
         nulls = {f"{c}.not_null": sum(f.nulls.get(c, 0) for f in files) for c in required}
         named = {r.name: counted.get(f"rule_{i}", 0) for i, r in enumerate(self.rules)}
         return nulls | named
@@ -218,7 +218,7 @@ class _Audit:
     def open_rules(self) -> dict[int, Rule]:
         """Return the rules that statistics do not answer, by their place."""
         files = self._files()
-        return {i: rule for i, rule in enumerate(self.rules) if not answered(rule, files)}
+        return {i: rule for i, rule in enumerate(self.rules) if not is_proven(rule, files)}
 
     def frame(self, rules: int) -> DataFrame | None:
         """Return the object's changes as rows of one shape for all objects.
@@ -232,8 +232,8 @@ class _Audit:
         changes = self._changes()
         if changes is None:
             return None
-        pairs = not self.found.append_only
-        key = [ident(c) for c in self.found.relation.stream_key]
+        pairs = not self.obj.append_only
+        key = [ident(c) for c in self.obj.relation.stream_key]
         new = f"{KIND} IN ('+I', '+U')"
         broken = {i: f"{new} AND NOT ({r.predicate})" for i, r in self.open_rules().items()}
         # A hash skips NULLs, so the key's NULLs stand beside it; with two seeds it has 128 bits.
@@ -248,7 +248,7 @@ class _Audit:
                     "key_1": f"xxhash64({', '.join(['1', *key])})",
                     "key_2": f"xxhash64({', '.join(['2', *key])})",
                     **{name: f"CAST({KIND} = '{kind}' AS BIGINT)" for kind, name in _KINDS.items()},
-                    "below": f"CAST(coalesce({self._below()}, false) AS BIGINT)",
+                    "below": f"CAST(coalesce({self._late_condition()}, false) AS BIGINT)",
                     **{
                         f"rule_{i}": f"CAST(coalesce({broken.get(i, 'false')}, false) AS BIGINT)"
                         for i in range(rules)
@@ -259,16 +259,16 @@ class _Audit:
 
     def _changes(self) -> DataFrame | None:
         """Return the changes of the report's epochs, with `__epoch` and `__kind`."""
-        only_appends = self.found.append_only
-        table = (layout.current_table if only_appends else layout.changes_table)(self.found)
+        only_appends = self.obj.append_only
+        table = (layout.current_table if only_appends else layout.changes_table)(self.obj)
         version = self.report.steps[-1].after.versions.get(table)
         if version is None:
             return None
-        handle = self.warehouse.tables.at(table, version)
+        handle = self.warehouse.tables.open(table, version)
         first, last = self.report.steps[0].epoch, self.report.steps[-1].epoch
         files = prune(handle, None, {EPOCH: (first, last)})
         schema = layout.current_schema if only_appends else layout.changes_schema
-        frame = self.warehouse.tables.read(handle, schema(self.found), files)
+        frame = self.warehouse.tables.read(handle, schema(self.obj), files)
         if frame is None:
             return None
         frame = frame.where(f"{EPOCH} BETWEEN {first} AND {last}")
@@ -281,7 +281,7 @@ def _expressions(named: Mapping[str, str]) -> list[Any]:
     return [F.expr(text).alias(name) for name, text in named.items()]
 
 
-def answered(rule: Rule, files: Sequence[DataFile]) -> bool:
+def is_proven(rule: Rule, files: Sequence[DataFile]) -> bool:
     """Tell whether file statistics prove that no row breaks a rule."""
     if not rule.only_bounds:
         return False

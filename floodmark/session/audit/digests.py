@@ -27,7 +27,7 @@ _JSON = (
 
 
 @dataclass(frozen=True)
-class Part:
+class RowPart:
     """Rows of one kind that an epoch published (changes, late rows, …), from both sides."""
 
     label: str
@@ -42,7 +42,7 @@ class Part:
         return tuple((side, frame) for side, frame in both if frame is not None)
 
     @property
-    def compared(self) -> Schema:
+    def digest_columns(self) -> Schema:
         """Return the columns without the epoch, which is one and the same."""
         return tuple(f for f in self.columns if f.name != EPOCH)
 
@@ -71,10 +71,10 @@ class RowDifference:
     values: tuple[Any, ...]
 
 
-def digests(parts: Sequence[Part]) -> tuple[Digest, Digest]:
+def digests(parts: Sequence[RowPart]) -> tuple[Digest, Digest]:
     """Return the digests of what is stored and of what is replayed: one Spark job."""
     frames = [
-        _hashed(part, frame).selectExpr(
+        _hash_rows(part, frame).selectExpr(
             f"{quote(part.label)} AS part", f"{quote(side)} AS side", "one", "two"
         )
         for part in parts
@@ -95,9 +95,9 @@ def digests(parts: Sequence[Part]) -> tuple[Digest, Digest]:
     )
 
 
-def _hashed(part: Part, frame: DataFrame) -> DataFrame:
+def _hash_rows(part: RowPart, frame: DataFrame) -> DataFrame:
     """Return two hashes of each row, as numbers whose sum has room."""
-    values = [text for f in part.compared for text in (f"{_plain(f)} IS NULL", _plain(f))]
+    values = [text for f in part.digest_columns for text in (f"{_plain(f)} IS NULL", _plain(f))]
     inside = ", ".join(values)
     hashes = (f"CAST(xxhash64({salt}, {inside}) AS DECIMAL(20,0))" for salt in (1, 2))
     one, two = hashes
@@ -122,7 +122,7 @@ def _digest(sums: Sequence[dict[str, Any]]) -> Digest:
     return Digest(sum(n for _, n, _, _ in rows), text)
 
 
-def differences(parts: Sequence[Part]) -> tuple[RowDifference, ...]:
+def differences(parts: Sequence[RowPart]) -> tuple[RowDifference, ...]:
     """Return the first rows that the sides do not share; at most one Spark job a part."""
     out: list[RowDifference] = []
     for part in parts:
@@ -131,9 +131,9 @@ def differences(parts: Sequence[Part]) -> tuple[RowDifference, ...]:
     return tuple(out)
 
 
-def _differing(part: Part, most: int) -> Iterator[RowDifference]:
-    names = [ident(f.name) for f in part.compared]
-    shown = [f"{_plain(f)} AS {ident(f.name)}" for f in part.compared]
+def _differing(part: RowPart, most: int) -> Iterator[RowDifference]:
+    names = [ident(f.name) for f in part.digest_columns]
+    shown = [f"{_plain(f)} AS {ident(f.name)}" for f in part.digest_columns]
     signed = [
         frame.selectExpr(*shown, f"{1 if side == STORED else -1} AS __side")
         for side, frame in part.sides
@@ -141,8 +141,8 @@ def _differing(part: Part, most: int) -> Iterator[RowDifference]:
     both = reduce(lambda a, b: a.unionAll(b), signed)
     sums = both.groupBy(*names).agg({"__side": "sum"}).where("`sum(__side)` <> 0")
     found = fetch(sums.orderBy(*names, "`sum(__side)`").limit(most)).to_pylist()
-    columns = tuple(f.name for f in part.compared)
-    types = tuple("json" if f.type.kind in _NESTED else str(f.type) for f in part.compared)
+    columns = tuple(f.name for f in part.digest_columns)
+    types = tuple("json" if f.type.kind in _NESTED else str(f.type) for f in part.digest_columns)
     for row in found:
         count = int(row["sum(__side)"])
         side = STORED if count > 0 else REPLAYED

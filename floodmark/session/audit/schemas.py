@@ -30,28 +30,28 @@ def rules_of(folder: Path, pipeline: Pipeline) -> dict[str, tuple[Rule, ...]]:
     """
     out: dict[str, tuple[Rule, ...]] = {}
     for path in sorted(folder.glob("*.py")):
-        for name, stated in _stated(path).items():
-            found = pipeline.objects.get(name)
-            if found is None:
+        for name, stated in _load_schema(path).items():
+            obj = pipeline.objects.get(name)
+            if obj is None:
                 raise UserError(
                     "E0607",
                     f'{path.name} has checks for "{name}", which is not an object',
                     hint="name the schema or function after a source, table or view",
                 )
-            out[name] = (*out.get(name, ()), *_compiled(name, _resolved(stated, found)))
+            out[name] = (*out.get(name, ()), *_compile_rules(name, _resolve_schema(stated, obj)))
     return out
 
 
-def generated_schema(found: AnalysedObject) -> Any:
+def make_schema(obj: AnalysedObject) -> Any:
     """Return the pandera schema that the SQL columns of an object amount to.
 
     Nested columns are left out: pandera's Spark backend does not understand them.
     """
     from pandera.pyspark import Column, DataFrameSchema
 
-    plain = [f for f in found.relation.visible if f.type.kind not in _NESTED]
+    plain = [f for f in obj.relation.visible if f.type.kind not in _NESTED]
     columns = {f.name: Column(_pyspark_type(f.type), nullable=f.nullable) for f in plain}
-    return DataFrameSchema(columns, name=found.key)
+    return DataFrameSchema(columns, name=obj.key)
 
 
 def _pyspark_type(declared: SqlType) -> Any:
@@ -70,7 +70,7 @@ def _pyspark_type(declared: SqlType) -> Any:
     return by_name.get(spark_type(declared).lower(), t.StringType)()
 
 
-def _stated(path: Path) -> Mapping[str, Any]:
+def _load_schema(path: Path) -> Mapping[str, Any]:
     from pandera.pyspark import DataFrameModel, DataFrameSchema
 
     def is_stated(name: str, value: Any) -> bool:
@@ -85,16 +85,16 @@ def _stated(path: Path) -> Mapping[str, Any]:
     return {k: v for k, v in runpy.run_path(str(path)).items() if is_stated(k, v)}
 
 
-def _resolved(stated: Any, found: AnalysedObject) -> Any:
+def _resolve_schema(stated: Any, obj: AnalysedObject) -> Any:
     if hasattr(stated, "to_schema"):
         return stated.to_schema()
     if hasattr(stated, "columns"):
         return stated
     refine: Callable[[Any], Any] = stated
-    return refine(generated_schema(found))
+    return refine(make_schema(obj))
 
 
-def _compiled(name: str, schema: Any) -> list[Rule]:
+def _compile_rules(name: str, schema: Any) -> list[Rule]:
     """Return the rules of a schema's columns."""
     rules: list[Rule] = []
     for column, declared in schema.columns.items():
@@ -140,7 +140,7 @@ def _one_of(column: str, values: Any) -> str:
     return f"{column} IN ({', '.join(_literal(v) for v in values)})"
 
 
-def _between(column: str, s: Mapping[str, Any]) -> str:
+def _range_condition(column: str, s: Mapping[str, Any]) -> str:
     low = ">=" if s.get("include_min", True) else ">"
     high = "<=" if s.get("include_max", True) else "<"
     return (
@@ -160,7 +160,7 @@ _BOUNDS: Mapping[str, _Make] = {
     "greater_than": lambda c, s: f"{c} > {_literal(s['min_value'])}",
     "less_than_or_equal_to": lambda c, s: f"{c} <= {_literal(s['max_value'])}",
     "less_than": lambda c, s: f"{c} < {_literal(s['max_value'])}",
-    "in_range": _between,
+    "in_range": _range_condition,
 }
 _CONDITIONS: Mapping[str, _Make] = {
     "equal_to": lambda c, s: f"{c} = {_literal(s['value'])}",

@@ -17,7 +17,7 @@ from floodmark.warehouse.deployed import Deployed
 
 
 @contextmanager
-def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
+def place_errors(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
     """Let errors of an ALTER, or CREATE TABLE … AS, have places that somebody has written."""
     try:
         yield
@@ -28,15 +28,15 @@ def placed_in(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
             filed = (o.span for o in objects if o.span.file is not None and o.name != own)
             written = {statement.span.source, *(span.source for span in filed)}
             if problem.span.source not in written - {None}:
-                problem.span = _within(statement.span, problem.span.text)
+                problem.span = _find_span(statement.span, problem.span.text)
         raise
 
 
-def _within(statement: Span, text: str) -> Span:
+def _find_span(statement: Span, text: str) -> Span:
     """Return the only place of a text in a statement; the statement where there is none."""
     source = statement.source or ""
     whole = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE)
-    found = list(whole.finditer(source, statement.start, statement.end)) if text else []
-    if len(found) != 1:
+    matches = list(whole.finditer(source, statement.start, statement.end)) if text else []
+    if len(matches) != 1:
         return statement
-    return Span.at(source, found[0].start(), found[0].end(), statement.file)
+    return Span.at(source, matches[0].start(), matches[0].end(), statement.file)

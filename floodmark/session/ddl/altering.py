@@ -20,7 +20,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.objects.table_of_query import table_of_view
 from floodmark.warehouse.changes import Change
-from floodmark.warehouse.kept_rows import reshaping
+from floodmark.warehouse.row_reuse import reshaping
 
 
 def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
@@ -32,8 +32,8 @@ def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
         return _one_by_one(statement, pipeline)
     after = apply_alter(statement, catalog, pipeline.relations)
     if isinstance(statement, s.AlterDropColumn) and after is not catalog:
-        found = find_object(statement, catalog)
-        return _without_users(statement, found, after, pipeline)
+        obj = find_object(statement, catalog)
+        return _without_users(statement, obj, after, pipeline)
     return after
 
 
@@ -55,36 +55,36 @@ def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
 
 
 def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
-    found = find_object(statement, pipeline.catalog)
-    if found.part is not None:
+    obj = find_object(statement, pipeline.catalog)
+    if obj.part is not None:
         raise NotSupported(
             "E0849",
-            f"{found.name} is an output of a source",
+            f"{obj.name} is an output of a source",
             span=statement.span,
             hint="CREATE TABLE …, and a sink into it FROM the output",
         )
-    table, sink = table_of_view(pipeline[found.key])
-    catalog = catalog_with(pipeline.catalog, found, table)
+    table, sink = table_of_view(pipeline[obj.key])
+    catalog = catalog_with(pipeline.catalog, obj, table)
     # The sink knows of the columns that the view knew of.
     made = catalog.create(sink, Origin.STATEMENT)
     key = next(key for key in made.objects if key not in catalog.objects)
-    fed = made.replace([replace(made.objects[key], sees=found.sees)])
-    bare = replace(fed.objects[found.key], sees=())
+    fed = made.replace([replace(made.objects[key], sees=obj.sees)])
+    bare = replace(fed.objects[obj.key], sees=())
     return fed.replace([bare])
 
 
 def _without_users(
-    statement: s.AlterDropColumn, found: CatalogObject, catalog: Catalog, pipeline: Pipeline
+    statement: s.AlterDropColumn, obj: CatalogObject, catalog: Catalog, pipeline: Pipeline
 ) -> Catalog:
     """Return the catalog if nothing uses a column that goes, without what does under CASCADE."""
-    users = _users(found.key, statement.column, catalog, pipeline)
+    users = _users(obj.key, statement.column, catalog, pipeline)
     if not users:
         return catalog
     if not statement.cascade:
         names = ", ".join(catalog.objects[key].name for key in users)
         raise BindError(
             "E0837",
-            f'the column "{statement.column}" of "{found.name}" is used by {names}',
+            f'the column "{statement.column}" of "{obj.name}" is used by {names}',
             span=statement.span,
             hint="change or drop those first, or add CASCADE",
         )
@@ -103,20 +103,20 @@ def _users(key: str, column: str, catalog: Catalog, pipeline: Pipeline) -> list[
     ]
 
 
-def _uses(found: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> bool:
-    needed = {found.key, *_upstream(found, catalog)}
+def _uses(obj: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> bool:
+    needed = {obj.key, *_upstream(obj, catalog)}
     alone = Catalog({k: o for k, o in catalog.objects.items() if k in needed})
     try:
-        after = analyse_catalog(alone, pipeline)[found.key]
+        after = analyse_catalog(alone, pipeline)[obj.key]
     except FloodmarkError:
         return True
-    before = pipeline[found.key]
-    return found.kind is not Kind.SINK and before.relation.visible != after.relation.visible
+    before = pipeline[obj.key]
+    return obj.kind is not Kind.SINK and before.relation.visible != after.relation.visible
 
 
-def _upstream(found: CatalogObject, catalog: Catalog) -> set[str]:
+def _upstream(obj: CatalogObject, catalog: Catalog) -> set[str]:
     seen: set[str] = set()
-    left = [*found.reads, *([found.target] if found.target else [])]
+    left = [*obj.reads, *([obj.target] if obj.target else [])]
     while left:
         key = left.pop()
         if key in catalog.objects and key not in seen:
@@ -128,8 +128,8 @@ def _upstream(found: CatalogObject, catalog: Catalog) -> set[str]:
 def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipeline) -> None:
     """Raise E0842 where an ALTER of a source or table would begin it anew."""
     for change in changes:
-        found = pipeline.objects.get(change.key)
-        lasting = found is not None and found.declared is not None
+        obj = pipeline.objects.get(change.key)
+        lasting = obj is not None and obj.declared is not None
         if lasting and change.action == "rebuild":
             raise NotSupported(
                 "E0842",
@@ -173,12 +173,12 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
     for change in changes:
         if change.action not in ("alter", "replace"):
             continue
-        found = pipeline[change.key]
-        home = found.object.target or found.key
+        obj = pipeline[change.key]
+        home = obj.object.target or obj.key
         readers = [o.key for o in pipeline.stored if {home, change.key} & _reads(o.key, pipeline)]
-        late = [key for key in (home, *found.reads, *readers) if key in behind]
+        late = [key for key in (home, *obj.reads, *readers) if key in behind]
         if late:
-            place = found.object.statement.name.span
+            place = obj.object.statement.name.span
             first = pipeline[late[0]]
             resume = f"ALTER {first.kind.value.upper()} {first.name} RESUME"
             raise NotSupported(
@@ -191,8 +191,8 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
 
 
 def _reads(key: str, pipeline: Pipeline) -> set[str]:
-    found = pipeline[key]
-    return {*found.reads, *(r for sink in found.feeders for r in pipeline[sink].reads)}
+    obj = pipeline[key]
+    return {*obj.reads, *(r for sink in obj.feeders for r in pipeline[sink].reads)}
 
 
 def keeping_columns(
@@ -205,22 +205,22 @@ def keeping_columns(
     """
     changed = {
         key
-        for key, found in catalog.objects.items()
-        if key in visible and found is not deployed.objects.get(key)
+        for key, obj in catalog.objects.items()
+        if key in visible and obj is not deployed.objects.get(key)
     }
     out = []
-    for found in catalog.objects.values():
-        if found is not deployed.objects.get(found.key) or _asks_for_all(found):
+    for obj in catalog.objects.values():
+        if obj is not deployed.objects.get(obj.key) or _asks_for_all(obj):
             continue
-        known = dict(found.sees)
-        fresh = [(k, tuple(visible[k])) for k in found.reads if k in changed and k not in known]
+        known = dict(obj.sees)
+        fresh = [(k, tuple(visible[k])) for k in obj.reads if k in changed and k not in known]
         if fresh:
-            out.append(replace(found, sees=(*found.sees, *fresh)))
+            out.append(replace(obj, sees=(*obj.sees, *fresh)))
     return catalog.replace(out) if out else catalog
 
 
-def _asks_for_all(found: CatalogObject) -> bool:
-    query = getattr(found.statement, "query", None)
+def _asks_for_all(obj: CatalogObject) -> bool:
+    query = getattr(obj.statement, "query", None)
     if query is None:
         return False
     stars = (star for star in query.find_all(exp.Star) if not isinstance(star.parent, exp.Count))

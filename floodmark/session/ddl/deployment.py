@@ -17,7 +17,12 @@ from floodmark.connectors.registry import check_connector, spec_of
 from floodmark.errors import UserError
 from floodmark.plan.declare.table_options import check_values
 from floodmark.session.ddl.altering import catalog_after, check_filled, refuse_loss
-from floodmark.session.ddl.desired import Desired, catalog_of_files, checked, definitions_of
+from floodmark.session.ddl.desired import (
+    Desired,
+    catalog_of_files,
+    check_new_object,
+    definitions_of,
+)
 from floodmark.sql import statements as s
 from floodmark.storage.delta_types import delta_schema
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -26,7 +31,7 @@ from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.objects.replacement import check_difference
 from floodmark.tables import layout
-from floodmark.warehouse.changes import Change, begun_anew, changes_between, former_definitions
+from floodmark.warehouse.changes import Change, changes_between, former_definitions, keys_to_refill
 from floodmark.warehouse.deployed import Deployed, Pins
 
 
@@ -45,25 +50,25 @@ class Plan:
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def created(self) -> frozenset[str]:
+    def new_keys(self) -> frozenset[str]:
         """Return the keys of the objects that are filled anew."""
-        return begun_anew(self.changes)
+        return keys_to_refill(self.changes)
 
     def corrections(self, deployed: Deployed) -> dict[str, int]:
         """Return which corrections are in the rows of views once the plan is applied."""
-        objects, created = self.pipeline.objects, self.created
+        objects, created = self.pipeline.objects, self.new_keys
         before = [(self.renamed.get(k, k), done) for k, done in deployed.corrected.items()]
         kept = {key: done for key, done in before if key in objects and key not in created}
         return {**kept, **self.corrected}
 
-    def pinned(self, deployed: Deployed) -> dict[str, Pins]:
+    def pins(self, deployed: Deployed) -> dict[str, Pins]:
         """Return what is pinned once the plan is applied: the present meaning for what is new."""
         before = {self.renamed.get(k, k): pins for k, pins in deployed.pinned.items()}
         suspended = [c.key for c in self.changes if c.action == "suspend"]
-        former = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
-        present = {k: pins_of(self.pipeline[k], self.pipeline) for k in self.created}
+        previous = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
+        present = {k: pins_of(self.pipeline[k], self.pipeline) for k in self.new_keys}
         pins = {
-            **former,
+            **previous,
             **{k: p for k, p in before.items() if k in self.pipeline.objects},
             **present,
         }
@@ -88,10 +93,10 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
         {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
     )
     catalog = catalog_of_files(desired.definitions, deployed, catalog)
-    return _planned(catalog, deployed, filed=True, project=desired.project)
+    return _make_plan(catalog, deployed, filed=True, project=desired.project)
 
 
-def _planned(
+def _make_plan(
     catalog: Catalog, deployed: Deployed, *, filed: bool = False, project: Path | None = None
 ) -> Plan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
@@ -104,15 +109,15 @@ def _planned(
     catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
     pipeline = replace(pipeline, catalog=catalog)
     plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
-    for key, former in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
-        found = pipeline.objects.get(key, former)
-        if found is not former and found.object.target is not None:
-            check_difference(found, former, pipeline[found.object.target])
+    for key, previous in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
+        obj = pipeline.objects.get(key, previous)
+        if obj is not previous and obj.object.target is not None:
+            check_difference(obj, previous, pipeline[obj.object.target])
     changed = {c.key for c in plan.changes if c.action != "suspend"}
-    for found in pipeline.stored:
-        if found.key in changed:
-            check_outside(found)
-            check_filled(deployed.pipeline.objects.get(found.key), found, calling=False)
+    for obj in pipeline.stored:
+        if obj.key in changed:
+            check_outside(obj)
+            check_filled(deployed.pipeline.objects.get(obj.key), obj, calling=False)
     check_folders(pipeline, changed)
     return plan
 
@@ -120,31 +125,31 @@ def _planned(
 def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
     """Refuse new objects whose rows would lie where those of others do (E0461)."""
     folders: dict[str, str] = {}
-    for found in sorted(pipeline.stored, key=lambda found: found.key in changed):
-        for table in layout.names_of(found):
-            other = folders.setdefault(table, found.name)
-            if other != found.name:
+    for obj in sorted(pipeline.stored, key=lambda obj: obj.key in changed):
+        for table in layout.names_of(obj):
+            other = folders.setdefault(table, obj.name)
+            if other != obj.name:
                 raise UserError(
                     "E0461",
-                    f"the rows of {found.name} would lie in the folder of {other}: {table}",
-                    span=found.object.statement.name.span,
+                    f"the rows of {obj.name} would lie in the folder of {other}: {table}",
+                    span=obj.object.statement.name.span,
                     hint="choose another name, one without dots",
                 )
 
 
-def check_outside(found: AnalysedObject) -> None:
+def check_outside(obj: AnalysedObject) -> None:
     """Refuse what cannot be stored, and options with which no connector can be made.
 
     What cannot be stored is columns that Delta cannot hold.
     """
     try:
-        delta_schema(found.relation.columns)
-        if found.declared is not None:
-            check_values(found.object.statement)
-        if found.declared is not None and found.declared.connector is not None:
-            check_connector(spec_of(found))
+        delta_schema(obj.relation.columns)
+        if obj.declared is not None:
+            check_values(obj.object.statement)
+        if obj.declared is not None and obj.declared.connector is not None:
+            check_connector(spec_of(obj))
     except UserError as problem:
-        raise problem.with_span(found.object.statement.name.span) from None
+        raise problem.with_span(obj.object.statement.name.span) from None
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
@@ -169,7 +174,7 @@ def plan_statement(
             if not gone:
                 return None
         case s.Definition():
-            catalog = _created(statement, deployed)
+            catalog = _create_objects(statement, deployed)
             if catalog is deployed.catalog:
                 return None
         case s.AlterRename():
@@ -178,7 +183,7 @@ def plan_statement(
             return _altering(statement, deployed, project)
         case _:
             raise AssertionError(statement)
-    return _planned(catalog, deployed, project=project)
+    return _make_plan(catalog, deployed, project=project)
 
 
 def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> Plan | None:
@@ -186,7 +191,7 @@ def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> P
     catalog = catalog_after(statement, deployed.pipeline)
     if catalog is deployed.catalog:
         return None
-    plan = _planned(catalog, deployed, project=project)
+    plan = _make_plan(catalog, deployed, project=project)
     if not isinstance(statement, s.AlterToTable):
         refuse_loss(statement, plan.changes, plan.pipeline)
     return plan
@@ -206,10 +211,10 @@ def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
     return Plan(catalog, pipeline, tuple(changes), renamed=keys)
 
 
-def _created(statement: s.Definition, deployed: Deployed) -> Catalog:
+def _create_objects(statement: s.Definition, deployed: Deployed) -> Catalog:
     catalog = deployed.catalog
     if statement.if_not_exists and catalog.has(statement):
         return catalog
     for made in definitions_of(statement, catalog, deployed.pipeline):
-        catalog = checked(catalog.create(made, Origin.STATEMENT), made)
+        catalog = check_new_object(catalog.create(made, Origin.STATEMENT), made)
     return catalog

@@ -14,7 +14,7 @@ from floodmark.catalog.renames import find_file_renames, rename_part, rewrite_na
 from floodmark.errors import NotSupported, UserError
 from floodmark.plan.declare.functions import check, functions_of
 from floodmark.session.ddl.altering import keeping_columns
-from floodmark.session.ddl.filed import deployed_as
+from floodmark.session.ddl.file_objects import as_deployed
 from floodmark.sql import statements as s
 from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.parse import parse_script
@@ -100,11 +100,11 @@ def catalog_of_files(
             statement = part if said is None else rename_part(part, written, names)
             created = catalog.create(statement, Origin.FILE)
             fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
-            same = [deployed_as(made, said, names, deployed.catalog) for made in fresh]
-            catalog = checked(created.replace(same), statement)
-    for key, found in statements.objects.items():
+            same = [as_deployed(made, said, names, deployed.catalog) for made in fresh]
+            catalog = check_new_object(created.replace(same), statement)
+    for key, obj in statements.objects.items():
         if key not in catalog.objects:
-            catalog = Catalog({**catalog.objects, key: found})
+            catalog = Catalog({**catalog.objects, key: obj})
     relations = deployed.pipeline.relations
     visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
     return keeping_columns(catalog, deployed.catalog, visible)
@@ -135,7 +135,7 @@ def definitions_of(
     return (table, sink_as(statement)) if is_continuous(statement) else (table,)
 
 
-def checked(catalog: Catalog, statement: s.Definition) -> Catalog:
+def check_new_object(catalog: Catalog, statement: s.Definition) -> Catalog:
     """Return the catalog if a new object holds; a function must be there to be called."""
     if kind_of(statement) is Kind.FUNCTION:
         functions = functions_of(catalog.objects.values())

@@ -16,14 +16,14 @@ from floodmark.session.ddl.deployment import Plan
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.tables.current import stored_rows
+from floodmark.tables.current import count_rows
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.changes import Change
 from floodmark.warehouse.warehouse import Warehouse
 
 
 @dataclass(frozen=True)
-class Effect:
+class ObjectEffect:
     """What becomes of one object.
 
     `action` is that of its change; `reset` is a rebuild that loses what cannot be had again:
@@ -43,7 +43,7 @@ class Effect:
     change: Change | None = None
 
 
-def sql_diff(effect: Effect) -> list[str]:
+def sql_diff(effect: ObjectEffect) -> list[str]:
     """Return the lines in which an object's SQL differs, with three lines around them."""
     change = effect.change
     if change is None or None in (change.before, change.after) or change.before == change.after:
@@ -55,31 +55,31 @@ def sql_diff(effect: Effect) -> list[str]:
 _HEADS = ("---", "+++")
 
 
-def effects(plan: Plan, warehouse: Warehouse) -> list[Effect]:
+def effects(plan: Plan, warehouse: Warehouse) -> list[ObjectEffect]:
     """Return what a plan does, in the order of its changes, then what it keeps."""
     before, after = warehouse.deployed().pipeline, plan.pipeline
     actions = {c.key: c.action for c in plan.changes}
     log = _Counts(warehouse.store, warehouse.cut(), warehouse.log.positions())
     out = []
     for change in plan.changes:
-        found = (before if change.action == "drop" else after)[change.key]
+        obj = (before if change.action == "drop" else after)[change.key]
         old = before.objects.get(change.key)
         rows = None if old is None else log.rows(old)
-        loses = log.written(change.key) if change.action in ("rebuild", "drop") else 0
-        source = _filled_from(found, change)
+        loses = log.count_written(change.key) if change.action in ("rebuild", "drop") else 0
+        source = _row_sources(obj, change)
         reached = downstream(before if change.action == "drop" else after, change.key)
-        told = tuple((key, actions.get(key, "keep")) for key in reached)
+        note = tuple((key, actions.get(key, "keep")) for key in reached)
         action = "reset" if change.action == "rebuild" and loses else change.action
-        does = _does(action, found, source, rows, loses)
+        does = _does(action, obj, source, rows, loses)
         out.append(
-            Effect(
-                change.key, found.kind.value, action, change.reason, does, rows, loses, source,
-                told, change,
+            ObjectEffect(
+                change.key, obj.kind.value, action, change.reason, does, rows, loses, source,
+                note, change,
             )
         )  # fmt: skip
-    for key, found in after.objects.items():
+    for key, obj in after.objects.items():
         if key not in actions:
-            out.append(Effect(key, found.kind.value, "keep", "", "as it is"))
+            out.append(ObjectEffect(key, obj.kind.value, "keep", "", "as it is"))
     return out
 
 
@@ -91,42 +91,42 @@ class _Counts:
     cut: Cut
     positions: Mapping[str, Mapping[int, int]]
 
-    def rows(self, found: AnalysedObject) -> int | None:
+    def rows(self, obj: AnalysedObject) -> int | None:
         with suppress(DataError):  # an epoch that is open may have emptied it
-            return stored_rows(self.store, found, self.cut.records.get(found.key))
+            return count_rows(self.store, obj, self.cut.records.get(obj.key))
         return None
 
-    def written(self, key: str) -> int:
+    def count_written(self, key: str) -> int:
         return self.positions.get(dml_of(key), {}).get(0, 0)
 
 
 def downstream(pipeline: Pipeline, key: str) -> list[str]:
     """Return the keys of all objects that what flows out of an object reaches, in order."""
     reached = {key}
-    for found in pipeline.objects.values():
-        if reached.intersection((*found.reads, *found.feeders)):
-            reached.add(found.key)
+    for obj in pipeline.objects.values():
+        if reached.intersection((*obj.reads, *obj.feeders)):
+            reached.add(obj.key)
     return [k for k in pipeline.objects if k in reached and k != key]
 
 
-def _filled_from(found: AnalysedObject, change: Change) -> tuple[str, ...]:
+def _row_sources(obj: AnalysedObject, change: Change) -> tuple[str, ...]:
     """Return what an object that begins, or begins anew, takes its rows from."""
-    if change.action not in ("create", "rebuild") or found.kind is Kind.VIEW:
+    if change.action not in ("create", "rebuild") or obj.kind is Kind.VIEW:
         return ()
-    declared = found.declared
+    declared = obj.declared
     connector = () if declared is None or declared.connector is None else (declared.connector,)
-    return (*connector, *found.reads, *found.feeders)
+    return (*connector, *obj.reads, *obj.feeders)
 
 
 def _does(
-    action: str, found: AnalysedObject, source: tuple[str, ...], rows: int | None, loses: int
+    action: str, obj: AnalysedObject, source: tuple[str, ...], rows: int | None, loses: int
 ) -> str:
     """Say in words what becomes of an object's rows."""
     names, now = ", ".join(source), "" if not rows else f" ({_rows(rows)} now)"
     kept = "stores nothing" if rows is None else f"keeps {_rows(rows)}"
     match action:
         case "create":
-            return f"filled from {names}" if names else _empty(found)
+            return f"filled from {names}" if names else _empty(obj)
         case "alter":
             return kept if rows is not None else "goes on with the new definition"
         case "replace":
@@ -141,7 +141,7 @@ def _does(
             return f"{lost}: with --discard-rows only"
         case "suspend":
             return f"{kept}, waits for REBASE"
-        case "drop" if found.kind is Kind.SINK:
+        case "drop" if obj.kind is Kind.SINK:
             return "goes; the rows that it has written stay"
         case "drop":
             written = f", {loses} written by statements: with --discard-rows only" if loses else ""
@@ -150,15 +150,15 @@ def _does(
             return ""
 
 
-def _empty(found: AnalysedObject) -> str:
-    return "empty" if found.kind is Kind.TABLE else "stores nothing"
+def _empty(obj: AnalysedObject) -> str:
+    return "empty" if obj.kind is Kind.TABLE else "stores nothing"
 
 
 def _rows(count: int | None) -> str:
     return "1 row" if count == 1 else f"{count or 0:,} rows"
 
 
-def totals(found: Iterable[Effect]) -> Mapping[str, int]:
+def totals(found: Iterable[ObjectEffect]) -> Mapping[str, int]:
     """Return how many objects have each effect, in the order of `ACTIONS`."""
     actions = [effect.action for effect in found]
     return {action: actions.count(action) for action in ACTIONS if action in actions}

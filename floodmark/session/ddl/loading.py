@@ -19,6 +19,6 @@ def check_code(plan: Plan, deployed: Deployed) -> None:
         if function.language == "python" and function.definition not in known:
             check_loaded(function)
     changed = {c.key for c in plan.changes if c.action != "suspend"}
-    for found in plan.pipeline.stored:
-        if found.key in changed:
-            check_filled(deployed.pipeline.objects.get(found.key), found, calling=True)
+    for obj in plan.pipeline.stored:
+        if obj.key in changed:
+            check_filled(deployed.pipeline.objects.get(obj.key), obj, calling=True)

@@ -32,13 +32,13 @@ def rehearse(
     version = CatalogVersion(before.version + 1, epoch, tuple(defined), now, renamed)
     after = load(version, before)
     change = VersionChange(before, after)
-    for found in after.pipeline.stored:
-        layout.names_of(found)
+    for obj in after.pipeline.stored:
+        layout.names_of(obj)
     backfillable(after.pipeline)
-    cut = warehouse.cut().renamed(renamed)
-    kept = epoch_start_records(cut, after.pipeline, change.created, change.former)
+    cut = warehouse.cut().rename_keys(renamed)
+    kept = epoch_start_records(cut, after.pipeline, change.new_keys, change.previous_definitions)
     if not change.stays:
-        for key in change.reshaped:
+        for key in change.reshapings:
             for table in kept[key].versions:
                 warehouse.store.open(table)
     return after

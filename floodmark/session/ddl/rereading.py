@@ -10,49 +10,49 @@ from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.replacement import DIFF, goes_on
 from floodmark.stream.objects.snapshot import takes_snapshot
-from floodmark.warehouse.changes import Change, begun_anew, former_definitions
+from floodmark.warehouse.changes import Change, former_definitions, keys_to_refill
 
 
 def refuse_rereading(changes: Iterable[Change], before: Pipeline, after: Pipeline) -> None:
     """Raise E0854 where what is computed anew has been made of rows that are gone by their TTL."""
     changes = list(changes)
     formers = former_definitions(before, after, changes)
-    anew = begun_anew(changes)
+    anew = keys_to_refill(changes)
     for change in changes:
         if change.action not in ("replace", "rebuild"):
             continue
-        found = after[change.key]
-        scanned = _scanned(found, formers.get(change.key))
-        gone = [k for k in scanned if k not in anew and _forgets(before.objects.get(k))]
-        if not gone or not _reads_again(found, formers.get(change.key)):
+        obj = after[change.key]
+        scanned = _scan_objects(obj, formers.get(change.key))
+        gone = [k for k in scanned if k not in anew and _drops_silently(before.objects.get(k))]
+        if not gone or not _reads_again(obj, formers.get(change.key)):
             continue
-        into = found.kind is Kind.SINK and found.object.target is not None
+        into = obj.kind is Kind.SINK and obj.object.target is not None
         raise NotSupported(
             "E0854",
             f"{change.key} would be computed anew from {gone[0]}, which discards rows by its TTL: "
             "what it has made of those would be lost",
-            span=found.object.statement.name.span,
+            span=obj.object.statement.name.span,
             hint="WITH (backfill = 'none') goes on with the rows that come"
             if into
             else "create another one beside it; or DROP and CREATE it, without those rows",
         )
 
 
-def _scanned(found: AnalysedObject, former: AnalysedObject | None) -> list[str]:
+def _scan_objects(obj: AnalysedObject, previous: AnalysedObject | None) -> list[str]:
     """Return what the queries of an object read, now and before."""
-    plans = [o.plan.root for o in (found, former) if o is not None and o.plan is not None]
+    plans = [o.plan.root for o in (obj, previous) if o is not None and o.plan is not None]
     return [scan.object for root in plans for scan in n.scans(root)]
 
 
-def _forgets(found: AnalysedObject | None) -> bool:
-    return found is not None and found.declared is not None and found.declared.forgets
+def _drops_silently(obj: AnalysedObject | None) -> bool:
+    return obj is not None and obj.declared is not None and obj.declared.drops_silently
 
 
-def _reads_again(found: AnalysedObject, former: AnalysedObject | None) -> bool:
+def _reads_again(obj: AnalysedObject, previous: AnalysedObject | None) -> bool:
     """Tell whether an object's rows follow from what is there; a view's always do."""
-    if found.kind is not Kind.SINK:
+    if obj.kind is not Kind.SINK:
         return True
-    if found.object.target is None:
-        return takes_snapshot(found.object)
+    if obj.object.target is None:
+        return takes_snapshot(obj.object)
     # What a sink has written into a table stays there when it is rebuilt: it has no former query.
-    return former is not None and goes_on(found, former) == DIFF
+    return previous is not None and goes_on(obj, previous) == DIFF

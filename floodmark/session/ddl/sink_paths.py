@@ -19,36 +19,36 @@ def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
 
     E0740 to E0744. Nothing is written: what only a write shows, `probe_sink_paths` shows.
     """
-    for found in _beginning(plan, warehouse):
-        with _at_its_name(found):
-            _check_root(found, Path(warehouse.objects.place))
-            sender_of(found, warehouse.seed).check()
+    for obj in _sinks_to_fill(plan, warehouse):
+        with _at_its_name(obj):
+            _check_root(obj, Path(warehouse.objects.place))
+            sender_of(obj, warehouse.seed).check()
 
 
 def probe_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
     """Raise E0741 where the path of such a sink takes no bytes now, such as on a full disk."""
-    for found in _beginning(plan, warehouse):
-        assert found.outside is not None
-        with _at_its_name(found):
-            probe(found.name, found.outside.path)
+    for obj in _sinks_to_fill(plan, warehouse):
+        assert obj.outside is not None
+        with _at_its_name(obj):
+            probe(obj.name, obj.outside.path)
 
 
-def _beginning(plan: Plan, warehouse: Warehouse) -> Iterator[AnalysedObject]:
+def _sinks_to_fill(plan: Plan, warehouse: Warehouse) -> Iterator[AnalysedObject]:
     before = warehouse.deployed().pipeline.objects
     other = [
         c.key for c in plan.changes if c.action == "alter" and _writes_else(c.key, before, plan)
     ]
-    for key in (*plan.created, *other):
+    for key in (*plan.new_keys, *other):
         if plan.pipeline[key].outside is not None:
             yield plan.pipeline[key]
 
 
 @contextmanager
-def _at_its_name(found: AnalysedObject) -> Iterator[None]:
+def _at_its_name(obj: AnalysedObject) -> Iterator[None]:
     try:
         yield
     except UserError as problem:
-        raise problem.with_span(found.object.statement.name.span) from None
+        raise problem.with_span(obj.object.statement.name.span) from None
 
 
 def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> bool:
@@ -57,12 +57,12 @@ def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> 
     return old is not None and new is not None and old.written != new.written
 
 
-def _check_root(found: AnalysedObject, root: Path) -> None:
-    assert found.outside is not None
-    path = found.outside.path
+def _check_root(obj: AnalysedObject, root: Path) -> None:
+    assert obj.outside is not None
+    path = obj.outside.path
     if root == path or root in path.parents or path in root.parents:
         raise UserError(
             "E0740",
-            f"the sink {found.name} would write into the warehouse {root}",
+            f"the sink {obj.name} would write into the warehouse {root}",
             hint="choose a folder beside it; CREATE SINK … INTO writes into a table of it",
         )

@@ -20,7 +20,7 @@ _LATEST = re.compile("(?<= is not up to ).*")
 """The last time that is not too far ahead: each epoch has another one."""
 
 
-def left(store: Store, handle: Handle) -> int:
+def count_letters(store: Store, handle: Handle) -> int:
     """Return how many letters of a table are not taken back, from its files, without Spark."""
     counted = 0
     for file, path in zip(handle.files, store.paths(handle), strict=True):
@@ -34,13 +34,13 @@ def left(store: Store, handle: Handle) -> int:
     return counted
 
 
-def told(store: Store, found: AnalysedObject) -> str | None:
+def describe_letters(store: Store, obj: AnalysedObject) -> str | None:
     """Say how many letters of an object are left, and why the most are; None without any."""
-    name = dead_letter_table(found)
+    name = dead_letter_table(obj)
     if not store.exists(name):
         return None
     handle = store.open(name)
-    rows = left(store, handle)
+    rows = count_letters(store, handle)
     most = "; ".join(f"{n:,} × {why}" for why, n in frequent(store, handle))
     return f"{rows:,}: {most}" if rows else None
 

@@ -16,11 +16,11 @@ from floodmark.epochs.backfill.progress import under_way
 from floodmark.errors import DataError
 from floodmark.session.ddl.renaming import Renames, renames_of
 from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
-from floodmark.storage.report_book import Reported
+from floodmark.storage.last_reported import LastReport
 from floodmark.storage.table import DataFile, Scalar
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.tables.current import stored_rows
+from floodmark.tables.current import count_rows
 from floodmark.warehouse.warehouse import Warehouse
 
 RECENT = 100
@@ -29,7 +29,7 @@ STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
 
 
 @dataclass(frozen=True)
-class Step:
+class EpochStep:
     """One epoch of one object: its time, and the records before and after.
 
     Where another query `takes_over`, it goes on from the rows before; what it closes is its own.
@@ -55,32 +55,32 @@ class ObjectReport:
     their own.
     """
 
-    found: AnalysedObject
+    obj: AnalysedObject
     epoch: int
     changed: int
-    steps: tuple[Step, ...] = ()
+    steps: tuple[EpochStep, ...] = ()
     suspended: Event | None = None
 
     @property
     def key(self) -> str:
         """Return the object's key."""
-        return self.found.key
+        return self.obj.key
 
     @property
     def data_version(self) -> str:
         """Return a digest that changes when the object's rows or its definition have changed."""
-        text = f"{self.found.fingerprint}\n{self.changed}"
+        text = f"{self.obj.fingerprint}\n{self.changed}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def reported(self) -> Reported:
+    def as_reported(self) -> LastReport:
         """Return what the book has to hold once this is reported."""
-        return Reported(
-            self.epoch, self.changed, self.found.fingerprint, self.suspended is not None
+        return LastReport(
+            self.epoch, self.changed, self.obj.fingerprint, self.suspended is not None
         )
 
 
-def reports(warehouse: Warehouse, book: Mapping[str, Reported]) -> list[ObjectReport]:
+def reports(warehouse: Warehouse, book: Mapping[str, LastReport]) -> list[ObjectReport]:
     """Return a report for every object with something new to say, upstream first.
 
     An object has when rows of it, its definition or its state changed since the last report; a view
@@ -89,68 +89,70 @@ def reports(warehouse: Warehouse, book: Mapping[str, Reported]) -> list[ObjectRe
     """
     pipeline = warehouse.deployed().pipeline
     head = warehouse.log.head().sealed
-    suspended = _suspended(warehouse, pipeline)
+    suspended = _all_suspensions(warehouse, pipeline)
     names = Renames()
     if not pipeline.objects.keys() <= book.keys():
         names = renames_of(warehouse)
         book = {names.now(key, last.epoch): last for key, last in book.items()} | dict(book)
     filling = {key for key in under_way(warehouse) if key not in suspended}
-    seen = {key: book.get(key, Reported()) for key in pipeline.objects if key not in filling}
+    seen = {key: book.get(key, LastReport()) for key in pipeline.objects if key not in filling}
     steps = _steps(warehouse, seen, head, names)
     out: dict[str, ObjectReport] = {}
-    for key, found in pipeline.objects.items():
+    for key, obj in pipeline.objects.items():
         if key in filling:
             continue
-        last = book.get(key, Reported())
+        last = book.get(key, LastReport())
         mine = tuple(steps.get(key, ()))
         changed = max(
             (s.epoch for s in mine if s.after.rows_out or _joins(s)), default=last.changed
         )
         if last.suspended and key not in suspended:
             changed = head  # what it caught up belongs to epochs that are past
-        if not _has_steps(found):
-            changed = max(_changed(k, out, book) for k in (key, *found.reads))
+        if not _has_steps(obj):
+            changed = max(_last_change(k, out, book) for k in (key, *obj.reads))
         epoch = max((s.epoch for s in mine), default=head)
-        report = ObjectReport(found, max(epoch, head), changed, mine, suspended.get(key))
+        report = ObjectReport(obj, max(epoch, head), changed, mine, suspended.get(key))
         if _is_news(report, last):
             out[key] = report
     return list(out.values())
 
 
-def _has_steps(found: AnalysedObject) -> bool:
+def _has_steps(obj: AnalysedObject) -> bool:
     """Tell whether epochs do something to an object of its own: store rows, or write outside."""
-    return found.kind in STORED or found.outside is not None
+    return obj.kind in STORED or obj.outside is not None
 
 
-def _joins(step: Step) -> bool:
+def _joins(step: EpochStep) -> bool:
     return step.before is not None and step.before.backfilling
 
 
 def recent(warehouse: Warehouse, keys: Collection[str]) -> list[ObjectReport]:
     """Return reports of some objects over the last epochs, whatever has been reported before."""
-    first = max(warehouse.retention_record.read().oldest, warehouse.log.head().sealed - RECENT)
+    first = max(
+        warehouse.retention_record.kept_epochs().oldest, warehouse.log.head().sealed - RECENT
+    )
     if first == 1:
         first = 0  # the first epoch has nothing before it
-    book = dict.fromkeys(keys, Reported(first))
+    book = dict.fromkeys(keys, LastReport(first))
     pipeline = warehouse.deployed().pipeline
-    suspended = _suspended(warehouse, pipeline)
+    suspended = _all_suspensions(warehouse, pipeline)
     steps = _steps(warehouse, book, warehouse.log.head().sealed, renames_of(warehouse))
     return [
         ObjectReport(
-            found,
+            obj,
             warehouse.log.head().sealed,
             first,
             tuple(steps.get(key, ())),
             suspended.get(key),
         )
-        for key, found in pipeline.objects.items()
+        for key, obj in pipeline.objects.items()
         if key in keys
     ]
 
 
-def looked_through(
-    book: Mapping[str, Reported], keys: Collection[str], epoch: int
-) -> dict[str, Reported]:
+def advance_epochs(
+    book: Mapping[str, LastReport], keys: Collection[str], epoch: int
+) -> dict[str, LastReport]:
     """Return a book in which objects without news are at an epoch: the next look begins there."""
     return {
         key: replace(last, epoch=max(last.epoch, epoch)) if key in keys else last
@@ -158,29 +160,29 @@ def looked_through(
     }
 
 
-def after_told(book: Mapping[str, Reported], epoch: int) -> dict[str, Reported]:
+def after_told(book: Mapping[str, LastReport], epoch: int) -> dict[str, LastReport]:
     """Return a book in which what is told up to an epoch, with checks or without, is past."""
     return {key: replace(x, epoch=max(x.epoch, x.told, epoch)) for key, x in book.items()}
 
 
-def _is_news(report: ObjectReport, last: Reported) -> bool:
-    now = report.reported
+def _is_news(report: ObjectReport, last: LastReport) -> bool:
+    now = report.as_reported
     if report.suspended is not None or not report.epoch:
         return now.suspended != last.suspended
     changed = (now.changed, now.fingerprint, now.suspended)
     return bool(report.steps) or changed != (last.changed, last.fingerprint, last.suspended)
 
 
-def _changed(key: str, done: Mapping[str, ObjectReport], book: Mapping[str, Reported]) -> int:
+def _last_change(key: str, done: Mapping[str, ObjectReport], book: Mapping[str, LastReport]) -> int:
     """Return the last epoch that changed an object's rows, reported now or before."""
-    return done[key].changed if key in done else book.get(key, Reported()).changed
+    return done[key].changed if key in done else book.get(key, LastReport()).changed
 
 
-def _suspended(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, Event]:
+def _all_suspensions(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, Event]:
     """Return the suspended objects and what depends on them, with the reason of the first."""
-    out = dict(warehouse.log.suspended())
-    for key, found in pipeline.objects.items():
-        cause = next((out[k] for k in (*found.reads, *found.feeders) if k in out), None)
+    out = dict(warehouse.log.suspensions())
+    for key, obj in pipeline.objects.items():
+        cause = next((out[k] for k in (*obj.reads, *obj.feeders) if k in out), None)
         if cause is not None:
             out.setdefault(key, cause)
     for table in [o for o in pipeline.objects.values() if o.key in out]:
@@ -189,51 +191,51 @@ def _suspended(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, Event]:
 
 
 def _steps(
-    warehouse: Warehouse, book: Mapping[str, Reported], head: int, names: Renames
-) -> dict[str, list[Step]]:
+    warehouse: Warehouse, book: Mapping[str, LastReport], head: int, names: Renames
+) -> dict[str, list[EpochStep]]:
     """Return the epochs that touched the objects of a book after those that it has."""
     last = {key: entry.epoch for key, entry in book.items()}
     first = min(last.values(), default=head)
-    out: dict[str, list[Step]] = {}
+    out: dict[str, list[EpochStep]] = {}
     before: Mapping[str, ObjectRecord] = {}
-    for opened, records in _sealed(warehouse, first, head):
+    for opened, records in _epoch_records(warehouse, first, head):
         # What begins anew has nothing before it, and none of what it closed was closed before;
         # another query may go on from the rows that are there.
-        new, former = opened.renamed, _former(warehouse, opened)
-        anew = {*opened.restarted} - former
+        new, previous = opened.renamed, _keys_continued(warehouse, opened)
+        anew = {*opened.restarted} - previous
         known = {new.get(k, k): r for k, r in before.items() if k not in anew}
         for key, after in records.items() if opened.epoch > first else ():
             mine = names.now(key, opened.epoch)
             if after.touched and opened.epoch > last.get(mine, head):
-                step = Step(opened.epoch, opened.now, known.get(key), after, key in former)
+                step = EpochStep(opened.epoch, opened.now, known.get(key), after, key in previous)
                 out.setdefault(mine, []).append(step)
         before = records
     if (open_ := warehouse.log.head().open) is not None:
-        for key, after in warehouse.log.advanced(open_.epoch).items():
+        for key, after in warehouse.log.partial_records(open_.epoch).items():
             if open_.epoch > last.get(key, open_.epoch):
                 then = next((old for old, new in open_.renamed.items() if new == key), key)
-                former = _former(warehouse, open_)
-                last_one = None if key in {*open_.restarted} - former else before.get(then)
-                step = Step(open_.epoch, open_.now, last_one, after, key in former)
+                previous = _keys_continued(warehouse, open_)
+                last_one = None if key in {*open_.restarted} - previous else before.get(then)
+                step = EpochStep(open_.epoch, open_.now, last_one, after, key in previous)
                 out.setdefault(key, []).append(step)
     return out
 
 
-def _former(warehouse: Warehouse, opened: OpenRecord) -> set[str]:
+def _keys_continued(warehouse: Warehouse, opened: OpenRecord) -> set[str]:
     """Return the objects of which another query goes on from the rows in an epoch."""
     if not opened.restarted:
         return set()
-    return {*warehouse.change_at(opened.epoch, opened.catalog_version).former}
+    return {*warehouse.change_at(opened.epoch, opened.catalog_version).previous_definitions}
 
 
-def _sealed(
+def _epoch_records(
     warehouse: Warehouse, first: int, head: int
 ) -> Iterator[tuple[OpenRecord, Mapping[str, ObjectRecord]]]:
     """Yield the retained epochs from `first` to `head`."""
     for epoch in warehouse.log.epochs(after=first - 1):
         if epoch > head:
             return
-        yield warehouse.log.opened(epoch), warehouse.log.sealed(epoch).objects
+        yield warehouse.log.open_record(epoch), warehouse.log.seal_record(epoch).objects
 
 
 def numbers(report: ObjectReport, warehouse: Warehouse) -> dict[str, int | float]:
@@ -242,18 +244,18 @@ def numbers(report: ObjectReport, warehouse: Warehouse) -> dict[str, int | float
     Rows are summed over the epochs, seconds too; the epoch and the lag are the last's.
     """
     out: dict[str, int | float] = {"epoch": report.epoch}
-    if not _has_steps(report.found):
+    if not _has_steps(report.obj):
         return out
     done = [step.after for step in report.steps]
-    by_key = report.found.kind is Kind.SOURCE and not report.found.append_only
+    by_key = report.obj.kind is Kind.SOURCE and not report.obj.append_only
     ignored: tuple[str, ...] = ("ignored_rows",) if by_key else ()
-    declared = report.found.declared
-    if declared is not None and (declared.ttl is not None or declared.fading is not None):
+    declared = report.obj.declared
+    if declared is not None and (declared.ttl is not None or declared.ttl_column is not None):
         ignored = ("ignored_rows", "expired_rows", "timed_rows")
     for name in ("rows_in", "rows_out", "late_rows", "dead_rows", *ignored):
         out[name] = sum(getattr(record, name) for record in done)
-    if report.found.transforms:
-        out["rows_stored"] = sum(record.stored_rows for record in done)
+    if report.obj.transforms:
+        out["rows_stored"] = sum(record.rows_written for record in done)
         out["rows_dropped"] = sum(record.dropped_rows for record in done)
         out["rows_timed"] = sum(record.timed_rows for record in done)
         out["share_stored"] = share(out["rows_stored"], out["rows_in"])
@@ -287,16 +289,16 @@ def intakes(warehouse: Warehouse, newest: int = RECENT) -> dict[str, Intake]:
     if not keys:
         return {}
     head = warehouse.log.head().sealed
-    first = max(head - newest + 1, warehouse.retention_record.read().oldest)
-    found = [records for _, records in _sealed(warehouse, first, head)]
+    first = max(head - newest + 1, warehouse.retention_record.kept_epochs().oldest)
+    found = [records for _, records in _epoch_records(warehouse, first, head)]
     return {
-        key: Intake(sum(r.rows_in for r in mine), sum(r.stored_rows for r in mine))
+        key: Intake(sum(r.rows_in for r in mine), sum(r.rows_written for r in mine))
         for key in keys
         if (mine := [records[key] for records in found if key in records])
     }
 
 
-def watermark_lag(step: Step) -> float | None:
+def watermark_lag(step: EpochStep) -> float | None:
     """Return how far an object's first watermark is behind the epoch's now, in seconds."""
     lag = step.after.lag(step.now)
     return None if lag is None else round(lag.total_seconds(), 3)
@@ -314,7 +316,7 @@ def sizes(report: ObjectReport, warehouse: Warehouse) -> dict[str, int]:
              for f in files_at(warehouse, table, versions[table]) or ()]  # fmt: skip
     row_count = None
     with suppress(DataError):  # a version that is not kept any more
-        row_count = stored_rows(warehouse.store, report.found, record)
+        row_count = count_rows(warehouse.store, report.obj, record)
     return {
         "state_rows": sum(f.rows for f in state),
         "state_bytes": sum(f.size for f in state),

@@ -8,7 +8,7 @@ from typing import Any
 
 from floodmark.catalog.objects import Kind
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.printing import shown
+from floodmark.plan.expr.printing import show_name
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import STATE
@@ -46,7 +46,7 @@ class TableSize:
             "table": self.table,
             "role": self.role,
             "node": self.node,
-            "key": [shown(c) for c in self.key],
+            "key": [show_name(c) for c in self.key],
             "cleaned_by": self.cleaned_by,
             "rows": self.rows,
             "bytes": self.bytes,
@@ -54,15 +54,15 @@ class TableSize:
 
 
 def sizes_of(
-    found: AnalysedObject, store: Store, record: ObjectRecord | None
+    obj: AnalysedObject, store: Store, record: ObjectRecord | None
 ) -> tuple[TableSize, ...]:
     """Return the tables of an object as of `record`, its rows first; a sink has states only.
 
     The record is the object's, of a sink that of the table that it feeds.
     """
     versions = {} if record is None else record.versions
-    tables = (*_tables_of(found), *_layers(found, versions))
-    return tuple(_measured(t, store, versions.get(t.table)) for t in tables)
+    tables = (*_tables_of(obj), *_layers(obj, versions))
+    return tuple(_measure(t, store, versions.get(t.table)) for t in tables)
 
 
 def total(sizes: Sequence[TableSize], *, state: bool) -> tuple[int | None, int | None]:
@@ -90,27 +90,27 @@ def as_text(sizes: Sequence[TableSize]) -> str:
 def _cells(size: TableSize) -> tuple[str, ...]:
     counts = ("-" if n is None else f"{n:,}" for n in (size.rows, size.bytes))
     role = size.role if size.node is None else f"{size.role} of {size.node}"
-    return size.table, role, ", ".join(map(shown, size.key)), size.cleaned_by, *counts
+    return size.table, role, ", ".join(map(show_name, size.key)), size.cleaned_by, *counts
 
 
-def _measured(size: TableSize, store: Store, version: int | None) -> TableSize:
+def _measure(size: TableSize, store: Store, version: int | None) -> TableSize:
     if version is None or not store.exists(size.table):
         return size
     files = store.open(size.table, version).files
     return replace(size, rows=sum(f.rows for f in files), bytes=sum(f.size for f in files))
 
 
-def _tables_of(found: AnalysedObject) -> Iterator[TableSize]:
-    if found.kind in STORED:
-        yield from _published(found)
-    plan = found.plan
+def _tables_of(obj: AnalysedObject) -> Iterator[TableSize]:
+    if obj.kind in STORED:
+        yield from _public_sizes(obj)
+    plan = obj.plan
     for node in () if plan is None else plan.nodes:
         assert plan is not None
         for state in plan[node].state:
-            if _in_own_table(found, node, state.role):
+            if _in_own_table(obj, node, state.role):
                 continue
             yield TableSize(
-                layout.state_table(found, state.name),
+                layout.state_table(obj, state.name),
                 state.role,
                 state.key,
                 state.cleaning,
@@ -118,29 +118,29 @@ def _tables_of(found: AnalysedObject) -> Iterator[TableSize]:
             )
 
 
-def _in_own_table(found: AnalysedObject, node: n.Node, role: str) -> bool:
+def _in_own_table(obj: AnalysedObject, node: n.Node, role: str) -> bool:
     """Tell whether an operator's state is the object's own rows, or hidden columns of them."""
     beside = {"accumulators": Beside.GROUPS, "first rows": Beside.ROWS}.get(role)
-    own = None if beside is None else layout.own_operator(found, beside)
+    own = None if beside is None else layout.own_operator(obj, beside)
     return own is not None and own.node == node
 
 
-def _layers(found: AnalysedObject, versions: Mapping[str, int]) -> Iterator[TableSize]:
-    table = layout.layer_table(found)
+def _layers(obj: AnalysedObject, versions: Mapping[str, int]) -> Iterator[TableSize]:
+    table = layout.layer_table(obj)
     if table in versions:
-        key = ("__epoch", *found.relation.stream_key)
+        key = ("__epoch", *obj.relation.stream_key)
         yield TableSize(table, "changes over the rows", key, "the next fold")
 
 
-def _published(found: AnalysedObject) -> Iterator[TableSize]:
+def _public_sizes(obj: AnalysedObject) -> Iterator[TableSize]:
     """Yield the tables that readers name: rows, changes, late rows, dead letters."""
-    key = found.relation.stream_key
-    held = "rows, accumulators" if layout.own_state(found) else "rows"
-    ends = "nothing" if found.append_only else "its changes"
-    yield TableSize(layout.current_table(found), held, key, ends)
-    if not found.append_only:
-        yield TableSize(layout.changes_table(found), "changes", ("__epoch", *key), _RETENTION)
-    if found.declared is not None and found.declared.watermarks:
-        yield TableSize(layout.late_table(found), "late rows", (), _RETENTION)
-    ends = _RETENTION if layout.expires_dead_letters(found) else "the row's return"
-    yield TableSize(layout.dead_letter_table(found), "dead letters", (), ends)
+    key = obj.relation.stream_key
+    held = "rows, accumulators" if layout.own_state(obj) else "rows"
+    ends = "nothing" if obj.append_only else "its changes"
+    yield TableSize(layout.current_table(obj), held, key, ends)
+    if not obj.append_only:
+        yield TableSize(layout.changes_table(obj), "changes", ("__epoch", *key), _RETENTION)
+    if obj.declared is not None and obj.declared.watermarks:
+        yield TableSize(layout.late_table(obj), "late rows", (), _RETENTION)
+    ends = _RETENTION if layout.expires_dead_letters(obj) else "the row's return"
+    yield TableSize(layout.dead_letter_table(obj), "dead letters", (), ends)

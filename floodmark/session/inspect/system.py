@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.changelog import is_hidden
 from floodmark.epochs.backfill.progress import under_way
 from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, Schema
-from floodmark.session.inspect.held_by import held_by
+from floodmark.session.inspect.watermark_blockers import watermark_blockers
 from floodmark.storage.object_record import lag_of
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.warehouse import Warehouse
@@ -55,7 +55,7 @@ def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     for epoch in log.epochs(after=max(0, last - NEWEST)):
         if epoch > last:
             break
-        opened, sealed = log.opened(epoch), log.sealed(epoch)
+        opened, sealed = log.open_record(epoch), log.seal_record(epoch)
         for record in sealed.objects.values():
             version = next(
                 iter(v for t, v in record.versions.items() if not t.startswith("_")), None
@@ -72,7 +72,7 @@ def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
 
 def _objects(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...]]:
     states = dict.fromkeys(under_way(warehouse), "backfilling")
-    states |= dict.fromkeys(warehouse.log.suspended(), "suspended")
+    states |= dict.fromkeys(warehouse.log.suspensions(), "suspended")
     return [
         (
             o.name, o.kind.value, states.get(o.key, "active"),
@@ -89,16 +89,19 @@ def _watermarks(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...
     cut = warehouse.cut()
     if not cut.epoch:
         return []
-    now, marks = warehouse.log.opened(cut.epoch).now, {k: cut.watermarks(k) for k in cut.records}
+    now, marks = (
+        warehouse.log.open_record(cut.epoch).now,
+        {k: cut.watermarks(k) for k in cut.records},
+    )
     out: list[tuple[Any, ...]] = []
-    for found in (o for o in pipeline.stored if o.key in cut.records):
-        for column, _ in found.relation.watermarks:
-            value = marks[found.key].get(column)
+    for obj in (o for o in pipeline.stored if o.key in cut.records):
+        for column, _ in obj.relation.watermarks:
+            value = marks[obj.key].get(column)
             lag = lag_of(value, now)
-            holds = ", ".join(held_by(found, column, pipeline, marks, now))
+            holds = ", ".join(watermark_blockers(obj, column, pipeline, marks, now))
             text = None if value is None else _text(value)
             seconds = None if lag is None else lag.total_seconds()
-            out.append((found.key, column, text, seconds, holds or None, cut.epoch))
+            out.append((obj.key, column, text, seconds, holds or None, cut.epoch))
     return out
 
 

@@ -11,13 +11,13 @@ from floodmark.changelog import EPOCH, KIND, RowKind
 from floodmark.errors import DataError
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.session.inspect.sizes import STORED
-from floodmark.storage.delivered import with_epoch
+from floodmark.storage.imported_files import with_epoch
 from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
-from floodmark.tables.current import unstored, unwritten
+from floodmark.tables.current import no_changes_error, unwritten
 from floodmark.tables.results import python_rows
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -39,71 +39,71 @@ class Changed:
     changes: tuple[Change, ...]
 
 
-def check_kept(found: AnalysedObject, after: int, warehouse: Warehouse) -> None:
+def check_kept(obj: AnalysedObject, after: int, warehouse: Warehouse) -> None:
     """Raise E0413 where the changes after an epoch are not all kept any more."""
-    oldest = warehouse.retention_record.read().oldest
-    if after + 1 < oldest and not found.append_only:
+    oldest = warehouse.retention_record.kept_epochs().oldest
+    if after + 1 < oldest and not obj.append_only:
         raise DataError(
             "E0413",
-            f"the changes of {found.name} after epoch {after} are not kept any more",
-            hint=f"the oldest epoch that is kept is {oldest}: read {found.name} at epoch "
+            f"the changes of {obj.name} after epoch {after} are not kept any more",
+            hint=f"the oldest epoch that is kept is {oldest}: read {obj.name} at epoch "
             f"{oldest} and its changes after that",
         )
 
 
-def watched(name: str, warehouse: Warehouse) -> AnalysedObject:
+def find_watchable(name: str, warehouse: Warehouse) -> AnalysedObject:
     """Return an object that has changes of its own; E0376 for a sink or a plain view."""
-    found = warehouse.deployed().find(name)
-    if found.kind not in STORED:
-        raise unstored(found)
-    if found.period:
-        raise unwritten(found)
-    return found
+    obj = warehouse.deployed().find(name)
+    if obj.kind not in STORED:
+        raise no_changes_error(obj)
+    if obj.period:
+        raise unwritten(obj)
+    return obj
 
 
-def position(found: AnalysedObject, warehouse: Warehouse) -> int:
+def position(obj: AnalysedObject, warehouse: Warehouse) -> int:
     """Return the last sealed epoch that the object has taken part in; 0 for none."""
-    record = warehouse.cut().records.get(found.key)
+    record = warehouse.cut().records.get(obj.key)
     return 0 if record is None else record.position
 
 
 def changes_after(
-    found: AnalysedObject, after: int, until: int, warehouse: Warehouse
+    obj: AnalysedObject, after: int, until: int, warehouse: Warehouse
 ) -> Iterator[Changed]:
     """Yield what the sealed epochs after one up to another changed, at most `AT_ONCE` rows each."""
-    record = warehouse.cut().records.get(found.key)
-    table = layout.current_table(found) if found.append_only else layout.changes_table(found)
+    record = warehouse.cut().records.get(obj.key)
+    table = layout.current_table(obj) if obj.append_only else layout.changes_table(obj)
     version = None if record is None else record.versions.get(table)
     if version is None:
         return
     handle = warehouse.store.open(table, version)
     for epoch in range(after + 1, until + 1):
-        for rows in _of_epoch(found, handle, epoch, warehouse):
-            now = warehouse.log.opened(epoch).now
-            yield Changed(epoch, now, found.relation.visible, rows)
+        for rows in _of_epoch(obj, handle, epoch, warehouse):
+            now = warehouse.log.open_record(epoch).now
+            yield Changed(epoch, now, obj.relation.visible, rows)
 
 
 def _of_epoch(
-    found: AnalysedObject, handle: Handle, epoch: int, warehouse: Warehouse
+    obj: AnalysedObject, handle: Handle, epoch: int, warehouse: Warehouse
 ) -> Iterator[tuple[Change, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    shown = found.relation.visible
-    columns = (*(_HEAD[:1] if found.append_only else _HEAD), *shown)
+    shown = obj.relation.visible
+    columns = (*(_HEAD[:1] if obj.append_only else _HEAD), *shown)
     names = [f.name for f in columns]
     files = prune(handle, None, {EPOCH: (epoch, epoch)})
     for file, path in zip(files, warehouse.store.paths(handle, files), strict=True):
         for batch in pq.ParquetFile(plain(path)).iter_batches(AT_ONCE, columns=names):
             rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
-            changes = tuple(_changes(found, epoch, python_rows(rows, columns)))
+            changes = tuple(_changes(obj, epoch, python_rows(rows, columns)))
             if changes:
                 yield changes
 
 
 def _changes(
-    found: AnalysedObject, epoch: int, rows: tuple[tuple[Any, ...], ...]
+    obj: AnalysedObject, epoch: int, rows: tuple[tuple[Any, ...], ...]
 ) -> Iterator[Change]:
     for row in rows:
         if row[0] == epoch:
-            yield (RowKind.INSERT.value, row[1:]) if found.append_only else (row[1], row[2:])
+            yield (RowKind.INSERT.value, row[1:]) if obj.append_only else (row[1], row[2:])

@@ -87,9 +87,9 @@ def _read_table_transform(cursor: Cursor) -> Transform:
     parts["columns"] = tuple(elements.columns)
     parts["primary_key"] = elements.primary_key
     parts["watermarks"] = tuple(elements.watermarks)
-    found = _read_transform(cursor, parts)
+    transform = _read_transform(cursor, parts)
     if cursor.accept("as"):
         alias_at = cursor.index
         alias = cursor.name("an alias")
-        found = replace(found, alias=alias, name_span=cursor.span_from(alias_at))
-    return replace(found, span=cursor.span_from(start))
+        transform = replace(transform, alias=alias, name_span=cursor.span_from(alias_at))
+    return replace(transform, span=cursor.span_from(start))

@@ -11,7 +11,7 @@ from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import Declared, WatermarkInfo
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
-from floodmark.plan.expr.printing import delay_text, shown, to_text, type_text
+from floodmark.plan.expr.printing import delay_text, show_name, to_text, type_text
 from floodmark.scalar.types import Field
 from floodmark.scalar.types import Kind as TypeKind
 from floodmark.stream.explain.explain_transform import parts_of
@@ -81,7 +81,7 @@ def is_plain(node: n.Node, labels: Labels) -> bool:
 def _is_kept(name: str, expr: Expr, below: Mapping[str, str]) -> bool:
     if not isinstance(expr, ColumnRef):
         return False
-    return is_hidden(name) or below[expr.name] == shown(name)
+    return is_hidden(name) or below[expr.name] == show_name(name)
 
 
 def visible(nodes: tuple[ExplainedNode, ...], identifier: str) -> str:
@@ -118,7 +118,9 @@ def _node(node: n.Node, plan: StreamPlan, place: Place, pipeline: Pipeline | Non
         unique_keys=known.unique_keys,
         upsert_keys=known.upsert_keys,
         dependencies=known.dependencies,
-        monotone=tuple((c, f"{o}.{shown(origin)}") for c, (o, origin) in known.monotone.items()),
+        monotone=tuple(
+            (c, f"{o}.{show_name(origin)}") for c, (o, origin) in known.monotone.items()
+        ),
         own_table=known.own_table,
     )
 
@@ -143,11 +145,11 @@ def _delayed(mark: WatermarkInfo) -> str:
         case Call(function="-", args=(ColumnRef(), Literal() as delay)) if (
             delay.type.kind is TypeKind.INTERVAL and delay.value is not None
         ):
-            return f"{shown(mark.column)} - {delay_text(delay.value)}"
+            return f"{show_name(mark.column)} - {delay_text(delay.value)}"
         case ColumnRef():
-            return shown(mark.column)
+            return show_name(mark.column)
         case _:
-            return f"{shown(mark.column)} as {to_text(mark.expr)}"
+            return f"{show_name(mark.column)} as {to_text(mark.expr)}"
 
 
 def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
@@ -157,7 +159,7 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
         case Kind.SINK:
             assert found.object.target is not None
             target = pipeline[found.object.target]
-            key = ", ".join(shown(c) for c in target.relation.primary_key)
+            key = ", ".join(show_name(c) for c in target.relation.primary_key)
             how = f"writes by key [{key}]" if key else "appends rows"
             return ("Sink", f"{found.name} into {target.name}"), (how, *_owned(found, target))
         case Kind.VIEW:
@@ -170,12 +172,14 @@ def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str],
 def _owned(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
     """Return which columns a sink owns, if it does."""
     mine = [owner for owner in target.owners if owner.name == sink.object.storage_key]
-    return tuple(f"owns {', '.join(map(shown, one.columns))}: deletes clear them" for one in mine)
+    return tuple(
+        f"owns {', '.join(map(show_name, one.columns))}: deletes clear them" for one in mine
+    )
 
 
 def _written(outside: Outside) -> tuple[str, ...]:
     """Return how a sink writes to the outside; where, is in its statement."""
-    key = ", ".join(shown(c) for c in outside.key)
+    key = ", ".join(show_name(c) for c in outside.key)
     how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
     return (how.get(outside.type, "appends rows"), outside.encode)
 
@@ -187,9 +191,9 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     ids = ", ".join(node.identifier for node in inputs)
     word = "Source" if found.kind is Kind.SOURCE else "Materialize"
     relation = found.relation
-    details = [str(relation.mode), f"key [{', '.join(shown(c) for c in relation.stream_key)}]"]
+    details = [str(relation.mode), f"key [{', '.join(show_name(c) for c in relation.stream_key)}]"]
     if declared.transform is not None and relation.watermarks:
-        details.append("watermark " + ", ".join(shown(c) for c, _ in relation.watermarks))
+        details.append("watermark " + ", ".join(show_name(c) for c, _ in relation.watermarks))
     elif declared.transform is None and relation.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
     if found.kind is Kind.TABLE:
@@ -251,7 +255,7 @@ def _column_lines(declared: Declared) -> tuple[str, ...]:
     """Return a line for every column whose value is computed."""
     lines = []
     for column in declared.columns:
-        head = f"{shown(column.name)} {type_text(column.type)}"
+        head = f"{show_name(column.name)} {type_text(column.type)}"
         if column.generated is not None:
             lines.append(f"{head} as {to_text(column.generated)}")
         elif column.default is not None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from floodmark.catalog.objects import Relation
 from floodmark.changelog import is_hidden
-from floodmark.plan.declared import LOWER, UPPER, Declared, Transform
+from floodmark.plan.declared import LOWER, UPPER, Declared, RowTransform
 from floodmark.plan.expr.expressions import Expr, columns_of
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 
 SAFE, EXPIRATION, FINAL = "Q_safemfp", "Q_expiration", "Q_final"
 _WIDTH = 14
@@ -70,11 +70,11 @@ def parts_of(declared: Declared, relation: Relation) -> TransformParts | None:
         return None
     stored = (f.name for f in (*relation.columns, *transform.period))
     return TransformParts(
-        {shown(name): to_text(e) for name, e in transform.columns if not is_hidden(name)},
+        {show_name(name): to_text(e) for name, e in transform.columns if not is_hidden(name)},
         None if transform.condition is None else to_text(transform.condition),
         _extreme("least", transform.uppers),
         _extreme("greatest", transform.lowers),
-        tuple(c if is_hidden(c) else shown(c) for c in stored),
+        tuple(c if is_hidden(c) else show_name(c) for c in stored),
         _dropped(declared, transform),
     )
 
@@ -86,7 +86,7 @@ def _extreme(word: str, bounds: Sequence[Expr]) -> str | None:
     return texts[0] if len(texts) == 1 else f"{word}({', '.join(texts)})"
 
 
-def _dropped(declared: Declared, transform: Transform) -> tuple[str, ...]:
+def _dropped(declared: Declared, transform: RowTransform) -> tuple[str, ...]:
     """Return the declared columns that no stored one is computed from."""
     read = reduce(frozenset.union, (columns_of(e) for _, e in transform.columns), frozenset[str]())
-    return tuple(shown(c.name) for c in declared.columns if c.name not in read)
+    return tuple(show_name(c.name) for c in declared.columns if c.name not in read)

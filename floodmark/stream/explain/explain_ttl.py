@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from floodmark.plan.declared import Declared, Ttl
-from floodmark.plan.expr.printing import delay_text, shown
+from floodmark.plan.expr.printing import delay_text, show_name
 
 
 def ttl_lines(declared: Declared) -> tuple[str, ...]:
     """Return lines that say how rows of a table end; none where they stay."""
-    if declared.fading is not None:
-        column = shown(declared.fading)
+    if declared.ttl_column is not None:
+        column = show_name(declared.ttl_column)
         return (
             f"ttl: below the watermark of {column} the row of a key counts as absent, unheard",
             f"     {shown_key(declared)} can have another row then: {column} tells the two apart",
@@ -21,12 +21,12 @@ def ttl_lines(declared: Declared) -> tuple[str, ...]:
 
 def shown_key(declared: Declared) -> str:
     """Return the primary key as people read it."""
-    return ", ".join(shown(c) for c in declared.primary_key)
+    return ", ".join(show_name(c) for c in declared.primary_key)
 
 
 def _length(ttl: Ttl) -> str:
     micros = ttl.length.seconds * 1_000_000 + ttl.length.microseconds
-    since = "the last write of a row" if ttl.column is None else shown(ttl.column)
+    since = "the last write of a row" if ttl.column is None else show_name(ttl.column)
     end = "deleted" if ttl.deletes else "discarded, unheard"
     return f"{delay_text((0, ttl.length.days, micros))} from {since}, then {end}"
 
@@ -38,6 +38,6 @@ def _effects(declared: Declared) -> list[str]:
         return []
     out = ["APPEND ONLY, and retracting: what is over is taken back"]
     if declared.watermarks:
-        columns = ", ".join(shown(mark.column) for mark in declared.watermarks)
+        columns = ", ".join(show_name(mark.column) for mark in declared.watermarks)
         out.append(f"the watermark of {columns} says what is late, and closes nothing")
     return out

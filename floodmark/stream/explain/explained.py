@@ -9,7 +9,7 @@ from typing import Any
 
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import Span
-from floodmark.plan.expr.printing import shown
+from floodmark.plan.expr.printing import show_name
 from floodmark.scalar.types import Field, Schema
 from floodmark.stream.explain.explain_transform import TransformParts
 from floodmark.stream.lint.advice import Note
@@ -62,12 +62,12 @@ class ExplainedNode:
             "arguments": self.arguments,
             "inputs": list(self.inputs),
             "columns": [_field(f) for f in self.columns],
-            "stream_key": [shown(c) for c in self.stream_key],
+            "stream_key": [show_name(c) for c in self.stream_key],
             "unique_keys": _keys(self.unique_keys),
             "upsert_keys": _keys(self.upsert_keys),
-            "constants": sorted(shown(c) for c in self.dependencies.constants),
+            "constants": sorted(show_name(c) for c in self.dependencies.constants),
             "dependencies": [_dependency(rule) for rule in self.dependencies.rules],
-            "monotone": {shown(c): origin for c, origin in self.monotone},
+            "monotone": {show_name(c): origin for c, origin in self.monotone},
             "mode": str(self.mode),
             "watermarks": list(self.watermarks),
             "emits_on_close": self.emits_on_close,
@@ -130,21 +130,21 @@ def as_html(text: str) -> str:
 
 
 def _keys(keys: Keys) -> list[list[str]]:
-    return [[shown(c) for c in sorted(key)] for key in keys]
+    return [[show_name(c) for c in sorted(key)] for key in keys]
 
 
 def _dependency(rule: Dependency) -> dict[str, Any]:
-    given, settled = (sorted(shown(c) for c in side) for side in (rule.given, rule.settled))
+    given, settled = (sorted(show_name(c) for c in side) for side in (rule.given, rule.settled))
     return {"given": given, "settled": settled}
 
 
 def _field(field: Field) -> dict[str, Any]:
-    return {"name": shown(field.name), "type": str(field.type), "nullable": field.nullable}
+    return {"name": show_name(field.name), "type": str(field.type), "nullable": field.nullable}
 
 
 def _state(table: StateTable) -> dict[str, Any]:
-    key = [shown(c) for c in table.key]
-    cleaned_by = table.cleaned_by and shown(table.cleaned_by)
+    key = [show_name(c) for c in table.key]
+    cleaned_by = table.cleaned_by and show_name(table.cleaned_by)
     return {"name": table.name, "role": table.role, "key": key, "cleaned_by": cleaned_by}
 
 
@@ -194,9 +194,11 @@ def _key_text(node: ExplainedNode) -> str:
     known = set(node.stream_key)
     visible = (key for key in node.unique_keys if not any(is_hidden(c) for c in key))
     others = [key for key in visible if key and not known <= key]
-    texts = [f", unique [{', '.join(shown(c) for c in sorted(key))}]" for key in others[:_SHOWN]]
+    texts = [
+        f", unique [{', '.join(show_name(c) for c in sorted(key))}]" for key in others[:_SHOWN]
+    ]
     unique = "".join([*texts, *([", …"] if len(others) > _SHOWN else [])])
-    return f"key [{', '.join(shown(c) for c in node.stream_key)}]{unique}"
+    return f"key [{', '.join(show_name(c) for c in node.stream_key)}]{unique}"
 
 
 def _widths(rows: list[tuple[str, ...]], last: tuple[str, ...]) -> tuple[int, ...]:

@@ -128,7 +128,7 @@ def _is_clock(part: Expr) -> bool:
 
 
 def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.declared is None or not found.declared.ingested:
+    if found.declared is None or not found.declared.ingestion_columns:
         return ()
     text = "depends on where epochs are cut: INGESTION TIMESTAMP is the epoch's time"
     return (Note("A111", text),)
@@ -192,7 +192,7 @@ def _judged_together(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _fades(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.declared is None or found.declared.fading is None:
+    if found.declared is None or found.declared.ttl_column is None:
         return ()
     text = "depends on where epochs are cut: rows end below the watermark of the epoch before"
     return (Note("A119", text),)

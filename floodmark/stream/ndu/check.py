@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import reads_now
-from floodmark.plan.expr.expressions import AggCall, Attempt, ColumnRef, Expr, columns_of
+from floodmark.plan.expr.expressions import AggCall, AttemptExpr, ColumnRef, Expr, columns_of
 from floodmark.scalar.types import BOOLEAN, Schema
 from floodmark.stream.ndu.calc import Calc, calc_of, in_calc
 from floodmark.stream.ndu.culprits import culprits, untimely, volatile_aggregate
@@ -335,7 +335,7 @@ class Check:
 
 def _of_condition(name: str, expr: Expr) -> bool:
     """Tell whether a stored column holds what a condition gave, or the attempt at it."""
-    value = expr.operand if isinstance(expr, Attempt) else expr
+    value = expr.operand if isinstance(expr, AttemptExpr) else expr
     return is_hidden(name) and value.type == BOOLEAN
 
 

@@ -10,7 +10,7 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.conjunctions import conjuncts
-from floodmark.plan.expr.expressions import Attempt, Expr, columns_of
+from floodmark.plan.expr.expressions import AttemptExpr, Expr, columns_of
 from floodmark.plan.expr.printing import to_text
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.constants import constants
@@ -52,7 +52,7 @@ class Finding:
             return None
         (column,) = self.columns
         expr = dict(self.node.columns).get(column) if is_hidden(column) else None
-        return expr.operand if isinstance(expr, Attempt) else expr
+        return expr.operand if isinstance(expr, AttemptExpr) else expr
 
     def text(self, plan: StreamPlan) -> str:
         """Return one sentence about it."""

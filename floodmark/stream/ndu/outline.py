@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.printing import shown
+from floodmark.plan.expr.printing import show_name
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.printing.description import Place
@@ -42,8 +42,8 @@ def keys_text(keys: Keys) -> str:
     >>> keys_text((frozenset({"b", "a"}), frozenset({"c"})))
     '[a, b] [c]'
     """
-    return " ".join(f"[{', '.join(shown(c) for c in sorted(key))}]" for key in keys) or "none"
+    return " ".join(f"[{', '.join(show_name(c) for c in sorted(key))}]" for key in keys) or "none"
 
 
 def _key(known: StreamOperator[Any]) -> str:
-    return f"key [{', '.join(shown(c) for c in known.stream_key)}]"
+    return f"key [{', '.join(show_name(c) for c in known.stream_key)}]"

@@ -28,12 +28,12 @@ from floodmark.plan.expr.expressions import (
     Call,
     ColumnRef,
     Expr,
-    Outcome,
+    OutcomeExpr,
     attempt,
     columns_of,
 )
 from floodmark.plan.rules.interval_join import bounds_pairs
-from floodmark.plan.rules.nullability import asked_first
+from floodmark.plan.rules.nullability import split_conditions
 from floodmark.scalar.functions import Determinism
 from floodmark.stream.ndu.culprits import is_temporal
 from floodmark.stream.operators.lower import StreamPlan
@@ -133,7 +133,7 @@ class _Repair:
 
 def _above(node: n.Pairing, residual: Expr) -> n.Filter:
     """Ask a condition of new pairs above their join, but for what may be asked before it there."""
-    inside, outside = asked_first(conjuncts(residual), bounds_pairs, node)
+    inside, outside = split_conditions(conjuncts(residual), bounds_pairs, node)
     pairs = replace(node, residual=all_of(inside))
     return n.Filter(pairs, conjunction(outside), span=node.span)
 
@@ -296,7 +296,7 @@ class _Pulled:
             self._taken.add(name)
             self.columns.append((name, held))
         column = ColumnRef(held.type, name, span=expr.span)
-        return column if held is expr else Outcome(expr.type, column, span=expr.span)
+        return column if held is expr else OutcomeExpr(expr.type, column, span=expr.span)
 
     def volatile(self, expr: Expr) -> Expr:
         """Return the expression, or the column that holds it where its value must be kept."""

@@ -11,7 +11,7 @@ from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan.declare.functions import functions_of
-from floodmark.plan.declare.split import Split
+from floodmark.plan.declare.query_split import QuerySplit
 from floodmark.plan.declare.table_options import TELLING
 from floodmark.plan.declared import Declared
 from floodmark.scalar.functions.user import UserFunction
@@ -43,7 +43,7 @@ class AnalysedObject:
     feeders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
-    split: Split | None = None
+    split: QuerySplit | None = None
     outside: Outside | None = None
     writes: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
@@ -70,7 +70,7 @@ class AnalysedObject:
         Those of a source may be seen during a period alone.
         """
         if self.declared is not None:
-            return self.declared.grows
+            return self.declared.insert_only
         return self.relation.mode is ChangelogMode.APPEND_ONLY
 
     @property

@@ -123,7 +123,7 @@ def _no_owners(target: Relation, declared: Declared) -> str | None:
         return f"ON CONFLICT DO {word} leaves nothing to clear"
     if declared.conflict.versions:
         return "its rows have versions, and a delete has none"
-    if declared.ttl is not None or declared.fading is not None:
+    if declared.ttl is not None or declared.ttl_column is not None:
         return "its rows end by their time, whoever holds them"
     if declared.is_messages or declared.transform is not None:
         return "its connector brings rows that are messages"

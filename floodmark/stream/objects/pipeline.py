@@ -16,7 +16,7 @@ from floodmark.plan.declare.definitions import check_external
 from floodmark.plan.declare.functions import Functions, functions_of
 from floodmark.plan.nodes import Node
 from floodmark.plan.nodes.size import within_stack
-from floodmark.plan.rules.first_rows import unordered
+from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.sql import statements as s
 from floodmark.stream.ndu import Resolved, Root, mode_of, resolve
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -193,7 +193,7 @@ def _view(
     if on_close and refreshes(declared):
         refuse_on_close(statement)
     again = refreshes(declared)
-    plan = plan_of(unordered(node), on_close=on_close, statement=statement, kept=not again)
+    plan = plan_of(drop_orders(node), on_close=on_close, statement=statement, kept=not again)
     timed = None if again else _refusal(partial(check_periods, plan, statement))
     notes: tuple[str, ...] = ()
     if again:
@@ -226,7 +226,9 @@ def _sink(
     statement = declared.statement
     assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
-    source = plan_of(unordered(node), on_close=statement.emit_on_window_close, statement=statement)
+    source = plan_of(
+        drop_orders(node), on_close=statement.emit_on_window_close, statement=statement
+    )
     if declared.target is None:
         return _outward(declared, source, done)
     check_options(declared)

@@ -23,12 +23,12 @@ def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> No
     `name` is that of the view or sink. One that `refreshes` reads all rows in each epoch.
     """
     if refreshes:
-        found = next((scan for scan in n.scans(plan.root) if scan.forgets), None)
+        found = next((scan for scan in n.scans(plan.root) if scan.drops_silently), None)
         if found is not None:
             raise _refused(name, "refresh = 'full'", found, found)
     for operator in plan.operators.values():
         for scan in read_again(operator):
-            if scan.forgets:
+            if scan.drops_silently:
                 raise _refused(name, operator.title, operator.node, scan)
 
 

@@ -11,9 +11,9 @@ from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.errors import BindError
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.plan.declare.functions import Functions
-from floodmark.plan.declare.split import Split, split_query
+from floodmark.plan.declare.query_split import QuerySplit, split_query
 from floodmark.plan.declare.transform import bind_transform
-from floodmark.plan.declared import LOOKUP, UPPER, Declared, Transform
+from floodmark.plan.declared import LOOKUP, UPPER, Declared, RowTransform
 from floodmark.plan.nodes import Node
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.sql import statements as s
@@ -32,7 +32,7 @@ class Stored:
 
     declared: Declared
     relation: Relation
-    split: Split | None = None
+    split: QuerySplit | None = None
 
 
 def declaration(
@@ -52,7 +52,7 @@ def declaration(
     part, split = statement.transforms[0], None
     if is_split(part):
         split = split_query(part, raw, relations, views, functions, statement.span)
-        transform: Transform | None = split.transform
+        transform: RowTransform | None = split.transform
     else:
         transform = bind_transform(part, raw, functions, statement.span)
     if transform is None:
@@ -77,10 +77,10 @@ def _check_messages(found: CatalogObject, declared: Declared) -> None:
 def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
     """Return the relation of the rows as they come."""
     is_source = declared.kind is Kind.SOURCE
-    append_only = columns.grows
+    append_only = columns.insert_only
     key, hidden = columns.primary_key, tuple[Field, ...]()
-    if columns.fading is not None and columns.fading not in key:
-        key = (*key, columns.fading)
+    if columns.ttl_column is not None and columns.ttl_column not in key:
+        key = (*key, columns.ttl_column)
     if not key:
         hidden = (Field(ROW_ID, BIGINT, nullable=False),)
         if not is_source:
@@ -97,7 +97,7 @@ def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
         metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
         static=declared.is_on("static"),
         external=columns.connector == LOOKUP,
-        forgets=columns.forgets,
+        drops_silently=columns.drops_silently,
     )
 
 
@@ -108,15 +108,15 @@ def _marked(declared: CatalogObject, columns: Declared) -> tuple[tuple[str, str]
     return tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks)
 
 
-def _transformed(raw: Relation, columns: Declared, transform: Transform) -> Relation:
+def _transformed(raw: Relation, columns: Declared, transform: RowTransform) -> Relation:
     """Return the relation of what is made of the rows.
 
     Rows with an end go again. A watermark says nothing of rows that are seen later than they come.
     """
     hidden = tuple(f for f in raw.columns if f.name == ROW_ID)
     ends = any(f.name == UPPER for f in transform.period)
-    passed = transform.passed
-    marked = {} if transform.period else columns.marked
+    passed = transform.plain_columns
+    marked = {} if transform.period else columns.watermark_names
     visible_key = tuple(passed.get(c, "") for c in raw.primary_key)
     return replace(
         raw,

@@ -9,7 +9,7 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.builder import build_query
-from floodmark.plan.rules.first_rows import unordered
+from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
@@ -54,7 +54,7 @@ def table_as(statement: s.CreateTableAs, pipeline: Pipeline) -> s.CreateTable:
     )
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
-    plan = plan_of(unordered(node), on_close=False, statement=statement)
+    plan = plan_of(drop_orders(node), on_close=False, statement=statement)
     top = plan[plan.root]
     adds = top.mode is ChangelogMode.APPEND_ONLY
     key = statement.primary_key

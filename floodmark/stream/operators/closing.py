@@ -17,5 +17,5 @@ def closes_from_input(node: n.Node, below: StreamOperator[n.Node]) -> bool:
     if any(can_fail(expr) for part in parts for expr in part.expressions):
         return False
     read = n.scans(below.node)
-    stays = not any(scan.forgets for scan in read)
+    stays = not any(scan.drops_silently for scan in read)
     return below.append_only and stays and below.has_arrangement and len(read) == 1

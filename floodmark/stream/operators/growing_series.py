@@ -8,7 +8,7 @@ from datetime import datetime
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.operators.texts import due_lines
@@ -72,7 +72,7 @@ class StreamGrowingSeries(RowLocal[n.GrowingSeries]):
         return EVERYWHERE
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        made = f"{shown(self.node.outputs[0])}: {to_text(self.node.call, names)}"
+        made = f"{show_name(self.node.outputs[0])}: {to_text(self.node.call, names)}"
         return Description("GrowingSeries", made, due_lines(self, place))
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.fixed_window import FixedWindow
@@ -60,7 +60,7 @@ class StreamHop(FixedWindow[n.Hop]):
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         node = self.node
-        parts = [shown(node.time), f"every {interval_words(node.slide)}"]
+        parts = [show_name(node.time), f"every {interval_words(node.slide)}"]
         parts += [f"for {interval_words(node.size)}", *offset_texts(node.offset)]
         return Description("Hop", ", ".join(parts))
 

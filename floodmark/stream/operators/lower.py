@@ -42,7 +42,7 @@ class StreamPlan:
         """
         node = self.root
         while isinstance(node, n.Project):
-            passed = node.passed
+            passed = node.plain_columns
             if any(not isinstance(e, ColumnRef) for _, e in node.columns):
                 return None
             if any(name not in passed for name in node.input.names):

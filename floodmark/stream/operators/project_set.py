@@ -9,7 +9,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_now
 from floodmark.plan.expr.expressions import Expr
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.operators.texts import fitted
@@ -70,7 +70,7 @@ class StreamProjectSet(RowLocal[n.ProjectSet]):
         return inputs[0]
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        made = ", ".join(map(shown, self.node.outputs))
+        made = ", ".join(map(show_name, self.node.outputs))
         word = "ProjectSet outer" if self.node.outer else "ProjectSet"
         return fitted(word, f"{made}: {to_text(self.node.call, names)}")
 

@@ -10,7 +10,7 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
@@ -93,8 +93,8 @@ class Projection(RowLocal[P], family=True):
             text = to_text(expr, names)
             if is_hidden(name) and isinstance(expr, ColumnRef):
                 continue
-            named = text != shown(name)
-            texts.append((f"{shown(name)}: {text}" if named else text, named))
+            named = text != show_name(name)
+            texts.append((f"{show_name(name)}: {text}" if named else text, named))
         return texts
 
     @property

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.stream.operators.base import Key, StreamOperator, Values
 from floodmark.stream.operators.texts import columns_text, one_group
 from floodmark.stream.printing.labels import Labels
@@ -77,7 +77,7 @@ class Sessions(StreamOperator[S], family=True):
         """Return what rows are in one session by."""
         node = self.node
         by = [f"by {columns_text(node.partition, names)}"] if node.partition else []
-        return ", ".join([shown(node.time), f"gap {interval_words(node.gap)}", *by])
+        return ", ".join([show_name(node.time), f"gap {interval_words(node.gap)}", *by])
 
     @property
     def title(self) -> str:

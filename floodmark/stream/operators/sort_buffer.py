@@ -8,7 +8,7 @@ from datetime import datetime
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.closing import closes_from_input
 from floodmark.stream.operators.row_local import RowLocal
@@ -86,7 +86,7 @@ class StreamSortBuffer(RowLocal[n.SortBuffer]):
         if self.node.condition is not None:
             lines = (*lines, (f"at its release: {to_text(self.node.condition, names)}",))
         column = self.node.column
-        return Description("SortBuffer", f"by {names.get(column, shown(column))}", lines)
+        return Description("SortBuffer", f"by {names.get(column, show_name(column))}", lines)
 
     @property
     def title(self) -> str:

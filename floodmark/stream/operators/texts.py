@@ -8,7 +8,7 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import Expr
-from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.properties.state import StateTable
@@ -30,7 +30,7 @@ def fitted(operator: str, arguments: str) -> Description:
 
 def columns_text(columns: Sequence[str], names: Mapping[str, str]) -> str:
     """Return the names of columns as people know them."""
-    return ", ".join(names.get(c, shown(c)) for c in columns)
+    return ", ".join(names.get(c, show_name(c)) for c in columns)
 
 
 def offset_texts(offset: n.Interval) -> list[str]:

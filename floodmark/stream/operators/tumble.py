@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.printing import interval_words, shown
+from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.scalar.time_windows import windows_of
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.fixed_window import FixedWindow
@@ -55,7 +55,7 @@ class StreamTumble(FixedWindow[n.Tumble]):
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         node = self.node
-        parts = [shown(node.time), interval_words(node.size), *offset_texts(node.offset)]
+        parts = [show_name(node.time), interval_words(node.size), *offset_texts(node.offset)]
         return Description("Tumble", ", ".join(parts))
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal, columns_of, walk
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.scalar.types import Field, Kind
 from floodmark.stream.operators.lower import StreamPlan
@@ -68,7 +68,7 @@ def _lost(node: n.Aggregate, below: n.Project, plan: StreamPlan) -> str | None:
 
 def _ordered(field: Field) -> str:
     """Return by what rows of a time can be grouped."""
-    name = shown(field.name)
+    name = show_name(field.name)
     match field.type.kind:
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return f"date_trunc('hour', {name}), or a window: TUMBLE(…, {name}, …)"
@@ -123,7 +123,7 @@ def join_hint(node: n.Join, plan: StreamPlan) -> str:
 def _looked_up(node: n.Join, side: n.Node) -> str:
     """Return the hint for a side without any watermark."""
     (name, *more) = {scan.object for scan in n.scans(side)} or {"VALUES"}
-    called = "one side" if more else shown(name)
+    called = "one side" if more else show_name(name)
     lookup = f"JOIN {'t' if more else called} FOR SYSTEM_TIME AS OF PROCTIME() ON …"
     none = f"{called} has no watermark"
     if not node.equi:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
-from floodmark.plan.expr.printing import shown, to_text
+from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.lower import StreamPlan
 
 
@@ -25,14 +25,14 @@ def written(node: n.Node, column: str) -> str:
     """Return a group column as its query writes it: by the expression below."""
     expr = dict(node.columns).get(column) if isinstance(node, n.Project) else None
     if expr is None or isinstance(expr, ColumnRef):
-        return readable(node, column) or shown(column)
+        return readable(node, column) or show_name(column)
     return to_text(expr)
 
 
 def readable(node: n.Node, column: str) -> str | None:
     """Return a column as a query writes it, a hidden one by what it is computed from."""
     if not is_hidden(column):
-        return shown(column)
+        return show_name(column)
     if isinstance(node, n.Project | n.MaterializeProject):
         expr = dict(node.columns)[column]
         if isinstance(expr, ColumnRef):

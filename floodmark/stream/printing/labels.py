@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef
-from floodmark.plan.expr.printing import aggregate_text, shown, window_text
+from floodmark.plan.expr.printing import aggregate_text, show_name, window_text
 
 Labels = Mapping[n.Node, Mapping[str, str]]
 """By node: the name to show for each of its output columns."""
@@ -38,7 +38,7 @@ def _labels(node: n.Node, found: Labels, given: Mapping[str, str]) -> dict[str, 
     own = {
         column: given.get(column) or _text(made, below) for column, made in node.generated.items()
     }
-    return {f.name: own.get(f.name) or below.get(f.name) or shown(f.name) for f in node.schema}
+    return {f.name: own.get(f.name) or below.get(f.name) or show_name(f.name) for f in node.schema}
 
 
 def _text(made: AggCall | n.WindowCall | str, below: Mapping[str, str]) -> str:
@@ -60,7 +60,7 @@ def _given_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
                 if isinstance(expr, ColumnRef):
                     origin = _origin(node.input, expr.name)
                     if origin is not None:
-                        given.setdefault(origin, {}).setdefault(expr.name, shown(name))
+                        given.setdefault(origin, {}).setdefault(expr.name, show_name(name))
     return given
 
 

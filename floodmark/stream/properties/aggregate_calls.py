@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from floodmark.plan.expr.expressions import AggCall
-from floodmark.scalar.functions import Aggregate, aggregate_for
+from floodmark.scalar.functions import AggregateFunction, aggregate_for
 
 
-def aggregate_of(call: AggCall) -> Aggregate:
+def aggregate_of(call: AggCall) -> AggregateFunction:
     """Return the registry's entry of an aggregate call."""
     return aggregate_for(call.function, (arg.type for arg in call.args))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.printing import shown
+from floodmark.plan.expr.printing import show_name
 from floodmark.stream.properties import strategy
 
 
@@ -28,7 +28,7 @@ class StateTable:
     def cleaning(self) -> str:
         """Return in words what removes its rows."""
         if self.cleaned_by is not None:
-            return f"watermark of {shown(self.cleaned_by)}"
+            return f"watermark of {show_name(self.cleaned_by)}"
         return _CLEANING[self.role]
 
 

@@ -14,7 +14,7 @@ def other_bound(node: n.Node, column: str) -> str | None:
         case n.Tumble() | n.Hop() if column in (node.start, node.end):
             return node.end if column == node.start else node.start
         case n.Project():
-            passed = node.passed
+            passed = node.plain_columns
             below = next((c for c, name in passed.items() if name == column), None)
             other = None if below is None else other_bound(node.input, below)
             return None if other is None else passed.get(other)

@@ -18,7 +18,7 @@ from floodmark.scalar.types import Kind as TypeKind
 from floodmark.session.ddl.renaming import renames_of
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
-from floodmark.storage.corrected import CorrectedTables
+from floodmark.storage.correction_versions import CorrectedTables
 from floodmark.storage.objects import Place
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
@@ -26,9 +26,9 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.closing import closing_column
 from floodmark.tables import layout
 from floodmark.tables.bounds import keeper
-from floodmark.tables.closed import as_time, closed_until, closes_in_time
-from floodmark.tables.stored import WEIGHED, application, corrections, newest
+from floodmark.tables.correction_table import WEIGHED, application, corrections, newest
 from floodmark.tables.tables import Tables
+from floodmark.tables.window_finality import as_time, closes_in_time, final_until
 from floodmark.tools.corrections.differences import differences
 from floodmark.tools.corrections.in_place import check_readers, take_in
 from floodmark.tools.corrections.recompute import Recomputation
@@ -43,7 +43,7 @@ _LOOKED_THROUGH = 10_000
 
 
 @dataclass(frozen=True)
-class Span:
+class EpochSpan:
     """The closed time that is computed once more: from `first` to before `end`, both aware."""
 
     first: datetime
@@ -77,7 +77,7 @@ class Corrected:
     """
 
     object: str
-    span: Span
+    span: EpochSpan
     epoch: int
     backfill: int = 0
     rows: dict[str, int] = field(default_factory=dict)
@@ -91,7 +91,9 @@ class Corrected:
         return f"{self.object}: {', '.join(counts)}" if counts else "nothing to correct"
 
 
-def correct(floodmark: Floodmark, name: str, span: Span, *, in_place: bool = False) -> Corrected:
+def correct(
+    floodmark: Floodmark, name: str, span: EpochSpan, *, in_place: bool = False
+) -> Corrected:
     """Compute closed windows once more; `in_place` puts all corrections into the view's rows.
 
     See `_correct`; E0305 where something reads the view that takes no row back.
@@ -102,7 +104,7 @@ def correct(floodmark: Floodmark, name: str, span: Span, *, in_place: bool = Fal
     return replace(done, taken_in=take_in(floodmark, done.object)) if in_place else done
 
 
-def _correct(floodmark: Floodmark, name: str, span: Span) -> Corrected:
+def _correct(floodmark: Floodmark, name: str, span: EpochSpan) -> Corrected:
     """Write what the closed windows of a view lack, and have too much, to its corrections.
 
     Windows are those of which the closing column is within the span. Corrections of earlier
@@ -114,87 +116,87 @@ def _correct(floodmark: Floodmark, name: str, span: Span) -> Corrected:
     with floodmark.loop.hold("a backfill"):
         pass  # an epoch that a selection has left open is complete now
     reader = floodmark.reader()
-    found = _closing(floodmark, name)
-    again = Recomputation(reader, micros_of(warehouse.log.opened(reader.cut.epoch).now))
-    again.check(found)
-    _check_closed(found, reader, span)
-    _check_kept(found, floodmark, again, span)
+    obj = _closing(floodmark, name)
+    again = Recomputation(reader, micros_of(warehouse.log.open_record(reader.cut.epoch).now))
+    again.check(obj)
+    _check_closed(obj, reader, span)
+    _check_kept(obj, floodmark, again, span)
     with floodmark.sessions().guard():
-        handle = _open_table(found, reader.tables, floodmark.warehouse.objects)
-        number = newest(floodmark.store, found) + 1
-        taken_in = floodmark.deployed.corrected.get(found.key, 0)
-        rows = _corrections(found, reader, again, span, taken_in)
+        handle = _open_table(obj, reader.tables, floodmark.warehouse.objects)
+        number = newest(floodmark.store, obj) + 1
+        taken_in = floodmark.deployed.corrected.get(obj.key, 0)
+        rows = _corrections(obj, reader, again, span, taken_in)
         stamped = rows.selectExpr(
             f"{reader.cut.epoch}L AS {EPOCH}",
             KIND,
-            *(ident(f.name) for f in layout.row_schema(found)),
+            *(ident(f.name) for f in layout.row_schema(obj)),
             f"{number}L AS {layout.BACKFILL}",
             f"timestamp_micros({micros_of(warehouse.clock.now())}L) AS {layout.CORRECTED_AT}",
         )
         files = _write_files(reader.tables, handle, number, stamped)
     if not files:
-        return Corrected(found.key, span, reader.cut.epoch)
+        return Corrected(obj.key, span, reader.cut.epoch)
     counts = _kinds(reader.tables.store.paths(handle, files))
-    _commit(floodmark, found, handle, files, number)
-    return Corrected(found.key, span, reader.cut.epoch, number, counts)
+    _commit(floodmark, obj, handle, files, number)
+    return Corrected(obj.key, span, reader.cut.epoch, number, counts)
 
 
 def _closing(floodmark: Floodmark, name: str) -> AnalysedObject:
-    found = floodmark.find(name)
-    if closes_in_time(found):
-        return found
+    obj = floodmark.find(name)
+    if closes_in_time(obj):
+        return obj
     hint = "other views follow their inputs at once: there is nothing to correct"
-    if found.emits_on_close:
+    if obj.emits_on_close:
         hint = (
             "its rows wait for rows, or for numbers: no span of time says which ones are final; "
             "DROP it and CREATE it again to take late rows in"
         )
     raise NotSupported(
         "E0301",
-        f"no date or time says which rows of {found.kind.value} {found.name} have closed",
+        f"no date or time says which rows of {obj.kind.value} {obj.name} have closed",
         hint=hint,
     )
 
 
-def _column(found: AnalysedObject) -> Field:
-    column = closing_column(found.plan)
+def _column(obj: AnalysedObject) -> Field:
+    column = closing_column(obj.plan)
     assert column is not None
     return column
 
 
-def _check_closed(found: AnalysedObject, reader: Reader, span: Span) -> None:
+def _check_closed(obj: AnalysedObject, reader: Reader, span: EpochSpan) -> None:
     """Raise E0303 where windows of the span have not been emitted."""
-    mark = closed_until(found, reader.cut.records.get(found.key))
+    mark = final_until(obj, reader.cut.records.get(obj.key))
     if mark is None or span.end > mark:
         reached = (
             "nothing is closed yet" if mark is None else f"closed is what is below {_text(mark)}"
         )
         raise UserError(
             "E0303",
-            f"windows of {found.name} up to {_text(span.end)} are not closed: {reached}",
+            f"windows of {obj.name} up to {_text(span.end)} are not closed: {reached}",
             hint="give a --to that the watermark has reached; open windows take in what comes",
         )
 
 
 def _check_kept(
-    found: AnalysedObject, floodmark: Floodmark, again: Recomputation, span: Span
+    obj: AnalysedObject, floodmark: Floodmark, again: Recomputation, span: EpochSpan
 ) -> None:
     """Raise E0415 where late rows that could be of the span are not kept any more."""
-    sources, names = again.sources(found), renames_of(floodmark.warehouse)
-    log, oldest = floodmark.warehouse.log, floodmark.warehouse.retention_record.read().oldest
+    sources, names = again.sources(obj), renames_of(floodmark.warehouse)
+    log, oldest = floodmark.warehouse.log, floodmark.warehouse.retention_record.kept_epochs().oldest
     for epoch in islice(range(oldest - 1, 0, -1), _LOOKED_THROUGH):
-        records = log.sealed(epoch).objects
+        records = log.seal_record(epoch).objects
         then = [names.then(key, epoch) for key in sources]
         if not any(key in records and records[key].late_rows for key in then):
             continue
-        record = records.get(names.then(found.key, epoch))
-        if record is None and floodmark.store.exists(layout.corrections_table(found)):
-            record = floodmark.status().get(found.key)  # they may be of what the view began with
-        mark = closed_until(found, record)
+        record = records.get(names.then(obj.key, epoch))
+        if record is None and floodmark.store.exists(layout.corrections_table(obj)):
+            record = floodmark.status().get(obj.key)  # they may be of what the view began with
+        mark = final_until(obj, record)
         if mark is not None and span.first <= mark:
             raise DataError(
                 "E0415",
-                f"rows that came late for {found.name} up to {_text(mark)} are not kept any more",
+                f"rows that came late for {obj.name} up to {_text(mark)} are not kept any more",
                 hint=f"begin after that time; SET retention in the pipeline files keeps late rows "
                 f"longer; epochs since {oldest} are kept",
             )
@@ -202,24 +204,24 @@ def _check_kept(
 
 
 def _corrections(
-    found: AnalysedObject, reader: Reader, again: Recomputation, span: Span, taken_in: int
+    obj: AnalysedObject, reader: Reader, again: Recomputation, span: EpochSpan, taken_in: int
 ) -> DataFrame:
     """Return the corrections of a span: kinds, and the view's columns.
 
     Earlier ones up to the number `taken_in` are in the view's rows.
     """
-    relation = found.relation
+    relation = obj.relation
     names = [ident(f.name) for f in relation.columns]
-    column = _column(found)
+    column = _column(obj)
     within, ends = span.condition(column), {column.name: span.ends(column)}
-    scan = n.Scan(found.key, relation.columns, relation.stream_key, relation.mode)
+    scan = n.Scan(obj.key, relation.columns, relation.stream_key, relation.mode)
     parts = [
-        again.rows(found, ends).where(within).selectExpr(*names, f"1 AS {WEIGHT}"),
+        again.rows(obj, ends).where(within).selectExpr(*names, f"1 AS {WEIGHT}"),
         again.rows_to_scan(scan, keeper(scan, ends))
         .where(within)
         .selectExpr(*names, f"-1 AS {WEIGHT}"),
     ]
-    earlier = corrections(reader.tables, found)
+    earlier = corrections(reader.tables, obj)
     if earlier is not None:
         beside = f"{layout.BACKFILL} > {taken_in}"
         done = earlier.where(f"{within} AND {beside}").selectExpr(*names, WEIGHED)
@@ -227,17 +229,17 @@ def _corrections(
     weighed = parts[0]
     for part in parts[1:]:
         weighed = weighed.unionAll(part)
-    return differences(found, weighed, WEIGHT)
+    return differences(obj, weighed, WEIGHT)
 
 
-def _open_table(found: AnalysedObject, tables: Tables, place: Place) -> Handle:
+def _open_table(obj: AnalysedObject, tables: Tables, place: Place) -> Handle:
     """Return the table of corrections; E0434 where it has lost commits."""
-    table = layout.corrections_table(found)
-    known = CorrectedTables(place).read().get(table, 0)
+    table = layout.corrections_table(obj)
+    known = CorrectedTables(place).versions().get(table, 0)
     if not tables.store.exists(table):
         if known:
             raise_missing_version(table, None)
-        return tables.store.create(table, layout.corrections_schema(found))
+        return tables.store.create(table, layout.corrections_schema(obj))
     handle = tables.store.open(table)
     if handle.version < known:
         raise_older(table, handle.version, known)
@@ -249,22 +251,22 @@ def _write_files(
 ) -> tuple[DataFile, ...]:
     attempt = secrets.randbelow(10**9) + 1
     rows.coalesce(1).write.parquet(tables.store.stage(handle.table, number, attempt))
-    return tables.store.staged(handle.table, number, attempt)
+    return tables.store.list_stage(handle.table, number, attempt)
 
 
 def _commit(
     floodmark: Floodmark,
-    found: AnalysedObject,
+    obj: AnalysedObject,
     handle: Handle,
     files: tuple[DataFile, ...],
     number: int,
 ) -> None:
     """Commit corrections; another backfill of the view in the meantime is a conflict, E0501."""
-    with floodmark.loop.hold(f"corrections of {found.name}"):
+    with floodmark.loop.hold(f"corrections of {obj.name}"):
         done = floodmark.store.commit(
-            handle, adds=files, app=application(found), epoch=number, metadata={"backfill": number}
+            handle, adds=files, app=application(obj), epoch=number, metadata={"backfill": number}
         )
-        CorrectedTables(floodmark.warehouse.objects).reached(done.table, done.version)
+        CorrectedTables(floodmark.warehouse.objects).record_version(done.table, done.version)
 
 
 def _kinds(paths: list[str]) -> dict[str, int]:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _TIMES, _ADDED, _GONE = "floodmark__times", "floodmark__added", "floodmark__gone"
 
 
-def differences(found: AnalysedObject, weighed: DataFrame, weight: str) -> DataFrame:
+def differences(obj: AnalysedObject, weighed: DataFrame, weight: str) -> DataFrame:
     """Return `__kind` and the view's columns, of rows with a weight above zero where they lack.
 
     `weighed` has the view's columns and `weight`: 1 of rows that should be there, -1 of those that
     are. Where a key has a row too many and lacks another one, they are `-U` and `+U`.
     """
-    columns = found.relation.columns
+    columns = obj.relation.columns
     names = [ident(f.name) for f in columns]
     maps = {f.name: f"floodmark__map_{i}" for i, f in enumerate(columns) if _is_map(f)}
     texts = [f"{_as_text(name)} AS {alias}" for name, alias in maps.items()]
@@ -34,19 +34,19 @@ def differences(found: AnalysedObject, weighed: DataFrame, weight: str) -> DataF
     differing = (
         weighed.selectExpr("*", *texts).groupBy(*grouped).agg(*total, *kept).where(f"{_TIMES} <> 0")
     )
-    key = [ident(name) for name in found.relation.stream_key]
+    key = [ident(name) for name in obj.relation.stream_key]
     other = f"OVER (PARTITION BY {', '.join(key)})" if key else None
     sides = (
         (_ADDED, f"max({_TIMES} > 0) {other}" if other else "FALSE"),
         (_GONE, f"max({_TIMES} < 0) {other}" if other else "FALSE"),
     )
-    told = differing.selectExpr("*", *(f"{text} AS {name}" for name, text in sides))
+    note = differing.selectExpr("*", *(f"{text} AS {name}" for name, text in sides))
     kind = (
         f"CASE WHEN {_TIMES} > 0 THEN IF({_GONE}, '+U', '+I') "
         f"ELSE IF({_ADDED}, '-U', '-D') END AS {KIND}"
     )
     copies = f"explode(array_repeat(0, CAST(abs({_TIMES}) AS INT)))"
-    return told.selectExpr(kind, *names, copies).selectExpr(KIND, *names)
+    return note.selectExpr(kind, *names, copies).selectExpr(KIND, *names)
 
 
 def _is_map(field: Field) -> bool:

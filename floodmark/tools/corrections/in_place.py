@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.objects import Kind
 from floodmark.errors import NotSupported
 from floodmark.session.ddl import deployment
-from floodmark.session.logged import statement_progress
+from floodmark.session.statement_progress import statement_progress
 from floodmark.session.statements import apply_plan
 from floodmark.storage.epoch_log import dml_of
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables.stored import newest
+from floodmark.tables.correction_table import newest
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
 
 
-def check_readers(floodmark: Floodmark, found: AnalysedObject) -> None:
+def check_readers(floodmark: Floodmark, obj: AnalysedObject) -> None:
     """Raise E0305 for the first object fed by a view that cannot take back what it was given."""
-    plan = deployment.plan_corrected(found.key, 0, floodmark.deployed)
+    plan = deployment.plan_corrected(obj.key, 0, floodmark.deployed)
     positions = floodmark.warehouse.log.positions()
     for change in plan.changes:
         reader = plan.pipeline[change.key]
-        if reader.key == found.key:
+        if reader.key == obj.key:
             continue
         reason = _refuses(reader)
         if reason is None and positions.get(dml_of(reader.key), {}).get(0, 0):
@@ -34,10 +34,10 @@ def check_readers(floodmark: Floodmark, found: AnalysedObject) -> None:
         if reason is not None:
             raise NotSupported(
                 "E0305",
-                f"{found.name} cannot be corrected in place: {reader.kind.value} {reader.name} "
+                f"{obj.name} cannot be corrected in place: {reader.kind.value} {reader.name} "
                 f"takes rows from it, and {reason}",
                 hint="without --in-place the corrections are beside the view: "
-                f"SELECT * FROM {found.name}__corrections",
+                f"SELECT * FROM {obj.name}__corrections",
             )
 
 
@@ -56,12 +56,12 @@ def take_in(floodmark: Floodmark, key: str) -> int:
     """Put the corrections of a view into its rows in one epoch, and return that; 0 for none."""
     loop, warehouse = floodmark.loop, floodmark.warehouse
     what = f"corrections of {key} in place"
-    with statement_progress(what, warehouse) as begun, loop.hold(what):
+    with statement_progress(what, warehouse) as progress, loop.hold(what):
         deployed = warehouse.deployed()
-        found = deployed.pipeline[key]
-        number = newest(floodmark.store, found)
+        obj = deployed.pipeline[key]
+        number = newest(floodmark.store, obj)
         if number <= deployed.corrected.get(key, 0):
             return 0
-        check_readers(floodmark, found)
+        check_readers(floodmark, obj)
         plan = deployment.plan_corrected(key, number, deployed)
-        return apply_plan(plan, loop, begun).epoch
+        return apply_plan(plan, loop, progress).epoch

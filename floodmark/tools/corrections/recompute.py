@@ -38,45 +38,45 @@ class Recomputation:
     reader: Reader
     now: int
 
-    def rows(self, found: AnalysedObject, within: Bounds) -> DataFrame:
+    def rows(self, obj: AnalysedObject, within: Bounds) -> DataFrame:
         """Return a view's rows, at least those within bounds; files that have none are not read.
 
         Rows that an expression refuses are left out, as in an epoch.
         """
-        assert found.plan is not None
-        return self._rows(found.plan.root, within)
+        assert obj.plan is not None
+        return self._rows(obj.plan.root, within)
 
     def rows_to_scan(self, scan: n.Scan, keeps: FileFilter | None) -> DataFrame:
         """Return the rows at rest of what a scan reads, at least those of the files that matter."""
-        found = self.reader.pipeline[scan.object]
-        rows = current_at(self.reader.tables.store, found, self.reader.cut)
+        obj = self.reader.pipeline[scan.object]
+        rows = current_at(self.reader.tables.store, obj, self.reader.cut)
         files = None if rows is None or keeps is None else tuple(filter(keeps, rows.base.files))
-        frame = None if rows is None else rows.read(self.reader.tables, files, scan.names)
+        frame = None if rows is None else rows.visible_rows(self.reader.tables, files, scan.names)
         if frame is None:
             return self.reader.empty(scan.columns)
         return frame.selectExpr(*(ident(name) for name in scan.names))
 
-    def check(self, found: AnalysedObject) -> None:
+    def check(self, obj: AnalysedObject) -> None:
         """Raise E0304 where the rows of a view do not follow from what is stored below it."""
-        assert found.plan is not None
-        for node in found.plan.nodes:
-            _check_node(node, found)
-        for below in self._views_of(found):
+        assert obj.plan is not None
+        for node in obj.plan.nodes:
+            _check_node(node, obj)
+        for below in self._views_of(obj):
             self.check(below)
-        for key in found.reads:
+        for key in obj.reads:
             if self.reader.pipeline[key].period:
-                raise _refusal(found, f"rows of {key} come and go as time passes")
-            if self.reader.pipeline[key].relation.forgets:
-                raise _refusal(found, f"{key} forgets rows by its TTL")
+                raise _refusal(obj, f"rows of {key} come and go as time passes")
+            if self.reader.pipeline[key].relation.drops_silently:
+                raise _refusal(obj, f"{key} forgets rows by its TTL")
 
-    def sources(self, found: AnalysedObject) -> frozenset[str]:
+    def sources(self, obj: AnalysedObject) -> frozenset[str]:
         """Return the objects with late rows that reach a view, by key."""
-        mine = {key for key in found.reads if key in self._late}
-        return frozenset(mine.union(*(self.sources(view) for view in self._views_of(found))))
+        mine = {key for key in obj.reads if key in self._late}
+        return frozenset(mine.union(*(self.sources(view) for view in self._views_of(obj))))
 
-    def _views_of(self, found: AnalysedObject) -> list[AnalysedObject]:
+    def _views_of(self, obj: AnalysedObject) -> list[AnalysedObject]:
         """Return the views that a view reads which are computed once more."""
-        below = (self.reader.pipeline[key] for key in found.reads)
+        below = (self.reader.pipeline[key] for key in obj.reads)
         return [view for view in below if view.key in self._fed]
 
     @cached_property
@@ -90,10 +90,10 @@ class Recomputation:
     def _fed(self) -> frozenset[str]:
         """The materialized views that late rows would have reached."""
         out: set[str] = set()
-        for found in self.reader.pipeline.objects.values():
-            is_view = found.kind is Kind.MATERIALIZED_VIEW
-            if is_view and any(key in out or key in self._late for key in found.reads):
-                out.add(found.key)
+        for obj in self.reader.pipeline.objects.values():
+            is_view = obj.kind is Kind.MATERIALIZED_VIEW
+            if is_view and any(key in out or key in self._late for key in obj.reads):
+                out.add(obj.key)
         return frozenset(out)
 
     def _rows(self, root: n.Node, within: Bounds) -> DataFrame:
@@ -114,31 +114,31 @@ class Recomputation:
                 return None
 
     def _scan_rows(self, scan: n.Scan, within: Bounds, keeps: FileFilter | None) -> DataFrame:
-        found = self.reader.pipeline[scan.object]
+        obj = self.reader.pipeline[scan.object]
         names = [ident(name) for name in scan.names]
-        if found.key in self._fed:
-            return self.rows(found, within).selectExpr(*names)
+        if obj.key in self._fed:
+            return self.rows(obj, within).selectExpr(*names)
         on_time = self.rows_to_scan(scan, keeps)
-        table = layout.late_table(found)
-        version = self.reader.cut.version(found.key, table)
+        table = layout.late_table(obj)
+        version = self.reader.cut.version(obj.key, table)
         late = None
         if version is not None:
             tables = self.reader.tables
-            late = tables.read(tables.at(table, version), layout.late_schema(found))
+            late = tables.read(tables.open(table, version), layout.late_schema(obj))
         return on_time if late is None else on_time.unionAll(late.selectExpr(*names))
 
 
-def _check_node(node: n.Node, found: AnalysedObject) -> None:
+def _check_node(node: n.Node, obj: AnalysedObject) -> None:
     if n.is_lookup(node):
-        raise _refusal(found, "it looks up what another table has at the time of each row")
+        raise _refusal(obj, "it looks up what another table has at the time of each row")
     again = all(is_deterministic(e) for e in node.expressions)
     if not again or not isinstance(node, _AGAIN):
-        raise _refusal(found, "its values depend on when they were computed")
+        raise _refusal(obj, "its values depend on when they were computed")
 
 
-def _refusal(found: AnalysedObject, reason: str) -> NotSupported:
+def _refusal(obj: AnalysedObject, reason: str) -> NotSupported:
     return NotSupported(
         "E0304",
-        f"the closed rows of {found.name} cannot be computed once more: {reason}",
+        f"the closed rows of {obj.name} cannot be computed once more: {reason}",
         hint="correct them in a view of your own, from the late rows",
     )

@@ -6,7 +6,7 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import FloodmarkError
-from floodmark.plan.declared import Transform
+from floodmark.plan.declared import RowTransform
 from floodmark.plan.expr.printing import to_text
 from tests.program_reference import compile_sql
 
@@ -29,7 +29,7 @@ def _source(query: str, columns: str = COLUMNS, after: str = "") -> str:
     )
 
 
-def _transform(query: str, columns: str = COLUMNS) -> Transform:
+def _transform(query: str, columns: str = COLUMNS) -> RowTransform:
     declared = compile_sql(_source(query, columns))["s"].declared
     assert declared is not None and declared.transform is not None
     return declared.transform
@@ -179,7 +179,7 @@ def test_unknown_options_of_a_transformation_are_refused() -> None:
     assert error.code == "E0239" and error.span is not None and "splat" in error.span.text
 
 
-def _texts(found: Transform) -> tuple[dict[str, str], str | None, list[str], list[str]]:
+def _texts(found: RowTransform) -> tuple[dict[str, str], str | None, list[str], list[str]]:
     columns = {name: to_text(expr) for name, expr in found.columns}
     condition = None if found.condition is None else to_text(found.condition)
     return columns, condition, [*map(to_text, found.lowers)], [*map(to_text, found.uppers)]

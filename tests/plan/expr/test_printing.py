@@ -22,7 +22,9 @@ _COLUMNS = {
     "y": BOOLEAN,
     "j": JSONB,
 }
-_SCOPE = QueryScope.of(Source("r", tuple(Column(c, c, type_) for c, type_ in _COLUMNS.items())))
+_SCOPE = QueryScope.from_sources(
+    Source("r", tuple(Column(c, c, type_) for c, type_ in _COLUMNS.items()))
+)
 
 SAME = [
     "a + b * c", "(a + b) * c", "a - (b - c)", "a - b - c", "a / (b * c)", "-(a + b)", "- 3 + a",

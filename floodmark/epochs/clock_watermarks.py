@@ -1,0 +1,135 @@
+"""Windows that time alone closes: of sources that have nothing new, and go by the clock.
+
+An epoch of time alone is worth it when a view that emits on close releases all that the rows of
+these sources are still in, or as much of it as time can: there is one per view, not one per tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from floodmark.epochs.objects.watermarks import Marks
+from floodmark.plan import nodes as n
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.dependencies import blocked, upstream_of
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.walks import propagate
+from floodmark.stream.properties.highest_values import highest
+from floodmark.tables.cutoff import LAST
+from floodmark.warehouse.warehouse import Warehouse
+
+Values = Mapping[str, Any]
+Found = tuple[str, int]
+"""An object, and which of its nodes releases rows."""
+Rule = Callable[[StreamOperator[Any], Mapping[str, Values], datetime], Values]
+
+
+def advances_by_clock(
+    warehouse: Warehouse, until: datetime, select: Collection[str] | None
+) -> bool:
+    """Tell whether an epoch at a time releases rows though no source has anything new.
+
+    The sources have been asked before; with `select` only views count that it needs.
+    """
+    deployed, cut = warehouse.deployed(), warehouse.cut()
+    pipeline, nothing = deployed.pipeline, warehouse.splits.sources_without_more({})
+    marks = {
+        o.key: Marks.from_record(o.declared, cut.records[o.key], until)
+        for o in pipeline.stored
+        if o.declared is not None and o.declared.clock.acts
+        if o.key in nothing and o.key in cut.records
+    }
+    if not marks:
+        return False
+    outside = (key for key, record in cut.records.items() if record.backfilling)
+    held = blocked({*warehouse.log.suspensions(), *outside}, pipeline)
+    needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
+
+    def release(sources: Mapping[str, Values]) -> dict[Found, Any]:
+        known = {key: record.watermarks for key, record in cut.records.items()}
+        return _propagate(pipeline, {**known, **sources}, until, needed - held, propagate)
+
+    now = {key: mark.at_end(True).visible for key, mark in marks.items()}
+    last = {key: _at_last(mark).at_end(True).visible for key, mark in marks.items()}
+    rows = {key: _highest(mark) for key, mark in marks.items()}
+    reach = _propagate(pipeline, rows, until, needed - held, _highest_of)
+    return _is_worth(release({}), release(now), release(last), reach)
+
+
+def _highest_of(
+    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
+) -> Values:
+    return highest(operator.node, scanned, now)
+
+
+def _at_last(marks: Marks) -> Marks:
+    return Marks(marks.declared, LAST, marks.sealed, marks.reached, marks.heard)
+
+
+def _is_worth(
+    before: Mapping[Found, Any],
+    after: Mapping[Found, Any],
+    last: Mapping[Found, Any],
+    reach: Mapping[Found, Any],
+) -> bool:
+    """Tell whether something is released of what rows `reach`: all of it, or all that time can."""
+    for found, value in after.items():
+        high, earlier = reach.get(found), before.get(found)
+        if high is None or value == earlier:
+            continue
+        waits = earlier is None or earlier <= high
+        if waits and (value > high or value == last.get(found)):
+            return True
+    return False
+
+
+def _highest(marks: Marks) -> dict[str, Any]:
+    """Return the highest times of an object's rows."""
+    highs: dict[str, Any] = {}
+    for values in marks.reached.values():
+        for column, value in values.items():
+            highs[column] = max(value, highs.get(column, value))
+    return Marks(marks.declared, marks.now, highs, {}, {}).visible
+
+
+def _propagate(
+    pipeline: Pipeline,
+    known: Mapping[str, Values],
+    now: datetime,
+    needed: Collection[str],
+    rule: Rule,
+) -> dict[Found, Any]:
+    """Return, by object and node, what a rule makes of values where rows are released."""
+    values, out = dict(known), dict[Found, Any]()
+    for obj in pipeline.objects.values():
+        if obj.plan is None:
+            continue
+        scanned = {scan.object: values.get(scan.object, {}) for scan in n.scans(obj.plan.root)}
+        if obj.relation.watermarks:
+            values[obj.key] = rule(obj.plan.top, scanned, now)
+        if obj.emits_on_close and (obj.object.target or obj.key) in needed:
+            for i, (node, column) in enumerate(_closing(obj)):
+                bound = rule(obj.plan[node], scanned, now).get(column)
+                if bound is not None:
+                    out[obj.key, i] = bound
+    return out
+
+
+def _closing(obj: AnalysedObject) -> Iterator[tuple[n.Node, str]]:
+    """Yield what the nodes of a plan that release rows read, and by which column.
+
+    Rows of sessions are released by the end of these, which is no column of what is read.
+    """
+    assert obj.plan is not None
+    for node in obj.plan.nodes:
+        match node:
+            case n.CloseAggregate():
+                yield node.input, node.window
+            case n.SortBuffer():
+                yield node.input, node.column
+            case n.CloseSession():
+                yield node, node.end
+            case _:
+                pass

@@ -1,0 +1,140 @@
+"""A sink to the outside in an epoch: its changes at rest, written outside, and that noted.
+
+What the query copies of an object is read from the changes of that, which are stored; Spark is
+asked for anything else, and when the sink begins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from floodmark.changelog import EPOCH
+from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.operators import materialize
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.epochs.sinks.sender import sender_of
+from floodmark.epochs.sinks.sink_batch import SinkBatch
+from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import ColumnRef
+from floodmark.scalar.types import BIGINT, Field, Kind
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.rows import Rows
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.table import DataFile
+from floodmark.tables import failpoints, layout
+
+_SENT = (Field(EPOCH, BIGINT, nullable=False),)
+_UNORDERED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
+
+
+def advance(task: ObjectAdvance) -> ObjectRecord:
+    """Write what the epoch changes outside; what an earlier attempt has noted is not done again."""
+    obj, writer = task.obj, task.writer
+    table = layout.sink_progress_table(obj)
+    if (record := writer.find_record(table)) is not None:
+        return record
+    assert obj.plan is not None
+    stages, inputs = task.stages(obj), task.work.inputs(task.tables, obj)
+    outgoing = _changes_to_copy(task, inputs)
+    versions: dict[str, int] = {}
+    if outgoing is None:
+        outgoing, versions = _compute_changes(task, stages, inputs)
+    rows = 0
+    if task.work.outside:
+        initial = obj.key in task.work.created
+        rows = sender_of(obj, task.work.seed, task.tables.limits).send(
+            task.work.epoch, outgoing, initial=initial, records=task.work.record_of
+        )
+    marks = inputs.watermarks(obj.plan.top)
+    record = ObjectRecord(
+        obj.key,
+        {**task.versions_before(), **stages.versions, **versions},
+        rows_in=task.rows_of_inputs(obj.reads),
+        rows_out=rows,
+        dead_rows=stages.dead_rows,
+        asked=task.external_versions(),
+        due=stages.due,
+        watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
+    )
+    record = writer.commit_last(table, _SENT, (), record)
+    failpoints.reach("sent_committed")
+    return record
+
+
+def _changes_to_copy(task: ObjectAdvance, inputs: EpochInputs) -> SinkBatch | None:
+    """Return the stored changes of the one object that a query copies; None for other queries."""
+    plan = task.obj.plan
+    found = None if plan is None else _copies(plan.root)
+    if found is None or inputs.fills:
+        return None
+    scan, names = found
+    upstream = task.work.pipeline[scan.object]
+    if upstream.period or scan.external:
+        return None
+    if not inputs.changed(scan.object):
+        return SinkBatch(task.work.epoch)
+    kinds = not upstream.append_only
+    table = layout.changes_table(upstream) if kinds else layout.current_table(upstream)
+    version = task.work.after.version(upstream.key, table)
+    if version is None:
+        return None
+    handle, epoch = task.tables.open(table, version), task.work.epoch
+    files = task.tables.files_of_epochs(handle, epoch, epoch)
+    paths = task.tables.store.paths(handle, files)
+    key = upstream.relation.stream_key
+    order = tuple(f for f in upstream.relation.columns if f.name in key)
+    if any(f.type.kind in _UNORDERED for f in order):
+        return None
+    return SinkBatch(epoch, list(zip(files, paths, strict=True)), names, kinds, order)
+
+
+def _copies(root: n.Node) -> tuple[n.Scan, dict[str, str]] | None:
+    """Return what a plan reads and the name there of each of its columns, if it does no more."""
+    names = {f.name: f.name for f in root.schema}
+    while isinstance(root, n.Project):
+        exprs = dict(root.columns)
+        below = {c: exprs[name] for c, name in names.items()}
+        names = {c: e.name for c, e in below.items() if isinstance(e, ColumnRef)}
+        if len(names) < len(below):
+            return None
+        root = root.input
+    return (root, names) if isinstance(root, n.Scan) else None
+
+
+def _compute_changes(
+    task: ObjectAdvance, stages: ObjectStages, inputs: EpochInputs
+) -> tuple[SinkBatch, dict[str, int]]:
+    """Store the changes of any query: one Spark job; return them as they are stored."""
+    obj, writer, epoch = task.obj, task.writer, task.work.epoch
+    assert obj.plan is not None
+    relation, table = obj.relation, layout.changes_table(obj)
+    rows = Evaluation(obj.plan, inputs, stages).root()
+    settled = _drop_failing(rows, stages, (*relation.columns, WEIGHT_FIELD))
+    files: tuple[DataFile, ...] = ()
+    if settled is not None:
+        if obj.append_only:
+            settled = replace(settled, inserts=True)
+        changes = materialize.changelog(settled, relation.columns, relation.stream_key, epoch)
+        files = writer.write(table, changes)
+    failpoints.reach("files_written")
+    versions = task.dead_letters([*stages.dead, *stages.withdrawn])
+    handle = writer.newest(table, layout.changes_schema(obj))
+    handle = writer.commit(table, layout.changes_schema(obj), files, handle.files, handle)
+    failpoints.reach("outgoing_stored")
+    paths = task.tables.store.paths(handle, handle.files)
+    key = relation.stream_key
+    order = tuple(f for f in relation.columns if f.name in key and f.type.kind not in _UNORDERED)
+    ordered = sorted(zip(handle.files, paths, strict=True), key=lambda pair: pair[0].path)
+    return SinkBatch(epoch, ordered, order=order), {**versions, table: handle.version}
+
+
+def _drop_failing(
+    rows: Rows | None, stages: ObjectStages, columns: tuple[Field, ...]
+) -> Rows | None:
+    """Return the rows without those that fail, which go to the dead letters."""
+    if rows is None or not rows.failing:
+        return rows
+    frame = stages.settle("root", rows, columns)
+    return None if frame is None else replace(rows, frame=frame, failing=False, kinded=False)

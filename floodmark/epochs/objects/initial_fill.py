@@ -1,0 +1,46 @@
+"""Whether a view begins with an epoch: it has had no row so far, and nor has what it reads.
+
+Such an epoch computes the view as the one that creates it does: nothing is looked for among the
+rows of before, and nothing of before is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from floodmark.catalog.objects import Kind
+from floodmark.plan import nodes as n
+from floodmark.storage.table import Store
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.tables.current import current_at
+from floodmark.tables.cut import Cut
+
+
+def is_initial_fill(obj: AnalysedObject, pipeline: Pipeline, before: Cut, store: Store) -> bool:
+    """Tell whether a view can be computed as if the epoch after `before` created it.
+
+    Asks no Spark. A table that had rows once is not looked into: its view does not begin.
+    """
+    if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None:
+        return False
+    if any(map(_has_rows_of_nothing, obj.plan.nodes)):
+        return False
+    record = before.records.get(obj.key)
+    own = {} if record is None else record.versions
+    return not any(store.open(table, version).files for table, version in own.items()) and all(
+        _is_empty(pipeline, key, before, store) for key in _objects_read(obj.plan.nodes)
+    )
+
+
+def _has_rows_of_nothing(node: n.Node) -> bool:
+    """Tell whether a node has rows where its inputs have none."""
+    return isinstance(node, n.Values) or (isinstance(node, n.Aggregate) and not node.group)
+
+
+def _objects_read(nodes: Iterable[n.Node]) -> set[str]:
+    return {node.object for node in nodes if isinstance(node, n.Scan) and not node.external}
+
+
+def _is_empty(pipeline: Pipeline, key: str, before: Cut, store: Store) -> bool:
+    rows = current_at(store, pipeline[key], before)
+    return rows is None or not (rows.base.files or rows.layer_files)

@@ -1,0 +1,334 @@
+"""One object in one epoch: what it reads, and how its changes are written and committed.
+
+What a reader of the object sees is committed last, so that its table's application transaction
+says how far the object has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.objects import Kind
+from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
+from floodmark.connectors.base import Split
+from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.operators import materialize, merge, source
+from floodmark.dataflow.operators.context import Origin
+from floodmark.dataflow.operators.defaults import delivered_seed
+from floodmark.dataflow.operators.merge_output import SILENT
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.dataflow.state.io import Pin
+from floodmark.epochs.objects.apply_changelog import ObjectRows
+from floodmark.epochs.objects.initial_fill import is_initial_fill
+from floodmark.epochs.objects.watermarks import Marks
+from floodmark.epochs.sinks.records import unknown
+from floodmark.limits import LIMITS
+from floodmark.plan import nodes as n
+from floodmark.plan.declared import Declared
+from floodmark.scalar.functions.intervals import micros_of
+from floodmark.scalar.functions.volatile import RowSeed
+from floodmark.scalar.types import Schema
+from floodmark.spark.columns import ROUTE, WEIGHT_FIELD
+from floodmark.spark.rows import Rows, epoch_expr
+from floodmark.spark.types import ident
+from floodmark.storage.pruning import prune
+from floodmark.storage.table import DataFile
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.snapshot import takes_snapshot
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.tables import failpoints, layout
+from floodmark.tables.current import current_at
+from floodmark.tables.cut import Cut
+from floodmark.tables.tables import Tables, Writer, rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The files of a changelog, and those of changes that nobody sees."""
+
+    changes: tuple[DataFile, ...] = ()
+    silent: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class AdvanceInput:
+    """What an epoch asks of one object.
+
+    `pin` settles at which version it asks a table elsewhere, `time_of` tells the time of an earlier
+    epoch, `record_of` the id of its record. With `first`, the epochs from that one on are taken
+    at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
+    the numbers up to which corrections of views that begin belong to their rows. `previous` has the
+    definitions of before of views and sinks that go on with another query, and of sinks that go
+    with their rows, by key. Without `outside`, as in a replay, nothing leaves the warehouse.
+    No query has more than `plan_nodes`, where it can be split.
+    """
+
+    epoch: int
+    now: datetime
+    before: Cut
+    after: Cut
+    pipeline: Pipeline
+    pin: Pin
+    created: frozenset[str] = frozenset()
+    splits: Mapping[str, Sequence[Split]] = field(default_factory=dict)
+    dml: Sequence[Mapping[str, Any]] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    seed: str = ""
+    first: int | None = None
+    corrected: Mapping[str, int] = field(default_factory=dict)
+    exhausted: frozenset[str] = frozenset()
+    time_of: Callable[[int], datetime] | None = None
+    record_of: Callable[[int], str | None] = unknown
+    previous: Mapping[str, AnalysedObject] = field(default_factory=dict)
+    outside: bool = True
+    plan_nodes: int = LIMITS.plan_nodes
+
+    def inputs(self, tables: Tables, obj: AnalysedObject) -> EpochInputs:
+        """Return what a plan of the object reads."""
+        started = obj.key in self.created and takes_snapshot(obj.object)
+        fills = started or obj.refreshes
+        return EpochInputs(
+            tables,
+            self.pipeline.objects,
+            self.before,
+            self.after,
+            self.now,
+            fills=fills or is_initial_fill(obj, self.pipeline, self.before, tables.store),
+            origin=Origin(self.seed, obj.object.storage_key),
+            first=self.first,
+            time_of=self.time_of,
+        )
+
+
+@dataclass
+class ObjectAdvance:
+    """One advance of one object."""
+
+    obj: AnalysedObject
+    work: AdvanceInput
+    tables: Tables
+    writer: Writer
+
+    @property
+    def declaration(self) -> Declared:
+        """Return what CREATE says of a source or table."""
+        assert self.obj.declared is not None
+        return self.obj.declared
+
+    @property
+    def now(self) -> int:
+        """Return the epoch's time in microseconds."""
+        return micros_of(self.work.now)
+
+    @property
+    def default_seed(self) -> RowSeed:
+        """Return what the values of volatile defaults of delivered rows are made of."""
+        return delivered_seed(self.work.seed, self.obj.object.storage_key)
+
+    @property
+    def marks(self) -> Marks:
+        """Return the watermarks of a source or table as of the epoch before."""
+        before = self.work.before.records.get(self.obj.key)
+        return Marks.from_record(self.declaration, before, self.work.now)
+
+    def stages(self, owner: AnalysedObject) -> ObjectStages:
+        """Return where operators of the object's plan, or of a sink's, keep things."""
+        work = self.work
+        return ObjectStages(
+            self.tables,
+            self.writer,
+            work.before,
+            self.obj,
+            owner,
+            work.pin,
+            plan_nodes=work.plan_nodes,
+        )
+
+    def external_versions(self) -> dict[str, int]:
+        """Return at which versions the epoch asks tables elsewhere that the object looks up in."""
+        owners = (self.obj, *(self.work.pipeline[key] for key in self.obj.feeders))
+        plans = [owner.plan.root for owner in owners if owner.plan is not None]
+        scans = [scan for root in plans for scan in n.scans(root) if scan.external]
+        versions = {scan.object: self.work.pin(scan.object, None) for scan in scans}
+        return {table: version for table, version in versions.items() if version is not None}
+
+    def versions_before(self) -> dict[str, int]:
+        """Return the versions of all tables of the object before the epoch."""
+        record = self.work.before.records.get(self.obj.key)
+        return dict(record.versions) if record is not None else {}
+
+    def rows_of_inputs(self, names: Collection[str]) -> int:
+        """Return how many rows the epoch changed in some objects."""
+        before = self.work.before.records
+        return sum(
+            record.rows_out
+            for key, record in self.work.after.records.items()
+            if key in names and record is not before.get(key)
+        )
+
+    def dead_letters(self, written: Sequence[tuple[str, tuple[DataFile, ...]]]) -> dict[str, int]:
+        """Commit written dead letters; return the version of their table."""
+        if not written:
+            return {}
+        target = layout.dead_letter_table(self.obj)
+        moved: tuple[DataFile, ...] = ()
+        for table, files in written:
+            moved = self.writer.move(table, files, target)
+        handle = self.writer.commit(target, layout.DEAD_LETTER, moved)
+        failpoints.reach("dead_letter_committed")
+        return {target: handle.version}
+
+    def find_committed(self, table: str) -> tuple[int, tuple[DataFile, ...]] | None:
+        """Return what an earlier attempt has committed of the epoch: the version, and the files.
+
+        None where it has not, or where the rows are in one file with those of other epochs by now.
+        """
+        handle = self.writer.find_recorded(table)
+        if handle is None:
+            return None
+        epoch = self.work.epoch
+        files = self.tables.files_of_epochs(handle, epoch, epoch)
+        alone = all(f.low.get(EPOCH) == f.high.get(EPOCH) == epoch for f in files)
+        return (handle.version, files) if alone else None
+
+    def append(self, rows: Rows, stages: ObjectStages) -> tuple[int, dict[str, int]]:
+        """Add rows to an append-only view, failing ones to its dead letters: one job."""
+        table = layout.current_table(self.obj)
+        schema = layout.current_schema(self.obj)
+        stamp = epoch_expr(self.work.epoch)
+        names = [ident(f.name) for f in self.obj.relation.columns]
+        if rows.failing:
+            route = f"CASE WHEN {ERROR} IS NULL THEN 0 ELSE {source.DEAD} END AS {ROUTE}"
+            frame = rows.frame.selectExpr(*names, stamp, WEIGHT, ERROR, route)
+            files = self.writer.write_routed(table, frame)
+            stages.put_aside(table, files.get(source.DEAD, ()))
+            good = files.get(source.GOOD, ())
+        else:
+            good = self.writer.write(table, rows.frame.selectExpr(*names, stamp))
+        failpoints.reach("files_written")
+        versions = self.dead_letters([*stages.dead, *stages.withdrawn])
+        handle = self.writer.commit(table, schema, good)
+        failpoints.reach("view_committed")
+        return rows_of(good), {**versions, table: handle.version}
+
+    def update(
+        self, rows: Rows | None, stages: ObjectStages, within: Bounds
+    ) -> tuple[int, dict[str, int]]:
+        """Consolidate changes, write them, and rewrite the rows that they touch.
+
+        The keys of the changes lie within the bounds.
+        """
+        relation = self.obj.relation
+        settled: Rows | None = rows
+        if rows is not None and rows.failing:
+            columns = (*relation.columns, WEIGHT_FIELD)
+            frame = stages.settle("root", rows, columns)
+            settled = (
+                None
+                if frame is None
+                else replace(rows, frame=frame, failing=False, kinded=False, carried=())
+            )
+        changes = None
+        if settled is not None and settled.replacing:
+            changes = self._in_place(settled, within)
+        elif settled is not None:
+            changes = materialize.changelog(
+                settled, relation.columns, relation.stream_key, self.work.epoch
+            )
+        return self.apply(changes, stages)
+
+    def _in_place(self, rows: Rows, within: Bounds) -> DataFrame:
+        """Return the changes that put new rows in the place of the stored ones of their keys."""
+        columns, key = self.obj.relation.columns, self.obj.relation.stream_key
+        stored, small = self.rows_before(within)
+        few = self.work.inputs(self.tables, self.obj).few
+        chosen = merge.new_row_per_key(rows.frame, columns, key)
+        pairs = merge.pairs(chosen, stored, columns, key, small=small, few=few)
+        return materialize.as_changes(pairs, columns, self.work.epoch)
+
+    def rows_before(self, within: Bounds, coming: int = 0) -> tuple[DataFrame | None, bool]:
+        """Return the rows before the epoch, at least those within bounds; and: they are few.
+
+        Those that are not seen are among them. Few are also those that are not many more than come.
+        """
+        rows = current_at(self.tables.store, self.obj, self.work.before)
+        if rows is None:
+            return None, True
+        files = prune(rows.base, None, within)
+        limits = self.tables.limits
+        few = rows.bytes_of(files) < limits.whole_bytes
+        few = few or rows_of((*files, *rows.layer_files)) <= limits.whole_factor * coming
+        return rows.all_rows(self.tables, files), few
+
+    def apply(
+        self,
+        changes: DataFrame | None,
+        stages: ObjectStages,
+        *,
+        routed: bool = False,
+        aside: Callable[[], Mapping[str, int]] = dict,
+    ) -> tuple[int, dict[str, int]]:
+        """Commit changes to the changes table, then the current rows that follow from them.
+
+        Among `routed` changes there are dead letters and renewed rows, told by their route. What is
+        put `aside` otherwise is committed with the dead letters.
+        """
+        table = layout.changes_table(self.obj)
+        written = _Written()
+        if changes is not None and routed:
+            files = self.writer.write_routed(table, changes)
+            stages.put_aside(table, files.get(source.DEAD, ()))
+            written = _Written(files.get(source.GOOD, ()), files.get(SILENT, ()))
+        elif changes is not None:
+            written = self._write_changes(table, changes)
+        failpoints.reach("files_written")
+        versions = {**aside(), **self.dead_letters([*stages.dead, *stages.withdrawn])}
+        failpoints.reach("state_committed")
+        if self.obj.append_only:
+            handle = self.writer.commit(
+                layout.current_table(self.obj), layout.current_schema(self.obj)
+            )
+            return 0, {**versions, handle.table: handle.version}
+        handle = self.writer.commit(table, layout.changes_schema(self.obj), written.changes)
+        failpoints.reach("first_table_committed")
+        followed = ObjectRows(self.obj, self.work.before, self.tables, self.writer).apply_changelog(
+            table, (*written.changes, *written.silent)
+        )
+        failpoints.reach("sink_committed" if self.obj.kind is Kind.TABLE else "view_committed")
+        return rows_of(written.changes), {**versions, table: handle.version, **followed}
+
+    def _write_changes(self, table: str, changes: DataFrame) -> _Written:
+        """Write a changelog; changes of accumulators alone go to files of their own."""
+        if not layout.own_state(self.obj):
+            return _Written(self.writer.write(table, changes))
+        silent = f"CASE WHEN {KIND} IN ('-S', '+S') THEN 1 ELSE 0 END AS {ROUTE}"
+        files = self.writer.write_routed(table, changes.selectExpr("*", silent))
+        return _Written(files.get(0, ()), files.get(1, ()))
+
+
+@dataclass
+class TablePart:
+    """A part of the work on a table in an epoch, with what it asks the task for all the time."""
+
+    task: ObjectAdvance
+
+    @property
+    def obj(self) -> AnalysedObject:
+        """Return the table."""
+        return self.task.obj
+
+    @property
+    def columns(self) -> Schema:
+        """Return the table's columns, hidden ones included."""
+        return layout.row_schema(self.task.obj)
+
+    @property
+    def declaration(self) -> Declared:
+        """Return what CREATE says."""
+        return self.task.declaration

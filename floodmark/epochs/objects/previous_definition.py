@@ -1,0 +1,147 @@
+"""What a sink had written and put aside under its former definition, as of the epoch before."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, WEIGHT, is_hidden
+from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.fresh import FreshStages
+from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.operators import not_null_filter
+from floodmark.dataflow.operators.context import Origin
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.epochs.objects import recomputed_letters as letters
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.scalar.types import Schema
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.types import ident, spark_type
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.owners import owns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TOTAL, _FRESH, _DIFFERS = "__total", "__fresh", "__differs"
+
+
+@dataclass
+class PreviousDefinitions:
+    """The former definitions of sinks into a table: their rows and letters, taken back."""
+
+    task: ObjectAdvance
+    letters: list[DataFrame] = field(default_factory=list)
+
+    @property
+    def sinks_to_remove(self) -> list[AnalysedObject]:
+        """Return the sinks that go with the rows that they have written."""
+        obj = self.task.obj
+        mine = (s for s in self.task.work.previous.values() if s.object.target == obj.key)
+        return [sink for sink in mine if sink.key not in obj.feeders]
+
+    def rows(self, sink: AnalysedObject) -> DataFrame | None:
+        """Return what a sink had written, with weight -1; what it had put aside is remembered."""
+        rows, put_aside = _compute_rows(self.task, sink)
+        self.letters += [] if put_aside is None else [put_aside]
+        return rows
+
+    def withdraw_letters(self, stages: ObjectStages) -> int:
+        """Take what was put aside back, but for what the stages have anew.
+
+        Return by how many letters those of the stages are more, less than 0 where they stood.
+        """
+        before = stages.dead_rows
+        if self.letters:
+            letters.withdraw(self.task, stages, self.letters)
+        return stages.dead_rows - before
+
+
+def _compute_rows(
+    task: ObjectAdvance, sink: AnalysedObject
+) -> tuple[DataFrame | None, DataFrame | None]:
+    """Return the rows and the dead letters of a sink's query as of the epoch before.
+
+    They are computed anew, of what it read then; its state is not asked. A table without dead
+    letters has none to take back: then those are not computed.
+    """
+    assert sink.plan is not None and task.obj.declared is not None
+    work = task.work
+    # Files of its own: the sink's new plan writes beside it.
+    writer = replace(task.writer, attempt=secrets.randbelow(10**9) + 1)
+    stages = FreshStages(task.tables, writer, work.before, task.obj, sink, work.pin)
+    now = work.now
+    if work.time_of is not None and work.before.epoch:
+        now = work.time_of(work.before.epoch)
+    inputs = EpochInputs(
+        task.tables,
+        work.pipeline.objects,
+        work.before,
+        work.before,
+        now,
+        fills=True,
+        origin=Origin(work.seed, sink.object.storage_key),
+        time_of=work.time_of,
+    )
+    rows = Evaluation(sink.plan, inputs, stages).root()
+    failed = letters.standing(task) is not None
+    frame, columns = None, sink.plan.root.schema
+    if rows is not None:
+        rows = not_null_filter.checked(rows, columns, task.obj.declared, owned=owns(sink.object))
+        frame = rows.frame
+        if rows.failing and failed:
+            frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))
+        elif rows.failing:
+            frame = frame.where(f"{ERROR} IS NULL")
+    if frame is not None:
+        names = [ident(f.name) for f in columns]
+        frame = frame.selectExpr(*names, f"-{WEIGHT} AS {WEIGHT}")
+    return frame, letters.pending_letters(stages) if failed else None
+
+
+def difference(
+    new: DataFrame | None, old: DataFrame | None, sink: AnalysedObject, key: Sequence[str]
+) -> DataFrame | None:
+    """Return what has to be written so that the target has the new rows in place of the old.
+
+    Where a `key` of the target has other rows, all of its new ones are written: the last of them is
+    the target's, though it be one of the old ones. A key with the same rows is left alone.
+    """
+    from pyspark.sql import functions as F
+
+    assert sink.plan is not None
+    columns = sink.plan.root.schema
+    sides = [with_columns(frame, columns) for frame in (new, old) if frame is not None]
+    if len(sides) < 2:
+        return sides[0] if sides else None
+    both = sides[0].unionAll(sides[1])
+    shown = [ident(f.name) for f in columns if not is_hidden(f.name)]
+    tie = (ident(c) for c in sink.relation.stream_key if is_hidden(c))
+    last = f"struct({', '.join((WEIGHT, *tie))})"
+    hidden = [
+        F.expr(f"max_by({ident(f.name)}, {last})").alias(f.name)
+        for f in columns
+        if is_hidden(f.name)
+    ]
+    total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(_TOTAL)
+    fresh = F.expr(f"CAST(count_if({WEIGHT} > 0) AS INT)").alias(_FRESH)
+    most = f"max(abs({_TOTAL})) OVER (PARTITION BY {', '.join(map(ident, key))}) AS {_DIFFERS}"
+    found = both.groupBy(*shown).agg(total, fresh, *hidden).selectExpr("*", most)
+    return found.where(f"{_DIFFERS} > 0").selectExpr(
+        *(ident(f.name) for f in columns),
+        f"CASE WHEN {_FRESH} > 0 THEN {_FRESH} ELSE {_TOTAL} END AS {WEIGHT}",
+    )
+
+
+def with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
+    """Return the rows with these columns; what they do not have is NULL."""
+    here = set(frame.columns)
+    texts = (
+        ident(f.name)
+        if f.name in here
+        else f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}"
+        for f in columns
+    )
+    return frame.selectExpr(*texts, WEIGHT)

@@ -1,0 +1,91 @@
+"""Dead letters of a query that is computed anew: what is the same stays, the rest is taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ERROR, WEIGHT
+from floodmark.dataflow.operators.source import DEAD, WITHDRAWN
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.spark.columns import ROUTE
+from floodmark.spark.rows import epoch_expr
+from floodmark.tables import layout
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LETTERS = "letters"
+_LEFT = "__left"
+
+
+def standing(task: ObjectAdvance) -> DataFrame | None:
+    """Return the dead letters of an object as of the epoch before; None where it has none."""
+    table = layout.dead_letter_table(task.obj)
+    version = task.work.before.version(task.obj.key, table)
+    if version is None:
+        return None
+    return task.tables.read(task.tables.open(table, version), layout.DEAD_LETTER)
+
+
+def pending_letters(stages: ObjectStages) -> DataFrame | None:
+    """Return what stages have put aside so far, not committed yet."""
+    parts = [
+        stages.tables.read_paths(stages.writer.paths(table, files), layout.DEAD_LETTER)
+        for table, files in (*stages.dead, *stages.withdrawn)
+    ]
+    return reduce(_union, parts) if parts else None
+
+
+def replace_standing(task: ObjectAdvance, stages: ObjectStages) -> None:
+    """Leave of the dead letters those that are new, and those of before that are no more.
+
+    All that stand are of the one query whose letters the stages have: one job, where there are any.
+    """
+    stood = standing(task)
+    _replace_letters(task, stages, [] if stood is None else [_side(stood, f"-{WEIGHT}", WEIGHT)])
+
+
+def withdraw(task: ObjectAdvance, stages: ObjectStages, previous: Sequence[DataFrame]) -> None:
+    """Take back the letters of former queries, beside those that the stages have; one job.
+
+    Others of the object stay, and no more is taken back than there is.
+    """
+    sides = [_side(frame, f"-{WEIGHT}", "0") for frame in previous]
+    stood = standing(task)
+    if stood is not None:
+        sides.append(_side(stood, "0", WEIGHT))
+    _replace_letters(task, stages, sides)
+
+
+def _replace_letters(task: ObjectAdvance, stages: ObjectStages, sides: Sequence[DataFrame]) -> None:
+    """Put what is left of new letters and others aside, in place of what the stages have."""
+    new = pending_letters(stages)
+    stages.dead.clear()
+    stages.withdrawn.clear()
+    sides = [*sides, *([] if new is None else [_side(new, WEIGHT, "0")])]
+    if not sides:
+        return
+    scratch = layout.state_table(task.obj, _LETTERS)
+    files_of = task.writer.write_routed(scratch, _differ(reduce(_union, sides), task.work.epoch))
+    stages.put_aside(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
+
+
+def _side(letters: DataFrame, weight: str, left: str) -> DataFrame:
+    return letters.selectExpr(f"{weight} AS {WEIGHT}", f"{left} AS {_LEFT}", ERROR)
+
+
+def _differ(letters: DataFrame, epoch: int) -> DataFrame:
+    """Return letters with their total weight, where that is not 0, and where they belong."""
+    from pyspark.sql import functions as F
+
+    total = f"greatest(sum({WEIGHT}), least(-sum({_LEFT}), 0))"
+    summed = letters.groupBy(ERROR).agg(F.expr(f"CAST({total} AS INT)").alias(WEIGHT))
+    route = f"CASE WHEN {WEIGHT} < 0 THEN {WITHDRAWN} ELSE {DEAD} END AS {ROUTE}"
+    return summed.where(f"{WEIGHT} <> 0").selectExpr(epoch_expr(epoch), WEIGHT, ERROR, route)
+
+
+def _union(left: DataFrame, right: DataFrame) -> DataFrame:
+    return left.unionAll(right)

@@ -1,0 +1,39 @@
+"""Who holds the rows that writers bring to a table of which sinks own columns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from floodmark.dataflow.operators.column_owners import _FORMERLY
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.epochs.objects.previous_definition import PreviousDefinitions
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.owners import Owner, owner_of, owners_of, owns
+from floodmark.stream.objects.replacement import NONE, goes_on
+
+if TYPE_CHECKING:
+    pass
+
+
+def with_former_owners(task: ObjectAdvance) -> AnalysedObject:
+    """Return the table with the owners, too, that go with what they have written.
+
+    Those that own other columns from now on are two: what they owned is cleared.
+    """
+    obj, key = task.obj, task.obj.relation.primary_key
+    previous = [s.object for s in PreviousDefinitions(task).sinks_to_remove if owns(s.object)]
+    moved = [owner_of(s.object, key) for s in task.work.previous.values() if moves(task, s)]
+    was = [Owner(owner.name + _FORMERLY, owner.columns) for owner in moved]
+    return replace(obj, owners=(*obj.owners, *owners_of(previous, key), *was))
+
+
+def moves(task: ObjectAdvance, previous: AnalysedObject) -> bool:
+    """Tell whether a sink into the table owned other columns under its former definition."""
+    sink, key = task.work.pipeline.objects.get(previous.key), task.obj.relation.primary_key
+    if sink is None or sink.object.target != task.obj.key:
+        return False
+    if previous.object.target != task.obj.key or not (owns(previous.object) and owns(sink.object)):
+        return False
+    before, after = owner_of(previous.object, key), owner_of(sink.object, key)
+    return goes_on(sink, previous) != NONE and set(before.columns) != set(after.columns)

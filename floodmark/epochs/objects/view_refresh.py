@@ -1,0 +1,62 @@
+"""A view that is recomputed: its query over all rows, published as what differs from its own.
+
+Dead letters likewise: those of this epoch's computation less those that stand.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.fresh import FreshStages
+from floodmark.dataflow.operators import materialize
+from floodmark.epochs.objects import recomputed_letters
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import ident
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.stream.operators.lower import lower
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def advance(task: ObjectAdvance) -> ObjectRecord:
+    """Compute a view's rows, write and commit what differs from those that it has."""
+    obj = task.obj
+    assert obj.plan is not None
+    work = task.work
+    stages = FreshStages(task.tables, task.writer, work.before, obj, obj, work.pin)
+    inputs = work.inputs(task.tables, obj)
+    # The view's plan keeps no state: operators need the names, of what lasts for the epoch alone.
+    rows = Evaluation(lower(obj.plan.root), inputs, stages).root()
+    changes = _changes(task, stages, rows)
+    recomputed_letters.replace_standing(task, stages)
+    out, written = task.apply(changes, stages)
+    return ObjectRecord(
+        obj.key,
+        {**task.versions_before(), **written},
+        rows_in=task.rows_of_inputs(obj.reads),
+        rows_out=out,
+        dead_rows=stages.dead_rows,
+    )
+
+
+def _changes(task: ObjectAdvance, stages: FreshStages, rows: Rows | None) -> DataFrame | None:
+    """Return the changelog from the stored rows to the computed ones; None for nothing at all."""
+    relation = task.obj.relation
+    columns, key = relation.columns, relation.stream_key
+    names = [ident(f.name) for f in columns]
+    frame = None if rows is None else rows.frame
+    if rows is not None and rows.failing:
+        frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))
+    stored, _ = task.rows_before({})
+    sides = [] if frame is None else [frame.selectExpr(*names, WEIGHT)]
+    sides += [] if stored is None else [stored.selectExpr(*names, f"-1 AS {WEIGHT}")]
+    if not sides:
+        return None
+    both = Rows(reduce(lambda a, b: a.unionAll(b), sides))
+    return materialize.changelog(both, columns, key, task.work.epoch)

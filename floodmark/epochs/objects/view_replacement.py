@@ -1,0 +1,108 @@
+"""A view whose query is another one: its new rows, published as what differs from its own.
+
+Dead letters likewise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.evaluation import Evaluation
+from floodmark.dataflow.operators import materialize
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.epochs.objects import recomputed_letters
+from floodmark.epochs.objects.object_advance import ObjectAdvance
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.rows import Rows
+from floodmark.spark.types import ident
+from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.tables import failpoints, layout
+from floodmark.tables.cut import Cut
+from floodmark.tables.tables import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def advance(task: ObjectAdvance) -> ObjectRecord:
+    """Compute a view as if the epoch created it; write and commit what differs from its rows.
+
+    Two jobs beside those of its operators: the rows, and from them and the stored ones the changes.
+    """
+    obj, work = task.obj, task.work
+    assert obj.plan is not None
+    stages = _without_past(task)
+    inputs = work.inputs(task.tables, obj)
+    rows = Evaluation(obj.plan, inputs, stages).root()
+    table, schema = layout.current_table(obj), layout.current_schema(obj)
+    created = _initial_rows(task, stages, rows)
+    names = [ident(f.name) for f in schema]
+    files = () if created is None else task.writer.write(table, created.selectExpr(*names))
+    changes = _differing(task, task.writer.paths(table, files))
+    written = () if changes is None else task.writer.write(layout.changes_table(obj), changes)
+    recomputed_letters.replace_standing(task, stages)
+    failpoints.reach("files_written")
+    versions = task.dead_letters([*stages.dead, *stages.withdrawn])
+    failpoints.reach("state_committed")
+    for name, columns, adds in (
+        (layout.changes_table(obj), layout.changes_schema(obj), written),
+        (layout.layer_table(obj), layout.layer_schema(obj), ()),
+        (table, schema, files),
+    ):
+        if name == layout.layer_table(obj) and not task.tables.store.exists(name):
+            continue
+        on = task.writer.newest(name, columns)
+        removes = () if name == layout.changes_table(obj) else on.files
+        done = task.writer.commit(name, columns, adds, removes, on, reshapes=True)
+        versions[name] = done.version
+        failpoints.reach("first_table_committed")
+    marks = inputs.watermarks(obj.plan.top)
+    return ObjectRecord(
+        obj.key,
+        {**task.versions_before(), **stages.versions, **versions},
+        rows_in=task.rows_of_inputs(obj.reads),
+        rows_out=rows_of(written),
+        dead_rows=stages.dead_rows,
+        asked=task.external_versions(),
+        due=stages.due,
+        watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
+    )
+
+
+def _without_past(task: ObjectAdvance) -> ObjectStages:
+    """Return stages of a view that has no rows yet."""
+    before = task.work.before
+    others = {key: r for key, r in before.records.items() if key != task.obj.key}
+    return replace(task.stages(task.obj), before=Cut(before.epoch, others))
+
+
+def _initial_rows(task: ObjectAdvance, stages: ObjectStages, rows: Rows | None) -> DataFrame | None:
+    """Return all rows of the new query, with what the view keeps beside them."""
+    relation = task.obj.relation
+    if rows is not None and rows.failing:
+        frame = stages.settle("root", rows, (*relation.columns, WEIGHT_FIELD))
+        if frame is None:
+            return None
+        rows = replace(rows, frame=frame, failing=False, kinded=False, carried=())
+    if rows is None:
+        return None
+    return materialize.changelog(rows, relation.columns, relation.stream_key, task.work.epoch)
+
+
+def _differing(task: ObjectAdvance, paths: list[str]) -> DataFrame | None:
+    """Return the changelog from the stored rows to the new ones."""
+    relation = task.obj.relation
+    columns, key = relation.columns, relation.stream_key
+    names = [ident(f.name) for f in columns]
+    stored, _ = task.rows_before({})
+    sides = [] if stored is None else [stored.selectExpr(*names, f"-1 AS {WEIGHT}")]
+    if paths:
+        fresh = task.tables.read_paths(paths, columns)
+        sides.append(fresh.selectExpr(*names, f"1 AS {WEIGHT}"))
+    if not sides:
+        return None
+    both = Rows(reduce(lambda a, b: a.unionAll(b), sides))
+    return materialize.changelog(both, columns, key, task.work.epoch)

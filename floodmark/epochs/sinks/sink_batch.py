@@ -1,0 +1,169 @@
+"""What an epoch has for a sink: changes at rest in the warehouse, read without Spark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from floodmark.changelog import ADDED, EPOCH, KIND
+from floodmark.scalar.types import Field, Schema
+from floodmark.spark.user_functions import arrow_type
+from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.plain_files import plain
+from floodmark.storage.table import DataFile
+from floodmark.stream.objects.outside import Outside, SinkType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS_AT_A_TIME = 65_536
+PUT, DELETE = "+U", "-D"
+"""The row kinds of type upsert: a row takes the place of that of its key, or the key goes."""
+
+
+@dataclass(frozen=True)
+class SinkBatch:
+    """Files of changes in the order in which they are read; of others' epochs nothing is taken.
+
+    `names` maps the sink's columns to those of the files. Without `kinds` every row is new. `order`
+    are the columns of the changes' stream key, in the files.
+    """
+
+    epoch: int
+    files: Sequence[tuple[DataFile, str]] = ()
+    names: Mapping[str, str] | None = None
+    kinds: bool = True
+    order: Schema = ()
+
+    def rows(self, outside: Outside) -> Iterator[pa.Table]:
+        """Yield what is to be written: the columns of `outside.written`, some rows at a time."""
+        for part in self._by_type(outside):
+            if part.num_rows:
+                yield _sink_columns(part, outside)
+
+    def _by_type(self, outside: Outside) -> Iterator[pa.Table]:
+        columns = outside.columns
+        match outside.type:
+            case SinkType.RETRACT:
+                yield from self._changes(columns)
+            case SinkType.APPEND_ONLY:
+                yield from (_of_kinds(part, ADDED) for part in self._changes(columns))
+            case SinkType.UPSERT:
+                yield from self._upserts(columns, outside.key)
+
+    def _upserts(self, columns: Schema, key: tuple[str, ...]) -> Iterator[pa.Table]:
+        """Yield the last row of each key, or its delete."""
+        names = self.names or {}
+        if {names.get(c, c) for c in key} == {f.name for f in self.order}:
+            for part in self._changes(columns):
+                yield _mark_kinds(_without_old(part))
+            return
+        import pyarrow as pa
+
+        order = tuple(Field(f"__order{i}", f.type) for i, f in enumerate(self.order))
+        parts = list(self._changes(columns, order))
+        if parts:
+            yield _mark_kinds(_last_of_keys(pa.concat_tables(parts), key, [f.name for f in order]))
+
+    def _changes(self, columns: Schema, order: Schema = ()) -> Iterator[pa.Table]:
+        """Yield the kind and the columns of the epoch's changes, then those of the order."""
+        names = self.names or {}
+        read = [names.get(f.name, f.name) for f in columns]
+        read += [f.name for f in self.order] if order else []
+        wanted = (*columns, *order)
+        for file, path in self.files:
+            yield from self._of_file(file, path, dict(zip(wanted, read, strict=True)))
+
+    def _of_file(
+        self, file: DataFile, path: str, wanted: Mapping[Field, str]
+    ) -> Iterator[pa.Table]:
+        import pyarrow as pa
+        from pyarrow import compute as pc
+        from pyarrow import parquet as pq
+
+        mixed = not is_delivered(file) and file.low.get(EPOCH) != file.high.get(EPOCH)
+        own = [KIND] * self.kinds + [EPOCH] * mixed
+        schema = pa.schema([(KIND, pa.string()), *((f.name, arrow_type(f.type)) for f in wanted)])
+        with pq.ParquetFile(plain(path)) as found:
+            known = set(found.schema_arrow.names)
+            read = sorted({*own, *wanted.values()} & known)
+            for batch in found.iter_batches(ROWS_AT_A_TIME, columns=read):
+                part = pa.Table.from_batches([batch])
+                if mixed:
+                    part = part.filter(pc.equal(part.column(EPOCH), self.epoch))
+                n = part.num_rows
+                kind = part.column(KIND) if self.kinds else pa.repeat(pa.scalar("+I"), n)
+                arrays = [
+                    part.column(name).cast(arrow_type(f.type))
+                    if name in known
+                    else pa.nulls(n, arrow_type(f.type))
+                    for f, name in wanted.items()
+                ]
+                yield pa.Table.from_arrays([kind, *arrays], schema=schema)
+
+
+def _sink_columns(part: pa.Table, outside: Outside) -> pa.Table:
+    """Return the columns at the outside, the kind under its name there."""
+    shown = part.select([f.name for f in outside.columns])
+    if outside.op is None:
+        return shown if not _keeps_kind(outside) else shown.append_column(KIND, part.column(KIND))
+    return shown.add_column(0, outside.op, part.column(KIND))
+
+
+def _keeps_kind(outside: Outside) -> bool:
+    """Tell whether who writes has to know the kinds of rows that nobody is shown."""
+    return outside.type is SinkType.UPSERT
+
+
+def _of_kinds(part: pa.Table, kinds: Sequence[str]) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    return part.filter(pc.is_in(part.column(KIND), value_set=pa.array(kinds)))
+
+
+def _without_old(part: pa.Table) -> pa.Table:
+    from pyarrow import compute as pc
+
+    return part.filter(pc.not_equal(part.column(KIND), "-U"))
+
+
+def _mark_kinds(part: pa.Table) -> pa.Table:
+    """Return rows whose kind says whether they are put or deleted, by what it was."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    added = pc.is_in(part.column(KIND), value_set=pa.array(ADDED))
+    return part.set_column(0, KIND, pc.if_else(added, PUT, DELETE))
+
+
+def _last_of_keys(part: pa.Table, key: Sequence[str], order: Sequence[str]) -> pa.Table:
+    """Return of each key the last row that was added, in an order, else one that went."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    added = pc.is_in(part.column(KIND), value_set=pa.array(ADDED))
+    part = part.append_column("__added", pc.cast(added, pa.int8()))
+    by = [("__added", "ascending"), *((name, "ascending") for name in order)]
+    ordered = part.sort_by(by)
+    seen = {row: i for i, row in enumerate(zip(*_lists(ordered, key), strict=True))}
+    return ordered.take(sorted(seen.values())).drop_columns(["__added", *order])
+
+
+def _lists(part: pa.Table, columns: Sequence[str]) -> list[list[object]]:
+    return [[_plain(v) for v in part.column(name).to_pylist()] for name in columns]
+
+
+def _plain(value: object) -> object:
+    """Return a value that can be looked up: one NaN, one zero, no lists."""
+    match value:
+        case float():
+            return math.nan if math.isnan(value) else value + 0.0
+        case list() | tuple():
+            return tuple(map(_plain, value))
+        case dict():
+            return tuple((name, _plain(part)) for name, part in value.items())
+        case _:
+            return value

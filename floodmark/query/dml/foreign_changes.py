@@ -1,0 +1,179 @@
+"""Commits that another program made to a table's Delta files: taken in as DML.
+
+The files that it added and removed say which rows it changed. They are written as the rows of a
+statement; the epoch that takes them in first puts the table's own files back, and then changes the
+rows as any statement does, so that everything downstream follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.errors import DataError, FloodmarkError, TransientError
+from floodmark.plan import nodes as n
+from floodmark.plan.build.row_changes import with_generated
+from floodmark.query.dml.plan_dml import columns_of_table, replaces
+from floodmark.query.dml.rows import check_rows, count_nested_nulls, number_rows
+from floodmark.query.query import Reader
+from floodmark.spark.types import ident
+from floodmark.storage.epoch_log import dml_of
+from floodmark.storage.statement_files import StatementFiles
+from floodmark.storage.table import Handle, Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.tables import foreign_refused, own_commit
+from floodmark.warehouse.suspensions import suspend
+from floodmark.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+_RELATION = "__foreign"
+_AT = "__part"
+
+
+def tables_with_changes(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[str]:
+    """Return the tables, of `keys` or all, that another program has changed since their epoch.
+
+    Asks no Spark, and of a table that nobody touched one file name.
+    """
+    return [obj.key for obj, _ in _find_changes(warehouse, keys)]
+
+
+def _find_changes(
+    warehouse: Warehouse, keys: Collection[str] | None
+) -> Iterator[tuple[AnalysedObject, tuple[Handle, Handle] | FloodmarkError]]:
+    """Yield each table with its handles as its epoch left it, and as it is now.
+
+    Of one that cannot be read, why.
+    """
+    records, suspended = warehouse.cut().records, warehouse.log.suspensions()
+    for obj in warehouse.deployed().pipeline.stored:
+        if obj.kind is not Kind.TABLE or obj.relation.external or obj.key in suspended:
+            continue
+        if keys is not None and obj.key not in keys:
+            continue
+        record, table = records.get(obj.key), layout.current_table(obj)
+        if record is None or table not in record.versions:
+            continue
+        try:
+            handles = _handles(warehouse.store, table, record.versions[table])
+        except TransientError:
+            raise
+        except FloodmarkError as error:
+            yield obj, error
+        else:
+            if handles is not None:
+                yield obj, handles
+
+
+def _handles(store: Store, table: str, version: int) -> tuple[Handle, Handle] | None:
+    """Return a table as its epoch left it, and as it is now; None where nobody changed it since."""
+    pinned = store.settle(table, version)
+    newest = store.open(table)
+    if newest.version <= pinned:
+        return None
+    history = store.history(table, pinned)
+    if not any(i["data_change"] and not own_commit(i["metadata"]) for i in history):
+        return None
+    before = store.open(table, pinned)
+    same = {f.path for f in before.files} == {f.path for f in newest.files}
+    return None if same else (before, newest)
+
+
+def entries(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Write what other programs have changed as rows of statements; return them for the log.
+
+    A table whose rows cannot be taken in is suspended (E0427), and one that cannot be read. The
+    lease is held.
+    """
+    out = []
+    for obj, handles in _find_changes(warehouse, keys):
+        try:
+            if isinstance(handles, FloodmarkError):
+                raise handles
+            with warehouse.sessions().guard():
+                out.append(_entry(warehouse, obj, *handles))
+        except TransientError:
+            raise
+        except FloodmarkError as error:
+            suspend(warehouse, obj.key, error)
+    return out
+
+
+def _entry(
+    warehouse: Warehouse, obj: AnalysedObject, before: Handle, after: Handle
+) -> dict[str, Any]:
+    if after.schema != before.schema:
+        raise _refusal(obj, before, "its columns were changed")
+    tables, cut = warehouse.tables, warehouse.cut()
+    reader = Reader(tables, warehouse.deployed().pipeline, cut, warehouse.clock.now(), {})
+    start = warehouse.log.positions().get(dml_of(obj.key), {}).get(0, 0)
+    stored = StatementFiles.new(warehouse.objects, obj.key)
+    frame = _changes(reader, obj, before, after)
+    number_rows(frame, obj, start, at=_AT).write.parquet(stored.url)
+    files = stored.footers()
+    paths = [f.path for f in files]
+    nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
+    for column in obj.relation.primary_key:
+        if nulls.get(column):
+            raise _refusal(obj, before, f'a row has no value of the key column "{column}"')
+    try:
+        check_rows(nulls | count_nested_nulls(paths, obj), obj)
+    except FloodmarkError as error:
+        raise _refusal(obj, before, error.message) from None
+    rows = sum(f.rows for f in files)
+    return {
+        "table": obj.key, "paths": paths, "rows": rows, "start": start, "undoes": after.version
+    }  # fmt: skip
+
+
+def _changes(reader: Reader, obj: AnalysedObject, before: Handle, after: Handle) -> DataFrame:
+    """Return the rows that went as deletes, then those that came."""
+    columns = layout.row_schema(obj)
+    known, present = {f.path for f in before.files}, {f.path for f in after.files}
+    gone = [f for f in before.files if f.path not in present]
+    come = [f for f in after.files if f.path not in known]
+    empty = reader.empty(columns)
+    old = reader.tables.read(before, columns, gone) if gone else None
+    new = reader.tables.read(after, columns, come) if come else None
+    old, new = (empty if old is None else old), (empty if new is None else new)
+    added, removed = new.exceptAll(old), old.exceptAll(new)
+    if obj.append_only:
+        if not removed.isEmpty():
+            raise _refusal(obj, before, "rows of an APPEND ONLY table were changed")
+    elif replaces(obj):
+        key = obj.relation.stream_key
+        keys = added.selectExpr(*(f"{ident(c)} AS __key{i}" for i, c in enumerate(key)))
+        same = " AND ".join(f"{ident(c)} <=> __key{i}" for i, c in enumerate(key))
+        from pyspark.sql import functions as F
+
+        removed = removed.join(keys, F.expr(same), "left_anti")
+    frame = _compute_generated(reader, obj, added).selectExpr(
+        *(ident(f.name) for f in columns), f"CAST(1 AS INT) AS {WEIGHT}", f"1 AS {_AT}"
+    )
+    return removed.selectExpr("*", f"CAST(-1 AS INT) AS {WEIGHT}", f"0 AS {_AT}").unionAll(frame)
+
+
+def _compute_generated(reader: Reader, obj: AnalysedObject, rows: DataFrame) -> DataFrame:
+    """Return rows with their generated columns computed anew: the other program knows none."""
+    columns = columns_of_table(obj)
+    if not any(c.generated is not None for c in columns):
+        return rows
+    schema = layout.row_schema(obj)
+    relation = Relation(_RELATION, Kind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
+    over = reader.with_rows(relation, lambda: rows)
+    scan = n.Scan(_RELATION, schema, (), ChangelogMode.APPEND_ONLY)
+    return over.frame(with_generated(scan, columns))
+
+
+def _refusal(obj: AnalysedObject, before: Handle, why: str) -> DataError:
+    return foreign_refused(
+        f"what another program wrote into {before.table} after version {before.version} "
+        f"cannot be taken in: {why}",
+        f"restore the table to version {before.version} and resume {obj.name}",
+    )

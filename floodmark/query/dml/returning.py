@@ -1,0 +1,84 @@
+"""What RETURNING gives back: expressions over the rows that a statement has written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from floodmark.catalog.objects import Kind, Relation
+from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
+from floodmark.dataflow.operators.column_owners import held
+from floodmark.dataflow.operators.materialize import NEW_ROW, differ
+from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.plan.build.row_changes import WRITTEN
+from floodmark.query.dml.overlay import merge_rows
+from floodmark.query.dml.plan_dml import PlannedDml, RowsEffect, replaces
+from floodmark.query.query import Reader
+from floodmark.spark import keyed
+from floodmark.spark.columns import WEIGHT_FIELD
+from floodmark.spark.round_trips import fetch
+from floodmark.spark.types import ident
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+from floodmark.tables.results import Result, table_result
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def returning_result(
+    plan: PlannedDml, target: AnalysedObject, reader: Reader, paths: Sequence[str]
+) -> Result | None:
+    """Return the columns and rows of RETURNING over written files; None without the clause.
+
+    A DELETE gives the old rows, everything else the new ones, in the order in which the statement
+    has written them. Of several rows of an INSERT with one key one is given, as it stands; where
+    rows meet stored ones, those that were made of both, none where a row was ignored.
+    """
+    asked = plan.returning
+    if asked is None:
+        return None
+    mode = ChangelogMode.APPEND_ONLY
+    relation = Relation(WRITTEN, Kind.VIEW, asked.written, (DML_ORDINAL,), mode)
+    over = reader.with_rows(relation, lambda: _read_written(plan, target, reader, paths))
+    frame = over.frame(over.apply_rules(asked.node)).orderBy(DML_ORDINAL)
+    shown = asked.node.schema[:-1]
+    return table_result(shown, fetch(frame.select(*(ident(f.name) for f in shown))))
+
+
+def _read_written(
+    plan: PlannedDml, target: AnalysedObject, reader: Reader, paths: Sequence[str]
+) -> DataFrame:
+    assert plan.returning is not None
+    columns = plan.returning.written
+    if not paths:
+        return reader.empty(columns)
+    frame = reader.tables.read_paths(paths, (*columns, WEIGHT_FIELD))
+    frame = frame.where(f"{WEIGHT} {'<' if plan.effect is RowsEffect.DELETE else '>'} 0")
+    key = target.relation.primary_key
+    if plan.effect is RowsEffect.INSERT and not replaces(target):
+        return _met(target, reader, frame)
+    if plan.effect is RowsEffect.INSERT and key:
+        last = f"max({DML_ORDINAL}) OVER (PARTITION BY {', '.join(map(ident, key))}) AS __last"
+        frame = frame.selectExpr("*", last).where(f"{DML_ORDINAL} = __last")
+    return frame.selectExpr(*(ident(f.name) for f in columns))
+
+
+def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
+    """Return the rows that inserted ones have made where they met stored ones of their keys.
+
+    A row that a conflict behaviour ignores makes none.
+    """
+    rows = held(rows, target)
+    names = [ident(f.name) for f in layout.row_schema(target)]
+    key = target.relation.stream_key
+    stored = reader.frame_of(target.key)().selectExpr(*names)
+    pairs = merge_rows(reader, target, stored, rows, few=False)
+    hidden = OWNERS if target.owned else ""
+    differs = differ(layout.row_schema(target), hidden)
+    changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differs}")
+    made = changed.selectExpr(*(f"{NEW_ROW}.{name} AS {name}" for name in names))
+    first = rows.groupBy(*map(ident, key)).agg({DML_ORDINAL: "min"})
+    return keyed.left_join(made, first, key, [f"`min({DML_ORDINAL})` AS {DML_ORDINAL}"]).selectExpr(
+        *names, DML_ORDINAL
+    )

@@ -1,0 +1,75 @@
+"""An object as a log and as its file say it: what a plan of the pipeline files compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.renames import Names, current_names, follows, rewrite_names
+from floodmark.sql import statements as s
+from floodmark.sql.normalise import to_sql
+from floodmark.sql.parse import parse_statement
+from floodmark.warehouse.deployed import as_applied_statement, as_filed
+
+
+@dataclass(frozen=True)
+class Drift:
+    """An object that statements have changed, and its file has not: what, and where it says so."""
+
+    key: str
+    what: str
+    file: str | None
+    line: int
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else f"{self.file}:{self.line}: "
+        return f"{place}{self.what}; what is deployed stays until the file says something else"
+
+
+def drift(catalog: Catalog) -> list[Drift]:
+    """Return the objects of which the files say what they were before an ALTER."""
+    out = []
+    names = current_names(catalog)
+    for obj in catalog.objects.values():
+        if obj.filed is None:
+            continue
+        said = []
+        if obj.filed_as is not None:
+            said.append(f"{obj.filed_as.rpartition(':')[2]} has been renamed to {obj.name}")
+        file = parse_statement(obj.filed)
+        assert isinstance(file, s.Definition)
+        if to_sql(rewrite_names(file, names) or file) != to_sql(obj.own_statement):
+            said.append(f"{obj.name} has been altered")
+        if said:
+            out.append(Drift(obj.key, " and ".join(said), obj.span.file, obj.span.line))
+    return out
+
+
+def _alike(one: CatalogObject, other: CatalogObject) -> bool:
+    return to_sql(one.own_statement) == to_sql(other.own_statement)
+
+
+def as_deployed(
+    made: CatalogObject, written: s.Definition | None, names: Names, deployed: Catalog
+) -> CatalogObject:
+    """Return the deployed object for one of a file, if the file says the same of it.
+
+    Where the file calls something by a former name, `made` goes by those of today, and `written`
+    is what the file says.
+    """
+    same = deployed.objects.get(made.key)
+    old = next((old for old, new in names.keys.items() if new == made.key), None)
+    text = made.sql if written is None else written.sql
+    if same is not None and as_filed(same) == replace(
+        as_applied_statement(made), sql=text, object=old or made.key
+    ):
+        return same
+    if same is not None and follows(written or made.statement, same, deployed):
+        # The file has caught up with a RENAME; here its readers say the old name, too.
+        return replace(same, filed=text, filed_as=None)
+    if written is None:
+        return made
+    if isinstance(written, s.CreateTableAs) and same is not None and _alike(made, same):
+        return same
+    return replace(made, filed=text, filed_as=old)

@@ -1,0 +1,51 @@
+"""What holds a watermark back: the connector of a source or table, the inputs of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from floodmark.plan import nodes as n
+from floodmark.plan.declared import TIMES, at_clock
+from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.operators.walks import propagate
+from floodmark.tables.cutoff import LAST
+
+CONNECTOR = "connector"
+Marks = Mapping[str, Mapping[str, Any]]
+"""Watermarks by object and column."""
+
+
+def watermark_blockers(
+    obj: AnalysedObject, column: str, pipeline: Pipeline, marks: Marks, now: datetime
+) -> tuple[str, ...]:
+    """Return what has to rise so that a column's watermark does; nothing waits for statements.
+
+    Inputs that are equally far behind are all there.
+    """
+    if obj.plan is None:
+        connected = obj.declared is not None and obj.declared.connector is not None
+        return (CONNECTOR,) if connected else ()
+    names = tuple(dict.fromkeys(s.object for s in n.scans(obj.plan.root) if s.watermarks))
+    scanned = {name: marks.get(name, {}) for name in names}
+    top = obj.plan.top
+    present = propagate(top, scanned, now).get(column)
+
+    def waits_for(name: str) -> bool:
+        ahead = {**scanned, name: _far_ahead(pipeline[name])}
+        return _is_above(propagate(top, ahead, now).get(column), present)
+
+    alone = [name for name in names if waits_for(name)]
+    return tuple(pipeline[name].name for name in alone or names)
+
+
+def _is_above(value: Any, other: Any) -> bool:
+    return value is not None and (other is None or value > other)
+
+
+def _far_ahead(obj: AnalysedObject) -> dict[str, Any]:
+    """Return watermarks in time that hold nothing back."""
+    types = {f.name: f.type for f in obj.relation.columns}
+    columns = (column for column, _ in obj.relation.watermarks)
+    return {c: at_clock(LAST, types[c]) for c in columns if types[c].kind in TIMES}
