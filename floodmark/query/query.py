@@ -163,7 +163,7 @@ class Reader:
             return dispatch.Leaf(stage_rows(pieces, node.schema, spark, folder))
         return None
 
-    def _lookup_rows(self, node: n.LookupJoin, scan: n.Scan, left: DataFrame) -> DataFrame:
+    def _lookup_rows(self, node: n.Pairing, scan: n.Scan, left: DataFrame) -> DataFrame:
         """Return what an object that is kept elsewhere has now for the keys of left rows."""
         assert node.lookup_columns is not None
         keys = keys_of(left, [a for a, _ in node.equi])

@@ -38,7 +38,9 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
         case n.Filter():
             # A stored row comes or goes when the time says so.
             return {} if reads_now(node.predicate) else inputs[0]
-        case n.ProjectSet() | n.LookupJoin():
+        case n.ProjectSet():
+            return inputs[0]
+        case n.Pairing() if node.LOOKS_UP:
             return inputs[0]
         case n.Project() | n.MaterializeProject():
             return _present((c, lowest(expr, inputs[0], now)) for c, expr in node.columns)

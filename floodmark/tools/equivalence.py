@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.query.query import Reader
 
-_WITH_TIME = (n.CloseAggregate, n.CloseSession, n.SortBuffer, n.LookupJoin)
 _SIDE = "__side"
 
 
@@ -60,7 +59,9 @@ def compares(obj: AnalysedObject) -> bool:
         if not isinstance(node, n.TemporalFilter | n.GrowingSeries)
         for e in node.expressions
     )
-    return again and not any(isinstance(node, _WITH_TIME) for node in nodes)
+    operators = obj.plan.operators.values()
+    waits = any(op.EMITS_ON_CLOSE or n.is_lookup(op.node) for op in operators)
+    return again and not waits
 
 
 def differences(floodmark: Floodmark, name: str) -> int:

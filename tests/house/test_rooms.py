@@ -13,8 +13,9 @@ LARGEST = 0.15
 """Which part of all lines a room has at most."""
 LONGEST = 500
 """How many lines a file has at most."""
-OPERATORS = {"LookupJoin": 48, "TopN": 40, "SetOperation": 39}
-"""In how many files each is named at most; the aim is 12. Who lowers a count lowers it here."""
+OPERATORS = ("Aggregate", "Join", "LookupJoin", "OverWindow", "SetOperation", "TopN")
+MOST_FILES = {"Aggregate": 99, "Join": 99, "OverWindow": 99}
+"""In how many files an operator is named at most, its streaming one included; else 12."""
 
 
 def modules() -> list[Path]:
@@ -36,10 +37,15 @@ def test_no_file_is_long() -> None:
     assert long == {}
 
 
+def _names(path: Path, operator: str) -> bool:
+    """Tell whether a module names an operator; sqlglot's `exp.SetOperation` is another class."""
+    return re.search(rf"(?<!exp\.)\b(Stream)?{operator}\b", path.read_text()) is not None
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_operator_is_named_in_few_files(operator: str) -> None:
-    named = [p for p in modules() if re.search(rf"\b{operator}\b", p.read_text())]
-    assert len(named) <= OPERATORS[operator]
+    named = [p for p in modules() if _names(p, operator)]
+    assert len(named) <= MOST_FILES.get(operator, 12)
 
 
 def test_the_old_house_is_gone() -> None:

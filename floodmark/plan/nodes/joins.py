@@ -78,6 +78,23 @@ class Pairing(Binary):
         return None
 
     @property
+    def lookup_columns(self) -> tuple[str, ...] | None:
+        """Return the object's columns that `equi` compares, None where one is an expression.
+
+        A whole number is the same one whatever its width.
+        """
+        names = {b: b for _, b in self.equi}
+        node = self.right
+        while isinstance(node, Project | Filter):
+            if isinstance(node, Project):
+                below = {c: _plain_column(e) for c, e in node.columns}
+                if None in (below[c] for c in names.values()):
+                    return None
+                names = {b: below[c] or c for b, c in names.items()}
+            node = node.input
+        return tuple(names[b] for _, b in self.equi)
+
+    @property
     def keeps_unmatched(self) -> bool:
         """Tell whether a left row without a match is kept."""
         return self.kind.pads_right or self.kind is JoinKind.ANTI
@@ -139,23 +156,6 @@ class LookupJoin(Pairing):
     @property
     def external(self) -> Scan | None:
         return next((scan for scan in scans(self.right) if scan.external), None)
-
-    @property
-    def lookup_columns(self) -> tuple[str, ...] | None:
-        """Return the object's columns that `equi` compares, None where one is an expression.
-
-        A whole number is the same one whatever its width.
-        """
-        names = {b: b for _, b in self.equi}
-        node = self.right
-        while isinstance(node, Project | Filter):
-            if isinstance(node, Project):
-                below = {c: _plain_column(e) for c, e in node.columns}
-                if None in (below[c] for c in names.values()):
-                    return None
-                names = {b: below[c] or c for b, c in names.items()}
-            node = node.input
-        return tuple(names[b] for _, b in self.equi)
 
 
 def is_lookup(node: Node) -> TypeGuard[LookupJoin]:
