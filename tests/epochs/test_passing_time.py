@@ -54,8 +54,8 @@ def _closes(
     warehouse: Any = SimpleNamespace(
         deployed=lambda: SimpleNamespace(pipeline=pipeline),
         cut=lambda: Cut(1, {record.object: record for record in records}),
-        offers=SimpleNamespace(exhausted=lambda taken: frozenset(nothing)),
-        log=SimpleNamespace(suspended=lambda: dict.fromkeys(suspended)),
+        splits=SimpleNamespace(sources_without_more=lambda taken: frozenset(nothing)),
+        log=SimpleNamespace(suspensions=lambda: dict.fromkeys(suspended)),
     )
     return advances_by_clock(warehouse, START + timedelta(minutes=minutes), select)
 
