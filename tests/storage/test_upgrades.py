@@ -41,10 +41,10 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     steps = {
         **STEPS,
         1: {
-            "Kept": lambda body: renamed(body, "first", "from"),
+            "KeptEpochs": lambda body: renamed(body, "first", "from"),
             "ObjectRecord": lambda body: renamed(body, "written", "rows_out"),
         },
-        2: {"Kept": lambda body: renamed(body, "from", "oldest")},
+        2: {"KeptEpochs": lambda body: renamed(body, "from", "oldest")},
     }
     record_bodies._reader.cache_clear()
     with monkeypatch.context() as patch:
