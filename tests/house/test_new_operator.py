@@ -12,17 +12,15 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.expressions import Expr, Literal
+from floodmark.scalar.types import BOOLEAN
 from floodmark.stream.operators import walks
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Values
 from floodmark.stream.operators.lower import lower
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.selection import Selection
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
 from floodmark.stream.properties.watermark import Watermarks
@@ -39,7 +37,9 @@ NAMED = (
 """Where a node, one that it is a kind of, or its operator has to be named."""
 CHECKED = ("floodmark/stream/ndu/check.py", "floodmark/stream/ndu/calc.py")
 """In one of these is said which columns of two inputs have to be deterministic."""
-ON_CLOSE = (n.CloseAggregate, n.CloseSession, n.SortBuffer, n.MaterializeProject, n.GrowingSeries)
+MADE_BY_PASSES = (
+    n.CloseAggregate, n.CloseSession, n.SortBuffer, n.MaterializeProject, n.GrowingSeries,
+)  # fmt: skip
 """Nodes that passes make: the oracle computes what they are made of."""
 
 
@@ -48,34 +48,18 @@ class Tee(n.Unary):
     """Passes its input on."""
 
 
-class StreamTee(RowLocal[Tee]):
+class StreamTee(Selection[Tee]):
     """All that is known of the input is known of what is passed on."""
 
     NODE = Tee
     TAKES_UPSERTS = True
     EMITS_ON_CLOSE = False
 
-    @staticmethod
-    def key_of(node: Tee, keys: tuple[Key, ...]) -> Key:
-        return keys[0]
-
     def derive_mode(self) -> ChangelogMode:
         return self.input.mode
 
     def derive_watermarks(self) -> Watermarks:
         return self.input.marks
-
-    def derive_dependencies(self) -> Sequence[Dependency]:
-        return self.input.dependencies.rules
-
-    def derive_unique_keys(self) -> Sequence[KeySet]:
-        return self.input.unique_keys
-
-    def derive_upsert_keys(self) -> Sequence[KeySet]:
-        return self.input.upsert_keys
-
-    def derive_monotone(self) -> Origins:
-        return self.input.monotone
 
     def derive_arrangement(self) -> bool:
         return self.input.has_arrangement
@@ -111,7 +95,7 @@ def missing(node: type[n.Node]) -> Iterator[str]:
     if not any(f"class {node.__name__}(" in p.read_text() for p in _files("floodmark/plan/nodes")):
         yield "floodmark/plan/nodes: the node"
     for path in NAMED:
-        if not (node in ON_CLOSE and "reference" in path) and not _names(path, node):
+        if not (node in MADE_BY_PASSES and "reference" in path) and not _names(path, node):
             yield path
     if not issubclass(node, n.Unary) and not any(_names(path, node) for path in CHECKED):
         yield CHECKED[0]
@@ -159,14 +143,8 @@ def test_a_tee_is_refused_until_it_has_an_operator(monkeypatch: pytest.MonkeyPat
     with pytest.raises(AssertionError, match="Tee has no operator in a streaming plan"):
         lower(Tee(below))
     monkeypatch.setitem(walks.CLASSES, Tee, StreamTee)
-    plan = lower(n.Filter(Tee(below), below_is_there()))
+    plan = lower(n.Filter(Tee(below), Literal(BOOLEAN, True)))
     tee, read = plan[Tee(below)], plan[below]
     assert (tee.stream_key, tee.watermarks) == (read.stream_key, read.watermarks)
     assert (tee.unique_keys, tee.mode) == (read.unique_keys, read.mode)
     assert plan.top.has_arrangement
-
-
-def below_is_there() -> Expr:
-    from tests.stream.every_node import _POSITIVE
-
-    return _POSITIVE

@@ -13,9 +13,9 @@ LARGEST = 0.15
 """Which part of all lines a room has at most."""
 LONGEST = 500
 """How many lines a file has at most."""
-OPERATORS = ("Aggregate", "Join", "LookupJoin", "OverWindow", "SetOperation", "TopN")
-MOST_FILES = {"Aggregate": 99, "Join": 99, "OverWindow": 99}
-"""In how many files an operator is named at most, its streaming one included; else 12."""
+OPERATORS = ("LookupJoin", "SetOperation", "TopN")
+MOST_FILES = 12
+"""In how many files each of them is named at most, its streaming operator included."""
 
 
 def modules() -> list[Path]:
@@ -45,7 +45,7 @@ def _names(path: Path, operator: str) -> bool:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_operator_is_named_in_few_files(operator: str) -> None:
     named = [p for p in modules() if _names(p, operator)]
-    assert len(named) <= MOST_FILES.get(operator, 12)
+    assert len(named) <= MOST_FILES
 
 
 def test_the_old_house_is_gone() -> None:

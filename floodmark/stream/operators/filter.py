@@ -10,31 +10,26 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_now
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import to_text
-from floodmark.stream.operators.base import Key, Values
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import fitted
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, equalities
 from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.ranking import ranking_of
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
-class StreamFilter(RowLocal[n.Filter]):
+class StreamFilter(Selection[n.Filter]):
     """The rows for which a predicate is TRUE; each old and each new row is asked."""
 
     NODE = n.Filter
     TAKES_UPSERTS = True
     EMITS_ON_CLOSE = False
-
-    @staticmethod
-    def key_of(node: n.Filter, keys: tuple[Key, ...]) -> Key:
-        return keys[0]
 
     @property
     def reads_now(self) -> bool:
@@ -52,9 +47,6 @@ class StreamFilter(RowLocal[n.Filter]):
     def derive_dependencies(self) -> Sequence[Dependency]:
         return [*self.input.dependencies.rules, *equalities(self.node.predicate)]
 
-    def derive_unique_keys(self) -> Sequence[KeySet]:
-        return self.input.unique_keys
-
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         """Flink sees a rank of which the first rows are kept as one operator."""
         ranking, keys = ranking_of(self.node), self.input.upsert_keys
@@ -64,9 +56,6 @@ class StreamFilter(RowLocal[n.Filter]):
         if ranking.first:
             return (partition,)
         return [*(key for key in keys if key >= partition), partition | {ranking.column}]
-
-    def derive_monotone(self) -> Origins:
-        return self.input.monotone
 
     def derive_arrangement(self) -> bool:
         return self.input.has_arrangement and is_deterministic(self.node.predicate)

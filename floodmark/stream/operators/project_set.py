@@ -5,54 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_now
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
-from floodmark.stream.operators.base import Key, Values
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.repetition import Repetition
 from floodmark.stream.operators.texts import fitted
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
-from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks
 
 
-class StreamProjectSet(RowLocal[n.ProjectSet]):
+class StreamProjectSet(Repetition[n.ProjectSet]):
     """Rows repeated for their elements, which an ordinal tells apart."""
 
     NODE = n.ProjectSet
     TAKES_UPSERTS = False
     EMITS_ON_CLOSE = False
 
-    @staticmethod
-    def key_of(node: n.ProjectSet, keys: tuple[Key, ...]) -> Key:
-        return distinct(*keys[0], node.ordinal)
-
-    def derive_mode(self) -> ChangelogMode:
-        return self.input.mode
-
     def derive_watermarks(self) -> Watermarks:
         return self.input.marks
-
-    def derive_dependencies(self) -> Sequence[Dependency]:
-        return self.input.dependencies.rules
-
-    def derive_unique_keys(self) -> Sequence[KeySet]:
-        return [key | {self.node.ordinal} for key in self.input.unique_keys]
-
-    def derive_upsert_keys(self) -> Sequence[KeySet]:
-        return ()
-
-    def derive_monotone(self) -> Origins:
-        return self.input.monotone
 
     def derive_arrangement(self) -> bool:
         return self.input.has_arrangement and is_deterministic(self.node.call)

@@ -1,4 +1,4 @@
-"""What all operators share that look at one row of one input at a time."""
+"""What all operators share that look at one row at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class RowLocal(StreamOperator[N], family=True):
     """An operator to which no other row matters: it asks for none that has not changed."""
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (None,)
+        return (None,) * len(self.inputs)
 
     def derive_rereads(self) -> bool:
         return False

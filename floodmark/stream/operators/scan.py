@@ -8,20 +8,20 @@ from datetime import datetime
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Computed, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
-class StreamScan(StreamOperator[n.Scan]):
+class StreamScan(RowLocal[n.Scan]):
     """An object's changes of an epoch; what holds of them the object says."""
 
     NODE = n.Scan
@@ -56,20 +56,8 @@ class StreamScan(StreamOperator[n.Scan]):
     def derive_arrangement(self) -> bool:
         return True
 
-    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return ()
-
     def derive_strategy(self) -> Strategy:
         return Strategy(Computed.NOTHING, "read as it is")
-
-    def derive_rereads(self) -> bool:
-        return False
-
-    def derive_uses(self) -> int:
-        return 1
-
-    def derive_beside(self) -> Beside | None:
-        return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
@@ -92,7 +80,4 @@ class StreamScan(StreamOperator[n.Scan]):
         return ()
 
     def unstable(self) -> Expr | None:
-        return None
-
-    def unsupported(self) -> str | None:
         return None

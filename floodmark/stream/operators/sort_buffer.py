@@ -9,32 +9,25 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Values
 from floodmark.stream.operators.closing import closes_from_input
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import STATELESS, held_lines
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable, held_name
 from floodmark.stream.properties.strategy import Computed, Strategy
 from floodmark.stream.properties.watermark import Watermarks, among
 from floodmark.stream.properties.watermark_values import values_among
 
 
-class StreamSortBuffer(RowLocal[n.SortBuffer]):
+class StreamSortBuffer(Selection[n.SortBuffer]):
     """Rows that are given out once, when no change of them can come any more."""
 
     NODE = n.SortBuffer
     TAKES_UPSERTS = False
     EMITS_ON_CLOSE = True
-
-    @staticmethod
-    def key_of(node: n.SortBuffer, keys: tuple[Key, ...]) -> Key:
-        return keys[0]
 
     def derive_mode(self) -> ChangelogMode:
         """A row that was given out stays."""
@@ -43,18 +36,6 @@ class StreamSortBuffer(RowLocal[n.SortBuffer]):
     def derive_watermarks(self) -> Watermarks:
         """Rows wait for one column: other times may be passed before they come."""
         return among(self.input.marks, (self.node.column,))
-
-    def derive_dependencies(self) -> Sequence[Dependency]:
-        return self.input.dependencies.rules
-
-    def derive_unique_keys(self) -> Sequence[KeySet]:
-        return self.input.unique_keys
-
-    def derive_upsert_keys(self) -> Sequence[KeySet]:
-        return self.input.upsert_keys
-
-    def derive_monotone(self) -> Origins:
-        return self.input.monotone
 
     def derive_arrangement(self) -> bool:
         """Which rows are there depends on the watermark."""

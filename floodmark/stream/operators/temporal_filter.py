@@ -12,15 +12,13 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import to_text
 from floodmark.scalar.types import Kind
-from floodmark.stream.operators.base import Key, Values
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import due_lines, fitted
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.monotonicity import Origins, monotone_column
+from floodmark.stream.properties.monotonicity import monotone_column
 from floodmark.stream.properties.state import DUE_AT, StateTable, due_name
 from floodmark.stream.properties.strategy import Computed, Strategy
 from floodmark.stream.properties.watermark import Watermarks, among
@@ -28,16 +26,12 @@ from floodmark.stream.properties.watermark import Watermarks, among
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
-class StreamTemporalFilter(RowLocal[n.TemporalFilter]):
+class StreamTemporalFilter(Selection[n.TemporalFilter]):
     """The rows whose time has come and has not passed; what is to change later is kept."""
 
     NODE = n.TemporalFilter
     TAKES_UPSERTS = False
     EMITS_ON_CLOSE = False
-
-    @staticmethod
-    def key_of(node: n.TemporalFilter, keys: tuple[Key, ...]) -> Key:
-        return keys[0]
 
     @property
     def comes_by(self) -> str | None:
@@ -58,18 +52,6 @@ class StreamTemporalFilter(RowLocal[n.TemporalFilter]):
     def derive_watermarks(self) -> Watermarks:
         column = self.comes_by
         return among(self.input.marks, () if column is None else (column,))
-
-    def derive_dependencies(self) -> Sequence[Dependency]:
-        return self.input.dependencies.rules
-
-    def derive_unique_keys(self) -> Sequence[KeySet]:
-        return self.input.unique_keys
-
-    def derive_upsert_keys(self) -> Sequence[KeySet]:
-        return self.input.upsert_keys
-
-    def derive_monotone(self) -> Origins:
-        return self.input.monotone
 
     def derive_arrangement(self) -> bool:
         """Which rows are there depends on the time."""

@@ -9,22 +9,22 @@ from typing import Any
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, hull
-from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
 from floodmark.stream.properties.stream_key import UNION_KEY
 from floodmark.stream.properties.watermark import Watermarks, merged
 from floodmark.stream.properties.watermark_values import lowest
 
 
-class StreamUnionAll(StreamOperator[n.UnionAll]):
+class StreamUnionAll(RowLocal[n.UnionAll]):
     """All rows of all inputs, which a hidden ordinal tells apart."""
 
     NODE = n.UnionAll
@@ -66,20 +66,8 @@ class StreamUnionAll(StreamOperator[n.UnionAll]):
     def derive_arrangement(self) -> bool:
         return all(i.has_arrangement for i in self.inputs)
 
-    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (None,) * len(self.inputs)
-
     def derive_strategy(self) -> Strategy:
         return EXACT
-
-    def derive_rereads(self) -> bool:
-        return False
-
-    def derive_uses(self) -> int:
-        return 1
-
-    def derive_beside(self) -> Beside | None:
-        return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
@@ -114,7 +102,4 @@ class StreamUnionAll(StreamOperator[n.UnionAll]):
         return ()
 
     def unstable(self) -> Expr | None:
-        return None
-
-    def unsupported(self) -> str | None:
         return None

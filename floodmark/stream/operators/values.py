@@ -8,22 +8,22 @@ from datetime import datetime
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.base import Key, StreamOperator
+from floodmark.stream.operators.base import Key
 from floodmark.stream.operators.base import Values as Marks
+from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.operators.texts import first_unstable
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Computed, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
-class StreamValues(StreamOperator[n.Values]):
+class StreamValues(RowLocal[n.Values]):
     """Rows that come once, in the first epoch; a hidden ordinal is their key."""
 
     NODE = n.Values
@@ -58,20 +58,8 @@ class StreamValues(StreamOperator[n.Values]):
     def derive_arrangement(self) -> bool:
         return True
 
-    def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return ()
-
     def derive_strategy(self) -> Strategy:
         return Strategy(Computed.NOTHING, "read as it is")
-
-    def derive_rereads(self) -> bool:
-        return False
-
-    def derive_uses(self) -> int:
-        return 1
-
-    def derive_beside(self) -> Beside | None:
-        return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
@@ -95,6 +83,3 @@ class StreamValues(StreamOperator[n.Values]):
 
     def unstable(self) -> Expr | None:
         return first_unstable([expr for row in self.node.rows for expr in row])
-
-    def unsupported(self) -> str | None:
-        return None

@@ -1,0 +1,40 @@
+"""What all operators share that repeat each row, with an ordinal that tells the rows apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from floodmark.changelog import ChangelogMode
+from floodmark.plan import nodes as n
+from floodmark.stream.operators.base import Key
+from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.stream_key import distinct
+
+S = TypeVar("S", bound=n.ProjectSet, covariant=True)
+
+
+class Repetition(RowLocal[S], family=True):
+    """A key of the input and the ordinal are one of the output."""
+
+    @staticmethod
+    def key_of(node: n.ProjectSet, keys: tuple[Key, ...]) -> Key:
+        return distinct(*keys[0], node.ordinal)
+
+    def derive_mode(self) -> ChangelogMode:
+        return self.input.mode
+
+    def derive_dependencies(self) -> Sequence[Dependency]:
+        return self.input.dependencies.rules
+
+    def derive_unique_keys(self) -> Sequence[KeySet]:
+        return [key | {self.node.ordinal} for key in self.input.unique_keys]
+
+    def derive_upsert_keys(self) -> Sequence[KeySet]:
+        return ()
+
+    def derive_monotone(self) -> Origins:
+        return self.input.monotone
