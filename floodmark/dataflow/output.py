@@ -16,7 +16,6 @@ from floodmark.scalar.types import INT, Field
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.walks import bounds_of_changes
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
@@ -110,10 +109,18 @@ class OperatorOutput:
         groups = op.has_arrangement and any(t.role == "accumulators" for t in op.state)
         return groups and stages.lasting and stages.own_state(op.node) is None
 
-    @cached_property
+    @property
     def bounds(self) -> Bounds:
         """Return where the values of the changes lie."""
-        return bounds_of_changes(self.operator, self._ctx.inputs.bounds) or {}
+        return self._bounds or EVERYWHERE
+
+    @cached_property
+    def _bounds(self) -> Bounds | None:
+        """The bounds of the changes, None where there are none."""
+        node = self.operator.node
+        if isinstance(node, n.Scan):
+            return self.operator.bound([self._ctx.inputs.bounds(node)])
+        return self.operator.bound([self._outputs[below]._bounds for below in node.inputs])
 
     def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds, read again."""

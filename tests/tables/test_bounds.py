@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
 from floodmark.scalar.types import BIGINT, INT, TIMESTAMP, Field
 from floodmark.storage.table import DataFile
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import lower
-from floodmark.stream.operators.walks import bounds_of_changes
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds
@@ -23,7 +24,14 @@ NONE = (0, 0, 0)
 
 
 def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Bounds | None:
-    return bounds_of_changes(lower(keep_keys(node)).top, scanned)
+    """Return the bounds of a plan's changes from those of the objects that it scans."""
+
+    def bounds_of(operator: StreamOperator[Any]) -> Bounds | None:
+        if isinstance(operator.node, n.Scan):
+            return operator.bound([scanned(operator.node)])
+        return operator.bound([*map(bounds_of, operator.inputs)])
+
+    return bounds_of(lower(keep_keys(node)).top)
 
 
 def _scan(name: str, prefix: str = "") -> n.Scan:

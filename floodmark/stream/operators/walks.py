@@ -1,15 +1,14 @@
-"""What is computed over a whole plan, inputs first: keys, and watermarks and bounds of an epoch."""
+"""What is computed over a whole plan, inputs first: keys, and the watermarks of an epoch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.stream.operators import OPERATORS
 from floodmark.stream.operators.base import Key, StreamOperator, Values
-from floodmark.stream.properties.bounds import Bounds
 
 CLASSES = {operator.NODE: operator for operator in OPERATORS}
 """The operator of each node."""
@@ -34,15 +33,3 @@ def propagate(
     if isinstance(operator.node, n.Scan):
         return operator.propagate([scanned.get(operator.node.object, {})], now)
     return operator.propagate([propagate(i, scanned, now) for i in operator.inputs], now)
-
-
-def bounds_of_changes(
-    operator: StreamOperator[Any], scanned: Callable[[n.Scan], Bounds | None]
-) -> Bounds | None:
-    """Return the bounds of the changes in an epoch, None when there are none.
-
-    `scanned` gives those of the changes of an object.
-    """
-    if isinstance(operator.node, n.Scan):
-        return operator.bound([scanned(operator.node)])
-    return operator.bound([bounds_of_changes(below, scanned) for below in operator.inputs])
