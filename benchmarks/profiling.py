@@ -20,30 +20,29 @@ from floodmark.storage.local_lease import LocalLease
 from floodmark.tables import cut, rewrite
 from floodmark.tables.tables import Tables, Writer
 
-STEPS: tuple[tuple[Any, str, str], ...] = (
-    (loop.EpochLoop, "_offered", "offer"),
-    (LocalLease, "_try_hold", "lease"),
-    (EpochLog, "open", "log: open"),
-    (EpochLog, "seal", "log: seal"),
-    (EpochLog, "head", "log: head"),
-    (EpochLog, "sealed", "log: sealed"),
-    (EpochLog, "positions", "log: positions"),
-    (cut.Cut, "settled", "settled versions"),
-    (loop, "after_seal", "after seal"),
-    (run, "advance", "advance"),
-    (Tables, "read", "plan: read"),
-    (Tables, "read_paths", "plan: read"),
-    (Writer, "write", "write"),
-    (Writer, "write_routed", "write"),
-    (DeltaStore, "staged", "write: footers"),
-    (DeltaStore, "open", "store: open"),
-    (DeltaStore, "commit", "store: commit"),
-    (apply_changelog.ObjectRows, "follow", "rows at rest"),
-    (apply_changelog, "touched_files", "touched files"),
-    (rewrite, "rewrite", "rewrite here"),
-    (groups, "touched_files", "touched files"),
+STEPS: tuple[tuple[Any, Callable[..., Any], str], ...] = (
+    (loop.EpochLoop, loop.EpochLoop._new_splits, "offer"),
+    (LocalLease, LocalLease._try_hold, "lease"),
+    (EpochLog, EpochLog.open, "log: open"),
+    (EpochLog, EpochLog.seal, "log: seal"),
+    (EpochLog, EpochLog.head, "log: head"),
+    (EpochLog, EpochLog.epochs, "log: epochs"),
+    (EpochLog, EpochLog.positions, "log: positions"),
+    (cut.Cut, cut.Cut.settle, "settled versions"),
+    (loop, loop.after_seal, "after seal"),
+    (run, run.advance, "advance"),
+    (Tables, Tables.read, "plan: read"),
+    (Tables, Tables.read_paths, "plan: read"),
+    (Writer, Writer.write, "write"),
+    (Writer, Writer.write_routed, "write"),
+    (DeltaStore, DeltaStore.open, "store: open"),
+    (DeltaStore, DeltaStore.commit, "store: commit"),
+    (apply_changelog.ObjectRows, apply_changelog.ObjectRows.apply_changelog, "rows at rest"),
+    (apply_changelog, apply_changelog.files_with_keys, "touched files"),
+    (rewrite, rewrite.rewrite, "rewrite here"),
+    (groups, groups.files_with_keys, "touched files"),
 )
-"""What is wrapped: the owner, its attribute, the step that its time counts for. Steps nest."""
+"""What is wrapped: the owner, its function, the step that its time counts for. Steps nest."""
 
 
 class Profile:
@@ -92,7 +91,7 @@ def profiled() -> Iterator[Profile]:
     """Take the time of the engine's steps within the block; count epochs in `current`."""
     profile = Profile()
     with ExitStack() as stack:
-        for owner, name, step in STEPS:
-            wrapped = profile.wrap(getattr(owner, name), step)
-            stack.enter_context(patch.object(owner, name, wrapped))
+        for owner, function, step in STEPS:
+            wrapped = profile.wrap(function, step)
+            stack.enter_context(patch.object(owner, function.__name__, wrapped))
         yield profile

@@ -146,7 +146,7 @@ class Run:
         self.fm = floodmark.connect(
             root / "warehouse", clock=self.clock, sessions=lambda: sessions, limits=limits
         )
-        self._limits = limits
+        self._rewrite_bytes = limits.rewrite_bytes
         self.pipeline = compile_sql(";\n".join(case.sql.rstrip("; \n") for case in cases))
         self._folder = root
         self._taken: dict[str, int] = {}
@@ -184,8 +184,8 @@ class Run:
                 warehouse, number, deployed.version, self.clock.now(), offers, statements
             )
             # In every other epoch Spark rewrites what is small, too.
-            small = self._limits.rewrite_bytes if number % 2 else 0
-            warehouse.limits = replace(self._limits, rewrite_bytes=small)
+            small = self._rewrite_bytes if number % 2 else 0
+            warehouse.limits = replace(warehouse.limits, rewrite_bytes=small)
             loop._run(opened)
 
     def _logged(self, number: int, target: AnalysedObject, lines: Sequence[Line]) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def former(
         for item in request.session.items:
             params = item.callspec.params if hasattr(item, "callspec") else {}
             case = params.get("case")
-            if case and params["former"] == request.param:
+            if case and params.get("former") == request.param:
                 found.runs[case] = threads.submit(found.killed, *case)
         yield found
         threads.shutdown(cancel_futures=True)
