@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from floodmark.dataflow.operators.context import Expired
+from floodmark.dataflow.operators.context import ExpiredRows
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.dataflow.state.groups import AggregateFiles
@@ -30,14 +30,14 @@ class FreshStages(ObjectStages):
         """Return the groups of an aggregate, which nothing keeps."""
         return _FreshGroups(self, name, schema)
 
-    def arrangement(self, name: str, columns: Schema, gone: Expired | None) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> ArrangedRows:
         """Return the input rows of an operator, which nothing keeps."""
         return _FreshRows(self, name, columns)
 
 
 @dataclass
 class _FreshGroups(AggregateFiles):
-    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> None:
+    def find_groups(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> None:
         return None
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:

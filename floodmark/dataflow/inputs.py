@@ -12,7 +12,7 @@ from floodmark.changelog import KIND, OWNERS, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.connectors.lookup_rows import lookup_of
 from floodmark.dataflow.operators.context import Origin
-from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.dataflow.operators.materialize import cancel
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import UPPER
 from floodmark.scalar.functions.intervals import micros_of
@@ -97,7 +97,7 @@ class EpochInputs:
         """Count rows, at most so many, that change because of the time."""
         self._due_rows += rows
 
-    def changed(self, object_: str) -> bool:
+    def has_changes(self, object_: str) -> bool:
         """Tell whether the epoch changed an object's rows, or which of them are seen."""
         table = layout.current_table(self.objects[object_])
         before, after = (cut.version(object_, table) for cut in (self._before, self._after))
@@ -109,35 +109,35 @@ class EpochInputs:
         Of merged epochs, what they changed together: what came and went within them is nothing.
         """
         if self.fills:
-            rows = self._beginning(scan)
+            rows = self._initial_rows(scan)
             return None if rows is None else Rows(set_weight(rows), consolidated=True, inserts=True)
-        if not self.changed(scan.object):
+        if not self.has_changes(scan.object):
             return None
-        found = self.objects[scan.object]
-        wanted = {*scan.names, *(f.name for f in found.period)}
-        written = self._written(found, wanted)
+        obj = self.objects[scan.object]
+        wanted = {*scan.names, *(f.name for f in obj.period)}
+        written = self._own_changes(obj, wanted)
         names = [*map(ident, scan.names), WEIGHT]
-        if not found.period:
+        if not obj.period:
             if written is None:
                 return None
             rows = written.selectExpr(*names)
             # An update of columns that a scan does not know of is none to it.
-            whole = found.append_only or len(scan.names) == len(found.relation.columns)
-            return Rows(rows, consolidated=whole, inserts=found.append_only)
-        parts = [self._moved(found, wanted)]
+            whole = obj.append_only or len(scan.names) == len(obj.relation.columns)
+            return Rows(rows, consolidated=whole, inserts=obj.append_only)
+        parts = [self._crossing_rows(obj, wanted)]
         if written is not None:
-            parts.append(valid_at(written, found.period, self._after.as_of(found.key)))
+            parts.append(valid_at(written, obj.period, self._after.as_of(obj.key)))
         frames = [part.selectExpr(*names) for part in parts if part is not None]
         if not frames:
             return None
-        stays = all(field.name != UPPER for field in found.period)
+        stays = all(field.name != UPPER for field in obj.period)
         return Rows(
             reduce(lambda a, b: a.unionAll(b), frames),
-            consolidated=found.append_only,
-            inserts=found.append_only and stays,
+            consolidated=obj.append_only,
+            inserts=obj.append_only and stays,
         )
 
-    def _beginning(self, scan: n.Scan) -> DataFrame | None:
+    def _initial_rows(self, scan: n.Scan) -> DataFrame | None:
         """Return the rows that a view begins with.
 
         What came in this epoch and ends with it, below the watermark, was there for those who
@@ -153,36 +153,36 @@ class EpochInputs:
         frame = rows.visible_rows(self.tables, None, scan.names)
         return None if frame is None else frame.selectExpr(*(ident(c) for c in scan.names))
 
-    def _written(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
+    def _own_changes(self, obj: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
         """Return what the epoch wrote of an object's changes, with their weight."""
-        handle, columns = self._changes_of(found.key)
-        if found.append_only:
+        handle, columns = self._changes_of(obj.key)
+        if obj.append_only:
             columns = tuple(field for field in columns if field.name in wanted)
         frame = self.tables.of_epochs(handle, columns, self._first, self.epoch)
         if frame is None:
             return None
-        if found.append_only:
+        if obj.append_only:
             return set_weight(frame)
         # Who holds a row changes without a change of it.
-        rows = tuple(f for f in layout.row_schema(found) if f.name != OWNERS)
+        rows = tuple(f for f in layout.row_schema(obj) if f.name != OWNERS)
         frame = frame.selectExpr(*(ident(f.name) for f in rows), _WEIGHT_OF_KIND)
-        return cancelled(frame, rows, found.relation.stream_key) if self._merges else frame
+        return cancel(frame, rows, obj.relation.stream_key) if self._merges else frame
 
-    def _moved(self, found: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
+    def _crossing_rows(self, obj: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
         """Return the rows that come and go because of the time alone, with their weight."""
-        rows = current_at(self.tables.store, found, self._before)
-        then, now = self._before.as_of(found.key), self._after.as_of(found.key)
+        rows = current_at(self.tables.store, obj, self._before)
+        then, now = self._before.as_of(obj.key), self._after.as_of(obj.key)
         if rows is None or then is None or now is None:
             return None
-        files = moving(rows.base.files, found.period, then, now)
+        files = moving(rows.base.files, obj.period, then, now)
         stored = rows.all_rows(self.tables, files, wanted)
-        return None if stored is None else crossing(stored, found.period, then, now)
+        return None if stored is None else crossing(stored, obj.period, then, now)
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""
         if self.fills:
             return {}
-        if not self.changed(scan.object):
+        if not self.has_changes(scan.object):
             return None
         handle, _ = self._changes_of(scan.object)
         files = self.tables.files_of_epochs(handle, self._first, self.epoch)
@@ -190,31 +190,31 @@ class EpochInputs:
 
     def _moving(self, object_: str) -> tuple[DataFile, ...]:
         """Return the files with rows that come and go because of the time alone."""
-        found = self.objects[object_]
-        rows = current_at(self.tables.store, found, self._before) if found.period else None
+        obj = self.objects[object_]
+        rows = current_at(self.tables.store, obj, self._before) if obj.period else None
         then, now = self._before.as_of(object_), self._after.as_of(object_)
         if rows is None or then is None or now is None:
             return ()
-        return (*moving(rows.base.files, found.period, then, now), *rows.layer_files)
+        return (*moving(rows.base.files, obj.period, then, now), *rows.layer_files)
 
     def _changes_of(self, object_: str) -> tuple[Handle, Schema]:
         """Return the table that holds an object's changes, after the epoch, and its columns."""
-        found = self.objects[object_]
-        if found.append_only:
-            table, columns = layout.current_table(found), layout.current_schema(found)
+        obj = self.objects[object_]
+        if obj.append_only:
+            table, columns = layout.current_table(obj), layout.current_schema(obj)
         else:
-            table, columns = layout.changes_table(found), layout.changes_schema(found)
+            table, columns = layout.changes_table(obj), layout.changes_schema(obj)
         handle = self._handle(self._after, object_, table)
         assert handle is not None
         return handle, columns
 
-    def before(
+    def rows_before(
         self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
     ) -> DataFrame | None:
         """Return the object's rows before the epoch; `keeps` tells which files matter."""
         return self._rows(self._before, scan, keeps)
 
-    def after(
+    def rows_after(
         self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
     ) -> DataFrame | None:
         """Return the object's rows after the epoch; `keeps` tells which files matter."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.operators import dispatch
 from floodmark.dataflow.operators.context import Arrangement, EpochContext, Input
-from floodmark.dataflow.operators.state_cleaning import expired
+from floodmark.dataflow.operators.state_cleaning import expired_rows
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators.base import StreamOperator
@@ -52,38 +52,42 @@ class OperatorInput:
         """Return where the values of its changes lie."""
         return self._output.bounds
 
-    def materialized(self) -> DataFrame | None:
+    def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""
-        return self._output.materialized()
+        return self._output.materialize()
 
     def single_use(self) -> DataFrame | None:
         """Return the changes without failing rows, for an operator that reads them once.
 
         An arrangement reads them, too.
         """
-        return self._output.single_use() if self._table is None else self._output.materialized()
+        return self._output.single_use() if self._table is None else self._output.materialize()
 
     def initial_rows(self) -> DataFrame | None:
         """Return all rows in an epoch that fills, to be read once."""
-        return self._output.initial_rows() if self._rereads else self.after()
+        return self._output.initial_rows() if self._rereads else self.rows_after()
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds."""
-        return self._output.before(within) if self._rereads else self._arrangement.before(within)
+        return (
+            self._output.rows_before(within)
+            if self._rereads
+            else self._arrangement.rows_before(within)
+        )
 
-    def after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows after the epoch, at least those within bounds."""
         if self._rereads:
-            return self._output.after(within)
+            return self._output.rows_after(within)
         self._is_kept = True
-        return self._arrangement.after(self.materialized(), within)
+        return self._arrangement.rows_after(self.materialize(), within)
 
     def keep(self, within: Bounds = EVERYWHERE) -> None:
         """Record the changes in an arrangement that was not asked for the rows after the epoch."""
         if not self._rereads and not self._is_kept:
-            self.after(within)
+            self.rows_after(within)
 
-    def over(self, scanned: DataFrame) -> DataFrame:
+    def rows_over(self, scanned: DataFrame) -> DataFrame:
         """Return the rows that it has where these are all that it scans."""
         spark = self._ctx.inputs.spark
         return dispatch.rows_over(self.operator.node, scanned, spark, self._ctx.now)
@@ -103,5 +107,5 @@ class OperatorInput:
     def _arrangement(self) -> Arrangement:
         """Return the arrangement that the operator above keeps."""
         assert self._table is not None, (self._above.node, self._place)
-        gone = expired(self._above, self._place, self._ctx)
+        gone = expired_rows(self._above, self._place, self._ctx)
         return self._ctx.stages.arrangement(self._table.name, self.operator.node.schema, gone)

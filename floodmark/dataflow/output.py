@@ -45,14 +45,14 @@ class OperatorOutput:
     @cached_property
     def rows(self) -> Rows | None:
         """Return the changes, None when there are none."""
-        rows = self._computed
+        rows = self._delta
         if rows is None or not self._is_written_first(rows):
             return rows
-        frame = self.materialized()
+        frame = self.materialize()
         return None if frame is None else replace(rows, frame=frame, failing=False, kinded=False)
 
     @cached_property
-    def _computed(self) -> Rows | None:
+    def _delta(self) -> Rows | None:
         return dispatch.delta(self.operator, self.inputs, self._ctx)
 
     def _is_written_first(self, rows: Rows) -> bool:
@@ -60,14 +60,14 @@ class OperatorOutput:
         several = rows.failing and len(self.readers) > 1
         return several or self._parts.are_large(rows, self.readers)
 
-    def materialized(self) -> DataFrame | None:
+    def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""
         self._is_materialized = True
-        return self._materialized
+        return self._frame
 
     @cached_property
-    def _materialized(self) -> DataFrame | None:
-        rows = self._computed
+    def _frame(self) -> DataFrame | None:
+        rows = self._delta
         if rows is None:
             return None
         if not rows.failing and self.is_cheap and not self._parts.are_large(rows, self.readers):
@@ -82,14 +82,14 @@ class OperatorOutput:
         if rows is None:
             return None
         if rows.failing or self._is_materialized or len(self.readers) > 1:
-            return self.materialized()
+            return self.materialize()
         return rows.frame.selectExpr(*self._columns, WEIGHT)
 
     def initial_rows(self) -> DataFrame | None:
         """Return all rows in an epoch that fills, to be read once."""
         rows, frame = self.rows, self.single_use()
         if rows is None or frame is None or not rows.inserts:
-            return self.after()
+            return self.rows_after()
         return frame.selectExpr(*self._columns)
 
     @property
@@ -122,11 +122,11 @@ class OperatorOutput:
             return self.operator.bound([self._ctx.inputs.bounds(node)])
         return self.operator.bound([self._outputs[below]._bounds for below in node.inputs])
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds, read again."""
         return None if self._ctx.inputs.fills else self._reread(within, after=False)
 
-    def after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows after the epoch, at least those within bounds, read again."""
         return self._reread(within, after=True)
 

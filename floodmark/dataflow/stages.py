@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
-from floodmark.dataflow.operators.context import Expired
+from floodmark.dataflow.operators.context import ExpiredRows
 from floodmark.dataflow.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.dataflow.state.due_changes import DueFiles
@@ -56,10 +56,10 @@ class ObjectStages(StateIO):
         route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {dead} END AS {ROUTE}"
         routed = rows.frame.selectExpr(*names, ERROR, stamp, route)
         files_of = self.writer.write_routed(scratch, routed)
-        self.put_aside(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
+        self.add_dead_letters(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
         return self.read_scratch(scratch, files_of.get(GOOD, ()), columns)
 
-    def put_aside(
+    def add_dead_letters(
         self, table: str, files: tuple[DataFile, ...], withdrawn: tuple[DataFile, ...] = ()
     ) -> None:
         """Remember dead letters, and those taken back; they are committed with the object."""
@@ -90,11 +90,11 @@ class ObjectStages(StateIO):
         """Return the state table of an aggregate."""
         return AggregateFiles(self, self.table(name), schema)
 
-    def arrangement(self, name: str, columns: Schema, gone: Expired | None) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> ArrangedRows:
         """Return the input arrangement of an operator, without the rows that are not needed."""
         return ArrangedRows(self, self.table(name), columns, gone)
 
-    def stored_values(self, name: str, schema: Schema) -> ValuesFiles:
+    def value_table(self, name: str, schema: Schema) -> ValuesFiles:
         """Return the table in which an operator stores what it evaluates once."""
         return ValuesFiles(self, self.table(name), schema)
 
@@ -102,10 +102,10 @@ class ObjectStages(StateIO):
         """Return the changes that a temporal filter has still to make."""
         return DueFiles(self, self.table(name), schema)
 
-    def held_rows(self, name: str, schema: Schema, column: str) -> HeldFiles:
+    def sort_buffer(self, name: str, schema: Schema, column: str) -> HeldFiles:
         """Return the changes that a sort buffer holds."""
         return HeldFiles(self, self.table(name), schema, column)
 
-    def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
+    def lookup_rows(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""
         return FetchedRows(self, self.table(name), lookup, columns, kept)

@@ -29,7 +29,7 @@ CREATE MATERIALIZED VIEW plain AS SELECT g, count(*) AS n FROM t GROUP BY g;
 def test_a_wrong_change_suspends_groups_and_arrangements(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right, after = filter.delta, ArrangedRows.after
+    right, after = filter.delta, ArrangedRows.rows_after
     site.define(_VIEWS)
     with site.connect() as fm:
         fm.execute("INSERT INTO t VALUES (1, 1), (2, 1)")
@@ -46,7 +46,7 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
             return after(held, None if changes is None else negate(changes), within)
 
         monkeypatch.setattr(filter, "delta", wrong)
-        monkeypatch.setattr(ArrangedRows, "after", negated)
+        monkeypatch.setattr(ArrangedRows, "rows_after", negated)
         fm.execute("INSERT INTO t VALUES (3, 2)")
         fm.advance(now=NOW)
         suspended = fm.warehouse.log.suspensions()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.changelog import ChangelogMode
-from floodmark.dataflow.operators.aggregate import refused
+from floodmark.dataflow.operators.aggregate import refusal
 from floodmark.dataflow.operators.transitions import parts_of
 from floodmark.plan import nodes as n
 from tests.program_reference import compile_sql
@@ -16,7 +16,7 @@ def test_it_names_the_aggregate_that_is_out_of_range() -> None:
     root = compile_sql(SQL).objects["v"].plan.root
     (node,) = (found for found in n.walk(root) if isinstance(found, n.Aggregate))
     parts = parts_of(node, ChangelogMode.RETRACT, 0)
-    text = refused(node, parts, "n_")
+    text = refusal(node, parts, "n_")
     assert text is not None
     beyond = [part.overflow.replace("{p}", "n_") for part in parts if part.overflow is not None]
     for label, condition in zip(("sum(w)", "avg(w)"), beyond, strict=True):

@@ -80,8 +80,8 @@ GROUPS = (
     Planted(
         "a sum adds what is taken back",
         f"{_OPERATORS}/accumulators.py",
-        "[o.sql for o in operands(call, now)]\n            return _added(name, index, call, texts, WEIGHT,",  # noqa: E501
-        '[o.sql for o in operands(call, now)]\n            return _added(name, index, call, texts, "1",',  # noqa: E501
+        "[o.sql for o in operands(call, now)]\n            return _sum_of_contributions(name, index, call, texts, WEIGHT,",  # noqa: E501
+        '[o.sql for o in operands(call, now)]\n            return _sum_of_contributions(name, index, call, texts, "1",',  # noqa: E501
         on_spark("aggregate_row_moves_between_groups"),
     ),
     Planted(
@@ -363,8 +363,8 @@ PROTOCOL = (
     Planted(
         "a drawn value is drawn anew when its row goes",
         f"{_OPERATORS}/materialize_project.py",
-        "parts.append(_joined(node, old, before, table.key, ctx))",
-        "parts.append(_joined(node, old, stored, table.key, ctx))",
+        "parts.append(_join(node, old, before, table.key, ctx))",
+        "parts.append(_join(node, old, stored, table.key, ctx))",
         ("tests/dataflow/test_volatile_values.py::test_what_was_drawn_is_taken_back",),
     ),
     Planted(

@@ -52,7 +52,7 @@ THINNING = (
     Planted(
         "the series of a row that is gone goes on",
         "dataflow/operators/growing_series.py",
-        "parts.append(due if grows else _added_up(due, columns))",
+        "parts.append(due if grows else _add_up(due, columns))",
         "parts.append(due.where(f'{WEIGHT} > 0'))",
         on_spark("temporal_series"),
     ),

@@ -75,7 +75,7 @@ def compiled_columns(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) 
     values, first = value_columns(distinct_arguments(node)), dict[object, Field]()
     closes = isinstance(node, n.CloseAggregate)
     for i, (name, call) in enumerate(node.aggregates):
-        part = acc.kept(
+        part = acc.accumulate(
             name, i, call, mode, NOW, ties_of(node), closes=closes, values=values.get(i)
         )
         for field, *texts in zip(part.columns, part.partial, part.merge, strict=True):

@@ -24,7 +24,7 @@ from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
 
 
 @dataclass(frozen=True)
-class Kept:
+class Accumulation:
     """One aggregate of a group: its state columns and the texts that maintain them.
 
     `partial` aggregates changes to a state column of the epoch, `merge` combines `{old}` (NULL for
@@ -43,7 +43,7 @@ class Kept:
     bound: tuple[tuple[str, str], ...] = ()
 
 
-def kept(
+def accumulate(
     name: str,
     index: int,
     call: AggCall,
@@ -53,7 +53,7 @@ def kept(
     *,
     closes: bool = False,
     values: tuple[str, str] | None = None,
-) -> Kept:
+) -> Accumulation:
     """Return how one aggregate call is maintained.
 
     `ties` are the columns by which rows follow each other that ORDER BY leaves equal; `closes`
@@ -63,14 +63,14 @@ def kept(
     match upkeep_of(call, mode, closes=closes):
         case Upkeep.ADDED:
             texts = [o.sql for o in operands(call, now)]
-            return _added(name, index, call, texts, WEIGHT, _condition(call, now))
+            return _sum_of_contributions(name, index, call, texts, WEIGHT, _condition(call, now))
         case Upkeep.VALUES:
             assert values is not None, call
-            return _added(name, index, call, [values[0]], values[1], None)
+            return _sum_of_contributions(name, index, call, [values[0]], values[1], None)
         case Upkeep.EXTREMUM:
             return _extremum(name, index, call, now)
         case _:
-            return _scoped(name, index, call, now, ties)
+            return _recompute(name, index, call, now, ties)
 
 
 def printer(now: int) -> columns.Print:
@@ -83,7 +83,7 @@ def operands(call: AggCall, now: int) -> list[Operand]:
     return columns.operands(call, printer(now))
 
 
-def counted(call: AggCall, now: int) -> str:
+def count_text(call: AggCall, now: int) -> str:
     """Return the Spark text of how many arguments are not NULL."""
     return columns.counted(call, printer(now))
 
@@ -98,25 +98,25 @@ def errors_of(call: AggCall, now: int) -> list[Compiled]:
     Only of rows that FILTER lets in the others are looked at.
     """
     condition = None if call.filter is None else compile_expr(call.filter, now)
-    found = [compile_expr(e, now) for e in (*call.args, *(e for e, _, _ in call.order_by))]
+    compiled = [compile_expr(e, now) for e in (*call.args, *(e for e, _, _ in call.order_by))]
     if condition is None:
-        return found
+        return compiled
     guarded = (
         replace(c, error=f"CASE WHEN {condition.value} THEN {c.error} END") if c.error else c
-        for c in found
+        for c in compiled
     )
     return [condition, *guarded]
 
 
-def _added(
+def _sum_of_contributions(
     name: str, index: int, call: AggCall, args: list[str], weight: str, condition: str | None
-) -> Kept:
+) -> Accumulation:
     """Return an aggregate that is a sum of its arguments' contributions, each with a weight."""
     parts, fields = columns.decomposition_of(call), columns.fields_of(index, call, Upkeep.ADDED)
     partial, merge = [], []
     names = {}
     for field, acc in zip(fields, parts.accumulators, strict=True):
-        combine = _gathered if acc.gathered else _summed
+        combine = _combine_lists if acc.gathered else _combine_sums
         text = columns.contribution(acc, args, weight, condition)
         zero, of_changes, of_both = combine(text, spark_type(acc.type))
         names[acc.suffix] = f"coalesce({{p}}{field.name}, {zero})"
@@ -124,7 +124,7 @@ def _added(
         merge.append(of_both)
     bound = {name: f"__acc{index}_{name}" for name, _ in parts.bound}
     slots = {**names, **{name: f"{{p}}{column}" for name, column in bound.items()}}
-    return Kept(
+    return Accumulation(
         name,
         Upkeep.ADDED,
         fields,
@@ -136,14 +136,14 @@ def _added(
     )
 
 
-def _summed(text: str, type_: str) -> tuple[str, str, str]:
+def _combine_sums(text: str, type_: str) -> tuple[str, str, str]:
     """Return nothing, the sum of contributions, and that of what was there and what comes."""
     zero = f"CAST(0 AS {type_})"
     merge = f"CAST(coalesce({{old}}, {zero}) + {{new}} AS {type_})"
     return zero, f"coalesce(CAST(sum({text}) AS {type_}), {zero})", merge
 
 
-def _gathered(text: str, type_: str) -> tuple[str, str, str]:
+def _combine_lists(text: str, type_: str) -> tuple[str, str, str]:
     """Return nothing, contributions as a list, and what was there with what comes: each `v` once.
 
     Meant for a few values: its cost is the square of how many there are.
@@ -160,37 +160,37 @@ def _gathered(text: str, type_: str) -> tuple[str, str, str]:
     )
 
 
-def _extremum(name: str, index: int, call: AggCall, now: int) -> Kept:
+def _extremum(name: str, index: int, call: AggCall, now: int) -> Accumulation:
     fields = columns.fields_of(index, call, Upkeep.EXTREMUM)
     pick = "least" if aggregate_of(call).extremum == "min" else "greatest"
     both = print_extreme(pick, [Operand("{old}", call.type), Operand("{new}", call.type)])
     text = columns.extremum_text(call, printer(now))
-    return Kept(name, Upkeep.EXTREMUM, fields, (text,), (both,), "{p}" + fields[0].name)
+    return Accumulation(name, Upkeep.EXTREMUM, fields, (text,), (both,), "{p}" + fields[0].name)
 
 
-def _scoped(name: str, index: int, call: AggCall, now: int, ties: Schema) -> Kept:
+def _recompute(name: str, index: int, call: AggCall, now: int, ties: Schema) -> Accumulation:
     fields = columns.fields_of(index, call, Upkeep.SCOPE)
     partial, refused = [batch_text(call, now, ties)], None
     finish = "{p}" + fields[0].name
     if overflows(call):
-        partial.append(counted(call, now))
+        partial.append(count_text(call, now))
         refused = f"{{p}}{fields[1].name} > 0 AND {finish} IS NULL"
     if aggregate_of(call).python([], tuple(a.type for a in call.args), call.type) == 0:
         finish = f"coalesce({finish}, CAST(0 AS {spark_type(call.type)}))"
     merge = ("{new}",) * len(fields)
-    return Kept(name, Upkeep.SCOPE, fields, tuple(partial), merge, finish, refused)
+    return Accumulation(name, Upkeep.SCOPE, fields, tuple(partial), merge, finish, refused)
 
 
 def batch_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     """Return the Spark text of an aggregate over a set without retractions."""
     if aggregate_of(call).over_list is not None:
-        return ordered_text(call, now, ties)
+        return list_text(call, now, ties)
     return aggregate_of(call).print_batch(
         operands(call, now), distinct=call.distinct, condition=_condition(call, now)
     )
 
 
-def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
+def list_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     """Return the Spark text of an aggregate over the list of its first arguments in order.
 
     Each entry is a struct of the keys, each after a flag that puts NULL where it belongs, and the
@@ -199,7 +199,7 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     """
     entry, args = aggregate_of(call), operands(call, now)
     if entry.ordered_set and args[0].type.kind is not Kind.INTERVAL:
-        return entry.print_list(args, _sorted(call, args[0], now))
+        return entry.print_list(args, _sort(call, args[0], now))
     keys = columns.list_order(call, printer(now), ties)
     parts = []
     for i, key in enumerate(keys):
@@ -211,19 +211,19 @@ def ordered_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     tests = [_condition(call, now), f"{args[0]} IS NOT NULL" if entry.ordered_set else None]
     condition = " AND ".join(f"({test})" for test in tests if test is not None)
     clause = f" FILTER (WHERE {condition})" if condition else ""
-    found = f"collect_list(struct({', '.join([*parts, f'{args[0]} AS v'])})){clause}"
+    entries = f"collect_list(struct({', '.join([*parts, f'{args[0]} AS v'])})){clause}"
     upwards = not any(key.descending for key in keys)
     order = "" if upwards else f", {_comparator(keys)}"
-    values = f"transform({f'array_sort({found}{order})' if keys else found}, __e -> __e.v)"
+    values = f"transform({f'array_sort({entries}{order})' if keys else entries}, __e -> __e.v)"
     return entry.print_list(args, f"array_distinct({values})" if call.distinct else values)
 
 
-def _sorted(call: AggCall, value: Operand, now: int) -> str:
+def _sort(call: AggCall, value: Operand, now: int) -> str:
     """Return the text of the sorted list of an ordered set: equal values have equal bytes."""
     condition = _condition(call, now)
     clause = "" if condition is None else f" FILTER (WHERE {condition})"
-    found = f"array_sort(collect_list({canonical_key(value.sql, value.type)}){clause})"
-    return f"reverse({found})" if call.order_by[0][1] else found
+    entries = f"array_sort(collect_list({canonical_key(value.sql, value.type)}){clause})"
+    return f"reverse({entries})" if call.order_by[0][1] else entries
 
 
 def _comparator(keys: Sequence[columns.ListKey]) -> str:
@@ -240,7 +240,7 @@ def _comparator(keys: Sequence[columns.ListKey]) -> str:
     return f"(__l, __r) -> CASE {' '.join(tests)} ELSE 0 END"
 
 
-def state_schema(group: Schema, parts: Iterable[Kept]) -> Schema:
+def state_schema(group: Schema, parts: Iterable[Accumulation]) -> Schema:
     """Return the columns of the state table: group key, row count, accumulators."""
     return columns.state_schema(group, (f for part in parts for f in part.columns))
 

@@ -45,8 +45,8 @@ def rows_of(node: n.OverWindow, rows: DataFrame, reach: Reach, total: str) -> Da
     counted = marked.selectExpr(
         *kept, _MARK, *(f"sum({_MARK}.{what}) {over} AS {name}" for what, name in _COUNTS.items())
     )
-    found = counted.where(f"{_MARK}.kind = {_ROW} AND {_COUNTS['seen']} > 0")
-    return found.selectExpr(*kept, f"{_COUNTS['touched']} > 0 AS {TOUCHED}")
+    rows_of_place = counted.where(f"{_MARK}.kind = {_ROW} AND {_COUNTS['seen']} > 0")
+    return rows_of_place.selectExpr(*kept, f"{_COUNTS['touched']} > 0 AS {TOUCHED}")
 
 
 def near(node: n.OverWindow, reach: Reach, lie: Bounds) -> Bounds:
@@ -68,7 +68,7 @@ def _place(node: n.OverWindow, reach: Reach, by: str, total: str) -> str:
     """Return the text of a row's place: its number, that of its peers, or its value."""
     if reach.unit == "RANGE":
         (key,) = node.order
-        column, _ = frames.measured(node.input.field(key.column).type, key.column)
+        column, _ = frames.measure(node.input.field(key.column).type, key.column)
         return f"CAST({column} AS DOUBLE)"
     order = total if reach.unit == "ROWS" else frames.plain_order(node)
     return f"CAST(dense_rank() OVER (PARTITION BY {by} ORDER BY {order}) AS BIGINT)"

@@ -20,10 +20,10 @@ from floodmark.dataflow.operators.context import (
     FileFilter,
     Input,
 )
-from floodmark.dataflow.operators.project import raised
-from floodmark.dataflow.operators.shared_state import bound_columns
+from floodmark.dataflow.operators.project import raise_text
+from floodmark.dataflow.operators.shared_state import binding_texts
 from floodmark.dataflow.operators.transitions import (
-    accepted,
+    drop_refused,
     parts_of,
     transition_schema,
     transitions,
@@ -54,12 +54,12 @@ def delta(op: StreamOperator[n.Aggregate], below: Input, ctx: EpochContext) -> R
     """Return the changes of the groups that the input's changes touch."""
     node = op.node
     parts = parts_of(node, below.operator.mode, ctx.now)
-    settled = accepted_changes(op, below, ctx)
+    settled = accept_changes(op, below, ctx)
     if settled is None:
         if node.group or not ctx.inputs.fills:
             return None
         settled = _nothing(node, ctx)
-    widened = distinct_values.widened(op, below, settled, ctx)
+    widened = distinct_values.add_crossings(op, below, settled, ctx)
     own = ctx.stages.own_state(node)
     if own is not None:
         merged = transitions(node, below, settled, parts, own, ctx, widened)
@@ -101,7 +101,7 @@ def at_rest(
         groups = one.selectExpr(*nulls) if groups is None else one.join(groups, F.lit(True), "left")
     if groups is None:
         return None
-    named = groups.selectExpr("*", *bound_columns(parts, ""))
+    named = groups.selectExpr("*", *binding_texts(parts, ""))
     there = _there(parts, "", always=not node.group)
     return (named.where(there) if there else named).selectExpr(*_values(node, parts, ""))
 
@@ -114,30 +114,30 @@ def _initial_rows(op: StreamOperator[n.Aggregate], own: Changes, rows: Rows) -> 
     names = [ident(c) for c in op.names]
     if rows.failing:
         return rows.frame.where(f"{ERROR} IS NULL").selectExpr(*names)
-    frame = own.materialized()
+    frame = own.materialize()
     assert frame is not None
     return frame.selectExpr(*names)
 
 
 def state_of(
-    op: StreamOperator[Grouping], ctx: EpochContext, parts: list[acc.Kept]
+    op: StreamOperator[Grouping], ctx: EpochContext, parts: list[acc.Accumulation]
 ) -> AggregateState:
     """Return the operator's state table."""
     schema = acc.state_schema(group_fields(op.node), parts)
     return ctx.stages.aggregate_state(op.state[0].name, schema)
 
 
-def accepted_changes(
+def accept_changes(
     op: StreamOperator[Grouping], below: Input, ctx: EpochContext
 ) -> DataFrame | None:
     """Return the input's changes without the rows that an argument or FILTER refuses."""
     node, rows = op.node, below.rows
     if rows is None:
         return None
-    marked = checked(node, rows, ctx.now)
+    marked = mark_failing(node, rows, ctx.now)
     if not marked.failing:
         again = bool(distinct_arguments(node))
-        return below.materialized() if again else marked.frame
+        return below.materialize() if again else marked.frame
     columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
     return ctx.stages.settle(f"{op.identifier}_accepted", marked, columns)
 
@@ -148,7 +148,7 @@ def _nothing(node: Grouping, ctx: EpochContext) -> DataFrame:
     return ctx.inputs.spark.range(0).selectExpr(*nulls)
 
 
-def checked(node: Grouping, rows: Rows, now: int) -> Rows:
+def mark_failing(node: Grouping, rows: Rows, now: int) -> Rows:
     """Return the input's changes, those with a failing argument marked for the dead letters."""
     compiled = [
         (label(node, name), c) for name, call in node.aggregates for c in acc.errors_of(call, now)
@@ -170,7 +170,7 @@ def label(node: Grouping, name: str) -> str:
 def changes(
     node: Grouping,
     merged: DataFrame,
-    parts: list[acc.Kept],
+    parts: list[acc.Accumulation],
     *,
     fills: bool,
     carried: tuple[str, ...] = (),
@@ -184,13 +184,13 @@ def changes(
     if fills:
         return _come(node, merged, parts, carried)
     stored = bool(carried) and bool(node.group)
-    old = _stored_output(node) if stored else _output(node, parts, OLD, always=not node.group)
+    old = _output_before(node) if stored else _output(node, parts, OLD, always=not node.group)
     new = _output(node, parts, NEW, always=not node.group)
-    bound = [t for side in ((NEW,) if stored else (OLD, NEW)) for t in bound_columns(parts, side)]
+    bound = [t for side in ((NEW,) if stored else (OLD, NEW)) for t in binding_texts(parts, side)]
     if bound:
         merged = merged.selectExpr("*", *bound)
     states = [_state_struct(carried, prefix) for prefix in (OLD, NEW)]
-    errors = [refused(node, parts, prefix) for prefix in (OLD, NEW)]
+    errors = [refusal(node, parts, prefix) for prefix in (OLD, NEW)]
     failing = errors != [None, None]
     sides = merged.selectExpr(
         f"{old} AS o", f"{new} AS n", f"{states[0]} AS p", f"{states[1]} AS q",
@@ -207,11 +207,11 @@ def changes(
 
 
 def _come(
-    node: Grouping, merged: DataFrame, parts: list[acc.Kept], carried: tuple[str, ...]
+    node: Grouping, merged: DataFrame, parts: list[acc.Accumulation], carried: tuple[str, ...]
 ) -> Rows:
     """Return the rows of groups that were not there before."""
-    bound = bound_columns(parts, NEW)
-    row, error = _output(node, parts, NEW, always=not node.group), refused(node, parts, NEW)
+    bound = binding_texts(parts, NEW)
+    row, error = _output(node, parts, NEW, always=not node.group), refusal(node, parts, NEW)
     sides = [f"{row} AS r", f"{_state_struct(carried, NEW)} AS s"]
     sides += [] if error is None else [f"{error} AS x"]
     groups = merged.selectExpr("*", *bound) if bound else merged
@@ -247,14 +247,14 @@ def _pair(same: str, failing: bool) -> str:
     )
 
 
-def _overflows(parts: list[acc.Kept], prefix: str) -> dict[str, str]:
+def _overflows(parts: list[acc.Accumulation], prefix: str) -> dict[str, str]:
     """Return, by aggregate that can be out of range, the condition under which a side's is."""
     return {
         p.name: f"({p.overflow.replace('{p}', prefix)})" for p in parts if p.overflow is not None
     }
 
 
-def refused(node: Grouping, parts: list[acc.Kept], prefix: str) -> str | None:
+def refusal(node: Grouping, parts: list[acc.Accumulation], prefix: str) -> str | None:
     """Return the text of a side's dead letter, NULL where its row is not refused."""
     beyond = _overflows(parts, prefix)
     return _letter(node, beyond) if beyond else None
@@ -276,14 +276,14 @@ def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
     return f"struct({', '.join(fields or ['1 AS one'])})"
 
 
-def _output(node: Grouping, parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
+def _output(node: Grouping, parts: list[acc.Accumulation], prefix: str, *, always: bool) -> str:
     """Return the text of one side's output row as a struct, NULL where the group is absent."""
     row = f"struct({', '.join(_values(node, parts, prefix))})"
     there = _there(parts, prefix, always=always)
     return f"CASE WHEN {there} THEN {row} END" if there else row
 
 
-def _values(node: Grouping, parts: list[acc.Kept], prefix: str) -> list[str]:
+def _values(node: Grouping, parts: list[acc.Accumulation], prefix: str) -> list[str]:
     """Return the texts of the columns of one side's output row."""
     fields = [f"{ident(c)} AS {ident(c)}" for c in node.group]
     for part, (name, call) in zip(parts, node.aggregates, strict=True):
@@ -292,7 +292,7 @@ def _values(node: Grouping, parts: list[acc.Kept], prefix: str) -> list[str]:
     return fields
 
 
-def _there(parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
+def _there(parts: list[acc.Accumulation], prefix: str, *, always: bool) -> str:
     """Return the text of whether a side has an output row; empty where it always has one."""
     overflow = " OR ".join(_overflows(parts, prefix).values())
     there = [] if always else [f"{ident(prefix + ROWS)} IS NOT NULL"]
@@ -300,7 +300,7 @@ def _there(parts: list[acc.Kept], prefix: str, *, always: bool) -> str:
     return " AND ".join(there)
 
 
-def _stored_output(node: Grouping) -> str:
+def _output_before(node: Grouping) -> str:
     """Return the text of the row that a group has in the object's table; NULL where it has none."""
     columns = [(ident(c), c) for c in node.group]
     columns += [(ident(OLD + name), name) for name, _ in node.aggregates]
@@ -311,9 +311,9 @@ def _stored_output(node: Grouping) -> str:
 def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return one row per group; rows that an argument refuses leave the whole group's input."""
     frame = _of_one_zero(node, frame)
-    rows = computed(node, accepted(node, frame, now, strict=strict), now)
+    rows = compute(node, drop_refused(node, frame, now, strict=strict), now)
     if rows.failing:
-        stop = f"CASE WHEN {ERROR} IS NOT NULL THEN {raised(f'{ERROR}.code')} ELSE TRUE END"
+        stop = f"CASE WHEN {ERROR} IS NOT NULL THEN {raise_text(f'{ERROR}.code')} ELSE TRUE END"
         kept = rows.frame.where(stop if strict else f"{ERROR} IS NULL")
         return kept.selectExpr(*map(ident, node.names))
     return rows.frame
@@ -331,7 +331,7 @@ def _of_one_zero(node: Grouping, frame: DataFrame) -> DataFrame:
     )
 
 
-def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
+def compute(node: Grouping, frame: DataFrame, now: int) -> Rows:
     """Return one row per group of accepted rows, with `__error` where a group can be refused."""
     from pyspark.sql import functions as F
 
@@ -340,7 +340,7 @@ def computed(node: Grouping, frame: DataFrame, now: int) -> Rows:
     ties = ties_of(node)
     calls = [F.expr(acc.batch_text(call, now, ties)).alias(name) for name, call in node.aggregates]
     limited = [(name, call) for name, call in node.aggregates if overflows(call)]
-    calls += [F.expr(acc.counted(c, now)).alias(f"__n{i}") for i, (_, c) in enumerate(limited)]
+    calls += [F.expr(acc.count_text(c, now)).alias(f"__n{i}") for i, (_, c) in enumerate(limited)]
     grouped = frame.groupBy(*map(ident, node.group)).agg(*calls)
     casts = [
         f"CAST({ident(name)} AS {spark_type(call.type)}) AS {ident(name)}"

@@ -13,7 +13,7 @@ from floodmark.changelog import ERROR
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import aggregate, transitions
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.shared_state import bound_columns
+from floodmark.dataflow.operators.shared_state import binding_texts
 from floodmark.plan import nodes as n
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants, set_weight
@@ -41,14 +41,14 @@ def delta(op: StreamOperator[n.CloseAggregate], below: Input, ctx: EpochContext)
 def _from_input(
     node: n.CloseAggregate, below: Input, ctx: EpochContext, before: Any, after: Any
 ) -> Rows | None:
-    rows = below.after({node.window: (before, after)} if before is not None else {})
+    rows = below.rows_after({node.window: (before, after)} if before is not None else {})
     if rows is None:
         return None
-    found = _closed(node, rows, ctx, before, after)
-    return replace(found, frame=set_weight(found.frame), consolidated=True)
+    closed = _close_windows(node, rows, ctx, before, after)
+    return replace(closed, frame=set_weight(closed.frame), consolidated=True)
 
 
-def _closed(
+def _close_windows(
     node: n.CloseAggregate, rows: DataFrame, ctx: EpochContext, before: Any, after: Any
 ) -> Rows:
     type_ = node.input.field(node.window).type
@@ -60,7 +60,7 @@ def _closed(
         condition += f" AND {window} >= __before"
     names = [ident(name) for name in node.input.names]
     closed = rows.selectExpr("*", constants(bounds)).where(condition).selectExpr(*names)
-    return aggregate.computed(node, closed, ctx.now)
+    return aggregate.compute(node, closed, ctx.now)
 
 
 def _from_state(
@@ -68,7 +68,7 @@ def _from_state(
 ) -> Rows | None:
     node = op.node
     parts = transitions.parts_of(node, below.operator.mode, ctx.now)
-    settled = aggregate.accepted_changes(op, below, ctx)
+    settled = aggregate.accept_changes(op, below, ctx)
     if settled is None and after is None:
         return None
     state = aggregate.state_of(op, ctx, parts)
@@ -83,15 +83,15 @@ def _from_state(
     return None if released is None else _values(node, released, parts)
 
 
-def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Kept]) -> Rows:
+def _values(node: n.CloseAggregate, released: DataFrame, parts: list[acc.Accumulation]) -> Rows:
     """Return the output rows of stored groups; a group without a value is a dead letter."""
     values = [
         f"CAST({part.finish.replace('{p}', '')} AS {spark_type(call.type)}) AS {ident(name)}"
         for part, (name, call) in zip(parts, node.aggregates, strict=True)
     ]
-    refused = aggregate.refused(node, parts, "")
+    refused = aggregate.refusal(node, parts, "")
     error = [] if refused is None else [f"{refused} AS {ERROR}"]
-    bound = bound_columns(parts, "")
+    bound = binding_texts(parts, "")
     if bound:
         released = released.selectExpr("*", *bound)
     frame = set_weight(released.selectExpr(*map(ident, node.group), *values, *error))

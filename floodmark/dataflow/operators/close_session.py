@@ -11,7 +11,7 @@ from functools import reduce
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import session
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.dataflow.operators.materialize import cancel
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
@@ -28,8 +28,8 @@ def delta(op: StreamOperator[n.CloseSession], below: Input, ctx: EpochContext) -
     after = ctx.inputs.watermark(op.input, node.time, before=False)
     child, few = node.input, ctx.inputs.few
     schema = (*child.schema, Field(WEIGHT, INT, nullable=False))
-    state = ctx.stages.held_rows(op.state[0].name, schema, node.time)
-    fresh, held = below.materialized(), state.reached(after)
+    state = ctx.stages.sort_buffer(op.state[0].name, schema, node.time)
+    fresh, held = below.materialize(), state.passed_rows(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:
         state.keep(None, after, few=few)
@@ -44,7 +44,7 @@ def delta(op: StreamOperator[n.CloseSession], below: Input, ctx: EpochContext) -
     timed = changes.selectExpr("*", constants({_AFTER: literal(after, type_)}))
     passed = timed.where(f"{time} < {_AFTER}").selectExpr(*names)
     if not below.operator.append_only:
-        passed = cancelled(passed, child.schema, below.operator.stream_key)
+        passed = cancel(passed, child.schema, below.operator.stream_key)
     sessions = session.batch(node, passed).selectExpr(
         "*", constants({_AFTER: literal(after, type_)})
     )

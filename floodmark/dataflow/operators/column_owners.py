@@ -56,7 +56,7 @@ def met(names: Sequence[str], owners: Sequence[Owner], *, keeps: bool) -> dict[s
     return _values(names, owners, value) | {OWNERS: f"array_sort(array_union({_HELD}, {_MINE}))"}
 
 
-def cleared(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
+def clear(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
     """Return the values of a row in which an owner clears its columns."""
     values = _values(names, owners, lambda c, mine: f"CASE WHEN NOT {mine} THEN __a.r.{c} END")
     return values | {OWNERS: _LEFT}
@@ -82,7 +82,7 @@ _FORMERLY = " formerly"
 """Behind the name of an owner: what it owned before it owned other columns."""
 
 
-def held(
+def add_owners(
     frame: DataFrame,
     table: AnalysedObject,
     sink: AnalysedObject | None = None,

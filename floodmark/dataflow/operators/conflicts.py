@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import HIDDEN_PREFIX, OWNERS, WEIGHT
 from floodmark.dataflow.operators import column_owners
-from floodmark.dataflow.operators.dead_letter_texts import unmerged
+from floodmark.dataflow.operators.dead_letter_texts import merge_message
 from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.merge import CAME, ORDER, SINKS, row_type
 from floodmark.errors import IntakeCode
@@ -34,7 +34,7 @@ LABEL = "ON CONFLICT"
 _IN_ORDER = "(x, y) -> CASE WHEN x.o < y.o THEN -1 WHEN x.o > y.o THEN 1 ELSE 0 END"
 
 
-def listed(
+def list_operations(
     operations: DataFrame, columns: Schema, key: tuple[str, ...], owners: Sequence[Owner] = ()
 ) -> DataFrame:
     """Return, per key, the list of what is done to its row: `(o order, w weight, r row)`."""
@@ -67,8 +67,8 @@ def _fails(declared: Declared) -> bool:
     return any(compile_expr(e, 0).error is not None for e in exprs)
 
 
-def folded(
-    found: DataFrame,
+def fold_operations(
+    pairs: DataFrame,
     declared: Declared,
     columns: Schema,
     now: int,
@@ -92,19 +92,19 @@ def folded(
     )
     said = f"named_struct('error', CAST({letter} AS {ERROR_TYPE}), 'r', __o.r)"
     more = f"array_append(__a.refused, {said})"
-    stands = "CASE WHEN __m.code IS NULL THEN __m.r ELSE __a.r END"
+    merged = "CASE WHEN __m.code IS NULL THEN __m.r ELSE __a.r END"
     refused = f"CASE WHEN __m.code IS NULL THEN __a.refused ELSE {more} END"
     written = "__a.w OR (__m.code IS NULL AND __m.w)"
-    result = f"named_struct('r', {stands}, 'refused', CAST({refused} AS {letters}), 'w', {written})"
+    result = f"named_struct('r', {merged}, 'refused', CAST({refused} AS {letters}), 'w', {written})"
     gone = f"named_struct('r', CAST(NULL AS {type_}), 'refused', __a.refused, 'w', FALSE)"
-    ours, theirs = _owned(declared, names, type_, now, owners) if owners else ("", "")
+    ours, theirs = _owner_texts(declared, names, type_, now, owners) if owners else ("", "")
     whens = [f"{ours} THEN {_one(theirs, result)}"] if owners else []
     whens.append(f"__o.w < 0 THEN {gone}")
     step = f"CASE WHEN {' WHEN '.join(whens)} ELSE {_one(met, result)} END"
     fold = f"aggregate({OPERATIONS}, {start}, (__a, __o) -> {step})"
     # A generator keeps the fold from being evaluated once per place that reads its result.
     made = f"inline(array({fold})) AS ({NEW_ROW}, {REFUSED}, {WRITTEN})"
-    return found.selectExpr(OLD_ROW, made, *CAME)
+    return pairs.selectExpr(OLD_ROW, made, *CAME)
 
 
 def _one(met: str, result: str) -> str:
@@ -112,21 +112,21 @@ def _one(met: str, result: str) -> str:
     return f"transform(array({met}), __m -> {result})[0]"
 
 
-def _owned(
+def _owner_texts(
     declared: Declared, names: list[str], type_: str, now: int, owners: Sequence[Owner]
 ) -> tuple[str, str]:
     """Return the texts of: an owner does it; and of what it leaves, `(code, r)`."""
 
-    def left(values: Mapping[str, str]) -> str:
-        return _checked(_stays(_row(values), type_), declared, names, type_, now)
+    def merge(values: Mapping[str, str]) -> str:
+        return _check(_stays(_row(values), type_), declared, names, type_, now)
 
     keeps = declared.conflict.action is ConflictAction.UPDATE_IF_NOT_NULL
     whens = [
         f"WHEN __o.w < 0 AND {column_owners.GOES} THEN {_stays('NULL', type_)}",
-        f"WHEN __o.w < 0 THEN {left(column_owners.cleared(names, owners))}",
-        f"WHEN __a.r IS NULL THEN {left(column_owners.first(names, owners))}",
+        f"WHEN __o.w < 0 THEN {merge(column_owners.clear(names, owners))}",
+        f"WHEN __a.r IS NULL THEN {merge(column_owners.first(names, owners))}",
     ]
-    otherwise = left(column_owners.met(names, owners, keeps=keeps))
+    otherwise = merge(column_owners.met(names, owners, keeps=keeps))
     return column_owners.BY_OWNER, f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
@@ -151,7 +151,7 @@ def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
         case ConflictAction.UPDATE_IF_NOT_NULL:
             values = {c: f"coalesce(__o.r.{ident(c)}, __a.r.{ident(c)})" for c in names}
             values |= {OWNERS: f"__o.r.{OWNERS}"} if OWNERS in names else {}
-            otherwise = _checked(_stays(_row(values), type_), declared, names, type_, now)
+            otherwise = _check(_stays(_row(values), type_), declared, names, type_, now)
         case ConflictAction.UPDATE_SET:
             otherwise = _set(declared, names, type_, now)
     return f"CASE {' '.join(whens)} ELSE {otherwise} END"
@@ -164,7 +164,7 @@ def _set(declared: Declared, names: list[str], type_: str, now: int) -> str:
     compiled = {c: compile_expr(e, now, columns=around) for c, e in conflict.assignments}
     values = {c: f"__a.r.{ident(c)}" for c in names} | {c: e.value for c, e in compiled.items()}
     code = smallest([e.error for e in compiled.values()])
-    new = _checked(_stays(_row(values), type_, code), declared, names, type_, now)
+    new = _check(_stays(_row(values), type_, code), declared, names, type_, now)
     return _where(conflict, around, new, type_, now)
 
 
@@ -181,7 +181,7 @@ def _where(
     return f"CASE {' '.join(whens)} ELSE {_stays('__a.r', type_, writes='FALSE')} END"
 
 
-def _checked(row: str, declared: Declared, names: list[str], type_: str, now: int) -> str:
+def _check(row: str, declared: Declared, names: list[str], type_: str, now: int) -> str:
     """Return the text of a merged row with generated columns; NULL where there is none is refused.
 
     What was generated of the rows that it is merged from is not what is generated of it.
@@ -215,8 +215,8 @@ def _message(declared: Declared) -> str:
     needed = [c.name for c in declared.columns if c.not_null]
     if not needed:
         return "CAST(NULL AS STRING)"
-    told = unmerged("__o.r", needed)
-    return f"CASE WHEN __m.code = {IntakeCode.NULL_VALUE.value} THEN {told} END"
+    message = merge_message("__o.r", needed)
+    return f"CASE WHEN __m.code = {IntakeCode.NULL_VALUE.value} THEN {message} END"
 
 
 def _first(code: str, others: Iterable[str | None]) -> str:

@@ -32,7 +32,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Replaced:
+class ReplacedRows:
     """Rows whose keys are stored anew or not at all: few of them or not, all within bounds."""
 
     rows: DataFrame
@@ -42,7 +42,7 @@ class Replaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
+class ExpiredRows:
     """Rows whose `column` is below `bound` are not needed from this epoch on.
 
     But for those that `stays` tells, a condition on the places of the rows below in their
@@ -62,15 +62,15 @@ class Changes(Protocol):
     def rows(self) -> Rows | None:
         """Return its changes, None when there are none."""
 
-    def materialized(self) -> DataFrame | None:
+    def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""
 
 
 class Input(Changes, Protocol):
     """One input of an operator in one epoch. None is an empty relation.
 
-    An input that cannot be read again has an arrangement, which the operator keeps: `before` and
-    `after` read whichever there is.
+    An input that cannot be read again has an arrangement, which the operator keeps: `rows_before`
+    and `rows_after` read whichever there is.
     """
 
     @property
@@ -91,10 +91,10 @@ class Input(Changes, Protocol):
     def initial_rows(self) -> DataFrame | None:
         """Return all rows in an epoch that fills, to be read once."""
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds."""
 
-    def after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows after the epoch, at least those within bounds.
 
         An arrangement has the epoch's changes from here on.
@@ -103,7 +103,7 @@ class Input(Changes, Protocol):
     def keep(self, within: Bounds = EVERYWHERE) -> None:
         """Record the changes in an arrangement that was not asked for the rows after the epoch."""
 
-    def over(self, scanned: DataFrame) -> DataFrame:
+    def rows_over(self, scanned: DataFrame) -> DataFrame:
         """Return the rows that it has where these are all that it scans."""
 
 
@@ -156,10 +156,10 @@ class Inputs(Protocol):
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object."""
 
-    def before(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
+    def rows_before(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
         """Return the object's rows before the epoch, at least those of the files that matter."""
 
-    def after(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
+    def rows_after(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
         """Return the object's rows after the epoch, at least those of the files that matter."""
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
@@ -192,33 +192,35 @@ class Stages(Protocol):
     def aggregate_state(self, name: str, schema: Schema) -> AggregateState:
         """Return the state table of an aggregate."""
 
-    def arrangement(self, name: str, columns: Schema, gone: Expired | None) -> Arrangement:
+    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> Arrangement:
         """Return the input arrangement of an operator, without the rows that are not needed."""
 
-    def stored_values(self, name: str, schema: Schema) -> StoredValues:
+    def value_table(self, name: str, schema: Schema) -> StoredValues:
         """Return the table in which an operator stores what it evaluates once."""
 
     def due_changes(self, name: str, schema: Schema) -> DueChanges:
         """Return the changes that a temporal filter has still to make."""
 
-    def held_rows(self, name: str, schema: Schema, column: str) -> HeldRows:
+    def sort_buffer(self, name: str, schema: Schema, column: str) -> HeldRows:
         """Return the changes that a sort buffer holds."""
 
-    def fetched(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
+    def lookup_rows(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""
 
 
 class RowsAtRest(Protocol):
     """Rows that were written before the epoch."""
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least those within bounds; None for nothing."""
 
 
 class Arrangement(RowsAtRest, Protocol):
     """The consolidated rows of an input that no persisted object holds."""
 
-    def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_after(
+        self, changes: DataFrame | None, within: Bounds = EVERYWHERE
+    ) -> DataFrame | None:
         """Return its rows after the epoch's changes, at least those within bounds; records them."""
 
 
@@ -230,7 +232,7 @@ class StoredValues(RowsAtRest, Protocol):
         """Return the epoch that is being advanced."""
 
     def keep(
-        self, fresh: Callable[[], DataFrame], gone: Replaced, over: Expired | None
+        self, fresh: Callable[[], DataFrame], gone: ReplacedRows, over: ExpiredRows | None
     ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
@@ -238,7 +240,7 @@ class StoredValues(RowsAtRest, Protocol):
         recorded.
         """
 
-    def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
+    def replace_all(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
         """Store the fresh rows in place of all others; return them, or what is recorded."""
 
 
@@ -247,7 +249,9 @@ class StoredGroups(Protocol):
 
     values: bool
 
-    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+    def find_groups(
+        self, keys: DataFrame, key: tuple[str, ...], within: Bounds
+    ) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none.
 
         Groups that are not among `keys`, all of which lie within the bounds, may be left out.
@@ -272,7 +276,7 @@ class AggregateState(StoredGroups, Protocol):
 class HeldRows(Protocol):
     """Changes of rows that the watermark has not passed: the node's columns and weight."""
 
-    def reached(self, bound: Any) -> DataFrame | None:
+    def passed_rows(self, bound: Any) -> DataFrame | None:
         """Return all held changes of files with some below a bound; None where there are none."""
 
     def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:
@@ -282,7 +286,7 @@ class HeldRows(Protocol):
 class DueChanges(Protocol):
     """The changes that a filter has still to make: the node's columns, weight and time."""
 
-    def due(self, now: int) -> DataFrame | None:
+    def take_due(self, now: int) -> DataFrame | None:
         """Return those whose time has come, without it; None where there are none."""
 
     def due_rows(self, now: int) -> int:
@@ -295,5 +299,5 @@ class DueChanges(Protocol):
 class FetchedRows(Protocol):
     """What one operator fetches of a table that is kept elsewhere."""
 
-    def of(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
+    def fetch(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
         """Return the rows of keys, written; None where there are none."""

@@ -18,7 +18,7 @@ def lacking(column: str) -> str:
     return quote(f"{column}: NULL is not allowed (NOT NULL)")
 
 
-def untimed(column: str) -> str:
+def null_time_message(column: str) -> str:
     """Return the Spark text of the message about a NULL in a column with a watermark."""
     return quote(f"{column}: NULL is not a time (WATERMARK FOR {column})")
 
@@ -36,9 +36,9 @@ def twice(promise: str, key: Sequence[str]) -> str:
     return f"concat({', '.join(parts)})"
 
 
-def unmerged(row: str, needed: Sequence[str]) -> str:
+def merge_message(row: str, needed: Sequence[str]) -> str:
     """Return the Spark text of the message about NULLs in what becomes of a row."""
     missing = ", ".join(f"CASE WHEN {row}.{ident(c)} IS NULL THEN {quote(c)} END" for c in needed)
-    found = f"nullif(concat_ws(', ', {missing}), '')"
+    names_found = f"nullif(concat_ws(', ', {missing}), '')"
     names = quote(" or ".join(needed))
-    return f"concat(coalesce({found}, {names}), {quote(': NULL is not allowed (NOT NULL)')})"
+    return f"concat(coalesce({names_found}, {names}), {quote(': NULL is not allowed (NOT NULL)')})"

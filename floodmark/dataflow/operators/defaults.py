@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delivered_seed(seed: str, stored_key: str) -> RowSeed:
+def delivery_seed(seed: str, stored_key: str) -> RowSeed:
     """Return what tells a delivered row from others: where it stands in what was delivered."""
     return RowSeed(seed, stored_key, (("__partition", INT), ("__offset", BIGINT)))
 
@@ -39,13 +39,13 @@ def with_defaults(frame: DataFrame, declared: Declared, now: int, seed: RowSeed)
     texts = {}
     for i, column in enumerate(given):
         assert column.default is not None
-        found = compile_expr(column.default, now, seed)
+        compiled = compile_expr(column.default, now, seed)
         lacks = absent_column(column.name)
         if declared.is_messages:
             lacks = f"{OPERATION} = '{UPSERTS}' AND {lacks}"
-        code = found.error or "CAST(NULL AS INT)"
-        said = message_text(code, found.message)
-        value = f"CASE WHEN {lacks} THEN {found.value} ELSE {ident(column.name)} END"
+        code = compiled.error or "CAST(NULL AS INT)"
+        said = message_text(code, compiled.message)
+        value = f"CASE WHEN {lacks} THEN {compiled.value} ELSE {ident(column.name)} END"
         texts[column.name] = expr(value)
         texts[f"__default_{i}"] = expr(f"CASE WHEN {lacks} THEN {code} END")
         texts[f"__default_said_{i}"] = expr(f"CASE WHEN {lacks} THEN {said} END")

@@ -155,7 +155,7 @@ def at_rest(
     """
     match op.node:
         case n.Scan():
-            read = ctx.inputs.after if after else ctx.inputs.before
+            read = ctx.inputs.rows_after if after else ctx.inputs.rows_before
             return Leaf(read(op.node, keeps))
         case n.Aggregate():
             return Leaf(aggregate.at_rest(op, own, ctx, keeps, after=after))
@@ -188,13 +188,13 @@ def rows_of(
     def rows(node: n.Node, within: Bounds, top: tuple[n.Node, Bounds] | None) -> DataFrame | None:
         """`top` is where a chain of row-local nodes begins whose last one is above, and bounds."""
         chain = (node, within) if top is None else top
-        found = leaf(node, within, bounds.keeper(*chain) if chain[1] else None)
-        inner = top is not None and (found is not None or isinstance(node, _ROW_LOCAL))
-        if found is None:
+        rows_here = leaf(node, within, bounds.keeper(*chain) if chain[1] else None)
+        inner = top is not None and (rows_here is not None or isinstance(node, _ROW_LOCAL))
+        if rows_here is None:
             below = chain if chain[1] and isinstance(node, _ROW_LOCAL) else None
             frames = [rows(i, w, below) for i, w in _inputs_within(node, within)]
-            found = Leaf(_from_inputs(node, frames, spark, now, strict=strict))
-        return found.rows if inner else finish(node, found.rows)
+            rows_here = Leaf(_from_inputs(node, frames, spark, now, strict=strict))
+        return rows_here.rows if inner else finish(node, rows_here.rows)
 
     return rows(node, within, None)
 

@@ -36,7 +36,7 @@ _PASSES = "__passes"
 """BOOLEAN, with a number: a condition is TRUE."""
 
 
-def widened(
+def add_crossings(
     op: StreamOperator[n.Aggregate], below: Input, changes: DataFrame, ctx: EpochContext
 ) -> DataFrame | None:
     """Return the changes, and a row without weight for each value of DISTINCT that comes or goes.
@@ -45,21 +45,23 @@ def widened(
     The counts are brought up to date. None where there is no such aggregate.
     """
     node = op.node
-    found = distinct_arguments(node)
-    if not found:
+    arguments = distinct_arguments(node)
+    if not arguments:
         return None
-    made = value_columns(found)
+    made = value_columns(arguments)
     columns = {name: "NULL" for pair in made.values() for name in pair}
     names = [ident(c) for c in (*node.input.names, WEIGHT)]
-    nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, columns)]
+    nulls = [
+        f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _with_types(node, columns)
+    ]
     rows = [changes.selectExpr(*names, *nulls)]
     tables = [table for table in op.state if table.role == "distinct values"]
-    for one, table in zip(found, tables, strict=True):
+    for one, table in zip(arguments, tables, strict=True):
         rows.append(_crossings(node, below, one, table, changes, ctx, columns))
     return reduce(lambda a, b: a.unionAll(b), rows)
 
 
-def _typed(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
+def _with_types(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
     """Return name, text and Spark type of the columns beside the input's."""
     types = {}
     for i, (value, crossing) in value_columns(distinct_arguments(node)).items():
@@ -100,7 +102,7 @@ def _crossings(
         else f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}"
         for f in node.input.schema
     ]
-    made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _typed(node, texts)]
+    made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _with_types(node, texts)]
     moved = " OR ".join(f"{sign} <> 0" for sign in signs)
     return done.where(moved).selectExpr(*inputs, f"0 AS {WEIGHT}", *made)
 

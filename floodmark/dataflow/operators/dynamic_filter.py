@@ -41,18 +41,18 @@ def _delta(sides: JoinSides, now: int) -> Rows | None:
     parts: list[DataFrame] = []
     old = sides.old(other)
     if mine is not None:
-        passed = join.reduced(node, mine, old, now)
+        passed = join.semi_or_anti_join(node, mine, old, now)
         parts += [] if passed is None else [passed]
     if theirs is not None:
         left, new = sides.new(filtered), sides.new(other)
-        parts += [] if left is None else [_between(node, left, old, new, now)]
+        parts += [] if left is None else [_crossing_rows(node, left, old, new, now)]
     if not parts:
         return None
     frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
     return Rows(frame, inserts=theirs is None and changed[0] is not None and changed[0].inserts)
 
 
-def _between(
+def _crossing_rows(
     node: n.Join, left: DataFrame, old: DataFrame | None, new: DataFrame | None, now: int
 ) -> DataFrame:
     """Return the left rows that pass with one of the right rows only, with their weights."""
@@ -66,7 +66,7 @@ def _between(
             names = [f"{ident(c)} AS {ident(prefix + c)}" for c in node.right.names]
             bounds = bounds.join(side.selectExpr(*names), F.lit(True), "left")
     before, after = (
-        f"coalesce({compile_expr(_over(node, prefix), now).value}, FALSE)"
+        f"coalesce({compile_expr(_condition(node, prefix), now).value}, FALSE)"
         for prefix in (_OLD, _NEW)
     )
     moved = left.join(F.broadcast(bounds), F.expr(f"({before}) <> ({after})"), "inner")
@@ -74,13 +74,13 @@ def _between(
     return moved.selectExpr(*map(ident, node.names), weight)
 
 
-def _over(node: n.Join, prefix: str) -> Expr:
+def _condition(node: n.Join, prefix: str) -> Expr:
     """Return the condition over the old or the new right row."""
     assert node.residual is not None
     right = set(node.right.names)
 
-    def named(e: Expr) -> Expr:
+    def rename(e: Expr) -> Expr:
         own = isinstance(e, ColumnRef) and e.name in right
         return ColumnRef(e.type, prefix + e.name) if own and isinstance(e, ColumnRef) else e
 
-    return transform(node.residual, named)
+    return transform(node.residual, rename)

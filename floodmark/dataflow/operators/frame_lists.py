@@ -40,34 +40,34 @@ def entries(
 
 
 def over_entries(
-    found: AggregateFunction, call: AggCall, operands: Sequence[Operand], members: str
+    function: AggregateFunction, call: AggCall, operands: Sequence[Operand], members: str
 ) -> str:
     """Return the text of an aggregate over a frame's list."""
-    if found.over_list is not None:
-        return found.print_list(operands, f"transform(array_sort({members}), e -> e.a0)")
-    if found.extremum is not None:
-        return print_extreme_of(found.extremum, members, "e.a0", call.type)
-    return _once(members, "m", _added(found, call, operands))
+    if function.over_list is not None:
+        return function.print_list(operands, f"transform(array_sort({members}), e -> e.a0)")
+    if function.extremum is not None:
+        return print_extreme_of(function.extremum, members, "e.a0", call.type)
+    return _distinct(members, "m", _sum_text(function, call, operands))
 
 
-def _once(value: str, name: str, body: str) -> str:
+def _distinct(value: str, name: str, body: str) -> str:
     """Return `body`, in which `name` is the value, computed once."""
     return f"transform(array({value}), {name} -> {body})[0]"
 
 
-def _added(found: AggregateFunction, call: AggCall, operands: Sequence[Operand]) -> str:
+def _sum_text(function: AggregateFunction, call: AggCall, operands: Sequence[Operand]) -> str:
     """Return the finished sum of the contributions of the list `m`."""
-    assert found.decompose is not None
-    parts = found.decompose(tuple(o.type for o in operands), call.type)
+    assert function.decompose is not None
+    parts = function.decompose(tuple(o.type for o in operands), call.type)
     args = [
         o.sql if isinstance(a, Literal) else f"e.a{i}"
         for i, (o, a) in enumerate(zip(operands, call.args, strict=True))
     ]
-    slots = {part.suffix: _accumulated(part, args) for part in parts.accumulators}
+    slots = {part.suffix: _accumulator_text(part, args) for part in parts.accumulators}
     return parts.print_value(slots)
 
 
-def _accumulated(part: Accumulator, args: Sequence[str]) -> str:
+def _accumulator_text(part: Accumulator, args: Sequence[str]) -> str:
     """Return the text of an accumulator over the list `m`."""
     text, type_ = part.contribution.format(*args, w="1"), spark_type(part.type)
     if part.gathered:

@@ -42,7 +42,7 @@ def frame_of(node: n.OverWindow, call: n.WindowCall) -> Frame:
         return Frame(plain_order(node), f"RANGE BETWEEN {start} AND {end}")
     (key,) = node.order
     months = any("/" in bound and not bound.startswith("0/") for bound in (start, end))
-    column, literal = measured(node.input.field(key.column).type, key.column, months=months)
+    column, literal = measure(node.input.field(key.column).type, key.column, months=months)
     low, high = (_with_amount(bound, literal) for bound in (start, end))
     order = sort_key(column, key.descending, key.nulls_first)
     return Frame(order, f"RANGE BETWEEN {low} AND {high}", empty)
@@ -88,7 +88,7 @@ def _with_amount(bound: str, literal: str) -> str:
     return f"{literal.format(days * _DAY + micros, months=months)} {side}"
 
 
-def measured(type_: SqlType, name: str, *, months: bool = False) -> tuple[str, str]:
+def measure(type_: SqlType, name: str, *, months: bool = False) -> tuple[str, str]:
     """Return what is ordered by, a number unless in `months`, and how a distance is written."""
     column = ident(name)
     match type_.kind:

@@ -29,7 +29,7 @@ def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochConte
     failing = join.failing_residual(node, ctx.now) is not None
 
     def compute(inputs: list[DataFrame]) -> DataFrame:
-        return _joined(node, inputs[0], inputs[1], ctx.now)
+        return _join(node, inputs[0], inputs[1], ctx.now)
 
     return recompute_partitions.delta(
         op, [left, right], _scopes(node), compute, ctx, failing=failing
@@ -48,7 +48,7 @@ def _scopes(node: n.Join) -> list[tuple[str, ...]]:
     return [tuple(a for a, _ in pairs), tuple(b for _, b in pairs)]
 
 
-def _joined(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
+def _join(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:
     """Return the full join of rows before and of rows after, and `__error` where ON can fail."""
     from pyspark.sql import functions as F
 
@@ -56,7 +56,7 @@ def _joined(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFr
     right = right.withColumnRenamed(AFTER, _OTHER)
     errors = []
     if failing is not None:
-        left, right = join.flagged(left, LEFT), join.flagged(right, RIGHT)
+        left, right = join.add_flag(left, LEFT), join.add_flag(right, RIGHT)
         errors = [join.pair_error(node, failing, LEFT, RIGHT)]
     condition = F.expr(join.condition_of(node, now, f"{AFTER} = {_OTHER}"))
     joined = left.join(right, condition, "full")

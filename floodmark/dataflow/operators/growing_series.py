@@ -37,7 +37,7 @@ def delta(op: StreamOperator[n.GrowingSeries], below: Input, ctx: EpochContext) 
     waiting = (Field(_NEXT, node.start.type), Field(_COUNT, BIGINT, False))
     schema = (Field(DUE_AT, BIGINT, False), *node.input.schema, *waiting)
     state = ctx.stages.due_changes(op.state[0].name, (*schema, Field(WEIGHT, INT, False)))
-    settled = below.materialized()
+    settled = below.materialize()
     ctx.inputs.fall_due(state.due_rows(ctx.now))
     columns = [*map(ident, node.input.names), _NEXT, _COUNT, WEIGHT]
     grows = below.operator.append_only
@@ -45,20 +45,20 @@ def delta(op: StreamOperator[n.GrowingSeries], below: Input, ctx: EpochContext) 
     if settled is not None:
         start = compile_expr(node.start, ctx.now).value
         parts.append(settled.selectExpr("*", f"{start} AS {_NEXT}", f"0L AS {_COUNT}"))
-    due = state.due(ctx.now)
+    due = state.take_due(ctx.now)
     if due is not None:
-        parts.append(due if grows else _added_up(due, columns))
+        parts.append(due if grows else _add_up(due, columns))
     series = [part.selectExpr(*columns) for part in parts]
     if not series:
         state.keep(None, ctx.now, few=ctx.inputs.few)
         return None
-    told = _reached(node, reduce(lambda a, b: a.unionAll(b), series), ctx.now)
-    state.keep(_left(node, told, ctx.now), ctx.now, few=ctx.inputs.few)
+    grown = _add_values(node, reduce(lambda a, b: a.unionAll(b), series), ctx.now)
+    state.keep(_advance(node, grown, ctx.now), ctx.now, few=ctx.inputs.few)
     inserts = grows and (rows is None or rows.inserts)
-    return Rows(_emitted(node, told), failing=ERROR in told.columns, inserts=inserts)
+    return Rows(_emit(node, grown), failing=ERROR in grown.columns, inserts=inserts)
 
 
-def _added_up(due: DataFrame, columns: list[str]) -> DataFrame:
+def _add_up(due: DataFrame, columns: list[str]) -> DataFrame:
     """Return the series of rows that are still there; one that is gone is kept with both signs."""
     from pyspark.sql import functions as F
 
@@ -66,7 +66,7 @@ def _added_up(due: DataFrame, columns: list[str]) -> DataFrame:
     return due.groupBy(*columns[:-1]).agg(total).where(f"{WEIGHT} <> 0")
 
 
-def _reached(node: n.GrowingSeries, series: DataFrame, now: int) -> DataFrame:
+def _add_values(node: n.GrowingSeries, series: DataFrame, now: int) -> DataFrame:
     """Add the values that are reached from the next one of each series on."""
     values = from_on(node, ColumnRef(node.start.type, _NEXT))
     compiled = compile_expr(values, now)
@@ -76,22 +76,22 @@ def _reached(node: n.GrowingSeries, series: DataFrame, now: int) -> DataFrame:
     return series.selectExpr("*", f"{compiled.value} AS {_VALUES}", *extra)
 
 
-def _emitted(node: n.GrowingSeries, told: DataFrame) -> DataFrame:
+def _emit(node: n.GrowingSeries, grown: DataFrame) -> DataFrame:
     """Return a row for each value that is reached, and those on their way to the dead letters."""
-    names, fails = [ident(c) for c in node.input.names], ERROR in told.columns
+    names, fails = [ident(c) for c in node.input.names], ERROR in grown.columns
     marks = [WEIGHT, ERROR] if fails else [WEIGHT]
     word = "posexplode_outer" if fails else "posexplode"
-    values = told.selectExpr(*names, _COUNT, *marks, f"{word}({_VALUES}) AS ({_PLACE}, {_VALUE})")
+    values = grown.selectExpr(*names, _COUNT, *marks, f"{word}({_VALUES}) AS ({_PLACE}, {_VALUE})")
     if fails:
         values = values.where(f"{_PLACE} IS NOT NULL OR {ERROR} IS NOT NULL")
     ordinal = f"CAST({_COUNT} + coalesce({_PLACE}, 0) + 1 AS BIGINT) AS {ident(node.ordinal)}"
     return values.selectExpr(*names, f"{_VALUE} AS {ident(node.outputs[0])}", ordinal, *marks)
 
 
-def _left(node: n.GrowingSeries, told: DataFrame, now: int) -> DataFrame:
+def _advance(node: n.GrowingSeries, grown: DataFrame, now: int) -> DataFrame:
     """Return the next value of each series after those, with the time at which it is reached."""
     names, type_ = [ident(c) for c in node.input.names], node.start.type
-    sound = told.where(f"{ERROR} IS NULL") if ERROR in told.columns else told
+    sound = grown.where(f"{ERROR} IS NULL") if ERROR in grown.columns else grown
     ended = sound.selectExpr(
         *names,
         WEIGHT,

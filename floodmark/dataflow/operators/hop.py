@@ -33,26 +33,24 @@ def delta(op: StreamOperator[n.Hop], below: Input) -> Rows | None:
     if below.rows is None:
         return None
     rows = replace(below.rows, kinded=False, carried=())
-    return rows.with_frame(
-        _exploded(op.node, rows.frame, rows.system_columns, failing=rows.failing)
-    )
+    return rows.with_frame(_explode(op.node, rows.frame, rows.system_columns, failing=rows.failing))
 
 
 def batch(node: n.Hop, frame: DataFrame) -> DataFrame:
     """Return the rows once per window that holds them."""
-    return _exploded(node, frame, [])
+    return _explode(node, frame, [])
 
 
-def _exploded(
+def _explode(
     node: n.Hop, frame: DataFrame, passed: list[str], *, failing: bool = False
 ) -> DataFrame:
     kept = [*map(ident, node.input.names), *passed]
-    repeats = repeated(node, frame, node.time, kept, failing=failing)
+    repeats = repeat(node, frame, node.time, kept, failing=failing)
     bounds = [ident(name) for name in (node.start, node.end)]
     return repeats.selectExpr(*map(ident, node.input.names), *bounds, *passed)
 
 
-def repeated(
+def repeat(
     node: n.Hop, frame: DataFrame, time: str, kept: list[str], *, failing: bool = False
 ) -> DataFrame:
     """Return rows, with the texts `kept`, once per window that holds the column `time`."""

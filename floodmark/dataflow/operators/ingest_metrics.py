@@ -26,8 +26,8 @@ _ROWS, _DROPPED = "rows", "dropped"
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
-class Counted:
-    """A count on the way: known once the frame that `over` returns has been written."""
+class IngestCounts:
+    """A count on the way: known once the frame that `observe` returns has been written."""
 
     def __init__(self, declared: Declared | None, lacks: Sequence[str] = ()) -> None:
         """Count rows, times and values of what files seem to lack; undeclared, those alone."""
@@ -38,7 +38,7 @@ class Counted:
         self._lacks = lacks
         self._observed = new_observation()
 
-    def over(self, frame: DataFrame, dropped: str = "FALSE") -> DataFrame:
+    def observe(self, frame: DataFrame, dropped: str = "FALSE") -> DataFrame:
         """Return routed rows, counted when they are computed; dead ones move no watermark.
 
         `dropped` is the text of which are left out.
@@ -49,7 +49,9 @@ class Counted:
         counts = [
             *(F.expr(text).alias(name) for name, text in of_rows.items()),
             *(
-                F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_told(c, t)} END)").alias(_high(i))
+                F.expr(f"max(CASE WHEN {ROUTE} <> {DEAD} THEN {_number_text(c, t)} END)").alias(
+                    _high(i)
+                )
                 for i, (c, t) in enumerate(self._marks.items())
             ),
             *(F.expr(f"count_if({_has(c)})").alias(_values(i)) for i, c in enumerate(self._lacks)),
@@ -62,21 +64,21 @@ class Counted:
         return int(self._observed.get.get(_ROWS) or 0)
 
     @property
-    def dropped(self) -> int:
+    def rows_dropped(self) -> int:
         """Return how many of them were left out."""
         return int(self._observed.get.get(_DROPPED) or 0)
 
     @property
     def lacking(self) -> tuple[str, ...]:
         """Return which of the columns that files seemed to lack have no value."""
-        found = self._observed.get
-        return tuple(c for i, c in enumerate(self._lacks) if not found.get(_values(i)))
+        metrics = self._observed.get
+        return tuple(c for i, c in enumerate(self._lacks) if not metrics.get(_values(i)))
 
     @property
     def highs(self) -> dict[str, Any]:
         """Return the highest value of each column with a watermark, where there is any."""
-        found = self._observed.get
-        values = ((c, t, found.get(_high(i))) for i, (c, t) in enumerate(self._marks.items()))
+        metrics = self._observed.get
+        values = ((c, t, metrics.get(_high(i))) for i, (c, t) in enumerate(self._marks.items()))
         return {
             column: _value(value, type_) for column, type_, value in values if value is not None
         }
@@ -97,7 +99,7 @@ def _high(number: int) -> str:
     return f"high_{number}"
 
 
-def _told(column: str, type_: SqlType) -> str:
+def _number_text(column: str, type_: SqlType) -> str:
     name = ident(column)
     return f"unix_micros(CAST({name} AS TIMESTAMP_LTZ))" if type_.kind in _TIMES else name
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.join_sides import JoinSides
-from floodmark.dataflow.operators.project import raised
+from floodmark.dataflow.operators.project import raise_text
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
@@ -114,12 +114,12 @@ def batch(
     assert failing.error is not None
     # Spark does not move what is not deterministic below the join, to rows without a match.
     refuses = f"({failing.error}) IS NOT NULL AND spark_partition_id() >= 0"
-    stop = f"CASE WHEN {refuses} THEN {raised(failing.error, failing.message)} ELSE FALSE END"
+    stop = f"CASE WHEN {refuses} THEN {raise_text(failing.error, failing.message)} ELSE FALSE END"
     if semi or anti:
         kept = left.join(right, condition, how).selectExpr(*names)
         stopping = left.join(right, _refuses(node, failing), "inner").where(stop)
         return kept.unionAll(stopping.selectExpr(*names))
-    joined = flagged(left, LEFT).join(flagged(right, RIGHT), condition, how)
+    joined = add_flag(left, LEFT).join(add_flag(right, RIGHT), condition, how)
     refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
     accepted = f"CASE WHEN {refused} THEN {stop} ELSE TRUE END" if strict else f"NOT {refused}"
     return joined.where(accepted).selectExpr(*names)
@@ -160,9 +160,9 @@ def condition_of(node: n.Pairing, now: int, *more: str) -> str:
     """Return the text that is TRUE for a match: ON is TRUE, or has no value; empty for all."""
     parts = [*_equal(node), *more]
     if node.residual is not None:
-        found = compile_expr(node.residual, now)
-        refused = "" if found.error is None else f"({found.error}) IS NOT NULL OR "
-        parts.append(f"({refused}({found.value}))")
+        compiled = compile_expr(node.residual, now)
+        refused = "" if compiled.error is None else f"({compiled.error}) IS NOT NULL OR "
+        parts.append(f"({refused}({compiled.value}))")
     return " AND ".join(parts)
 
 
@@ -179,8 +179,8 @@ def _holds(node: n.Pairing, now: int) -> Column | None:
 
     parts = _equal(node)
     if node.residual is not None:
-        found = compile_expr(node.residual, now)
-        parts.append(f"({found.value})")
+        compiled = compile_expr(node.residual, now)
+        parts.append(f"({compiled.value})")
     return F.expr(" AND ".join(parts)) if parts else None
 
 
@@ -192,11 +192,11 @@ def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
     """Return the residual condition if it can refuse a pair."""
     if node.residual is None:
         return None
-    found = compile_expr(node.residual, now)
-    return None if found.error is None else found
+    compiled = compile_expr(node.residual, now)
+    return None if compiled.error is None else compiled
 
 
-def flagged(frame: DataFrame, name: str) -> DataFrame:
+def add_flag(frame: DataFrame, name: str) -> DataFrame:
     """Return the rows with a column that is TRUE."""
     return frame.selectExpr("*", f"true AS {name}")
 
@@ -221,14 +221,16 @@ def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -
     """Return what the join makes of weighted rows of the side that it keeps; None for nothing."""
     match node.kind:
         case n.JoinKind.SEMI | n.JoinKind.ANTI:
-            return reduced(node, kept, other, now)
+            return semi_or_anti_join(node, kept, other, now)
         case n.JoinKind.RIGHT:
-            return _mirrored(node, kept, other, now)
+            return _right_join(node, kept, other, now)
         case _:
-            return padded_or_joined(node, kept, other, now)
+            return inner_or_left_join(node, kept, other, now)
 
 
-def reduced(node: n.Join, left: DataFrame, right: DataFrame | None, now: int) -> DataFrame | None:
+def semi_or_anti_join(
+    node: n.Join, left: DataFrame, right: DataFrame | None, now: int
+) -> DataFrame | None:
     """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
     if right is not None and node.only_existence:
         right = right.limit(1).selectExpr(*nulls(node.right))
@@ -252,7 +254,7 @@ def _refuses(node: n.Pairing, failing: Compiled) -> Column:
     return F.expr(" AND ".join([*_equal(node), f"({failing.error}) IS NOT NULL"]))
 
 
-def padded_or_joined(
+def inner_or_left_join(
     node: n.Pairing, left: DataFrame, right: DataFrame | None, now: int
 ) -> DataFrame | None:
     """Join left changes, which carry the weight, with right rows; None where there are no pairs."""
@@ -266,7 +268,7 @@ def padded_or_joined(
     return left.selectExpr(*columns, *_no_error(failing))
 
 
-def _mirrored(node: n.Join, right: DataFrame, left: DataFrame | None, now: int) -> DataFrame:
+def _right_join(node: n.Join, right: DataFrame, left: DataFrame | None, now: int) -> DataFrame:
     """Right join: join right changes, which carry the weight, with left rows."""
     if left is not None:
         return _pairs(node, left, right, "right", now)
@@ -294,9 +296,9 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
     failing = failing_residual(node, now)
     extra = []
     if failing is not None and how == "right":
-        left, extra = flagged(left, LEFT), [pair_error(node, failing, LEFT)]
+        left, extra = add_flag(left, LEFT), [pair_error(node, failing, LEFT)]
     elif failing is not None:
-        right, extra = flagged(right, RIGHT), [pair_error(node, failing, RIGHT)]
+        right, extra = add_flag(right, RIGHT), [pair_error(node, failing, RIGHT)]
     if condition is None:
         joined = left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
     else:

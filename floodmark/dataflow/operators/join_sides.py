@@ -33,15 +33,17 @@ class JoinSides:
 
     def delta(self, side: Input, *, once: bool) -> DataFrame | None:
         """Return the changes of an input without failing rows, to be read once or twice."""
-        return side.single_use() if once else side.materialized()
+        return side.single_use() if once else side.materialize()
 
     def old(self, side: Input) -> DataFrame | None:
         """Return the input's rows before the epoch."""
-        return side.before(self._matching(side))
+        return side.rows_before(self._matching(side))
 
     def new(self, side: Input) -> DataFrame | None:
         """Return the input's rows after the epoch."""
-        return side.initial_rows() if self.ctx.inputs.fills else side.after(self._matching(side))
+        return (
+            side.initial_rows() if self.ctx.inputs.fills else side.rows_after(self._matching(side))
+        )
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""

@@ -68,18 +68,18 @@ def possibly_late(
         *(f"__low_{i}" for i in range(len(marks))),
         *(f"max(__high_{i}) {_SO_FAR} AS {ident(m.column)}" for i, m in enumerate(marks)),
     )
-    told = reached.selectExpr(
+    tests = reached.selectExpr(
         *(
-            f"coalesce(max(__low_{i} IS NOT NULL AND NOT coalesce({_on_time(i, m, before, now)}, "
+            f"coalesce(max(__low_{i} IS NOT NULL AND NOT coalesce({_not_late(i, m, before, now)}, "
             f"FALSE)), FALSE) AS late_{i}"
             for i, m in enumerate(marks)
         )
     )
-    found = told.collect()[0]
-    return tuple(mark for i, mark in enumerate(marks) if found[f"late_{i}"])
+    row = tests.collect()[0]
+    return tuple(mark for i, mark in enumerate(marks) if row[f"late_{i}"])
 
 
-def _on_time(index: int, mark: WatermarkInfo, before: Mapping[str, Any], now: int) -> str:
+def _not_late(index: int, mark: WatermarkInfo, before: Mapping[str, Any], now: int) -> str:
     text = f"__low_{index} >= {compile_bound(mark.expr, now).value}"
     earlier = before.get(mark.column)
     if earlier is not None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.connectors.lookup_rows import keys_of
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.join import failing_residual, nulls, padded_or_joined
-from floodmark.dataflow.operators.stored_values import consolidated, expired, replaced
+from floodmark.dataflow.operators.join import failing_residual, inner_or_left_join, nulls
+from floodmark.dataflow.operators.stored_values import consolidate, expired_values, replaced_rows
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
@@ -35,7 +35,7 @@ def delta(
     op: StreamOperator[n.LookupJoin], left: Input, right: Input, ctx: EpochContext
 ) -> Rows | None:
     """Return the changes of the join."""
-    rows, frame = left.rows, consolidated(left)
+    rows, frame = left.rows, consolidate(left)
     if rows is None or frame is None:
         return None
     lookup = _Lookup(op, left, right, ctx)
@@ -80,13 +80,13 @@ class _Lookup:
         """Return the pairs of left rows, and their padding; None where there are none."""
         node, now = self.node, self.ctx.now
         if node.external is not None:
-            return padded_or_joined(node, left, self._fetch(node.external, left), now)
+            return inner_or_left_join(node, left, self._fetch(node.external, left), now)
         lie = self.left.bounds
         within = {b: lie[a] for a, b in node.equi if a in lie}
-        right = self.right.before(within) if before else self.right.after(within)
+        right = self.right.rows_before(within) if before else self.right.rows_after(within)
         if right is not None and node.kind is n.JoinKind.LEFT and self.ctx.inputs.few:
-            right = _asked_for(node, left, right)
-        return padded_or_joined(node, left, right, now)
+            right = _rows_of_keys(node, left, right)
+        return inner_or_left_join(node, left, right, now)
 
     def _fetch(self, scan: n.Scan, left: DataFrame) -> DataFrame | None:
         """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
@@ -94,21 +94,21 @@ class _Lookup:
         assert node.lookup_columns is not None
         kept = not node.stored or not self.op.state
         name = f"{self.op.identifier}_fetched"
-        rows = ctx.stages.fetched(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
+        rows = ctx.stages.lookup_rows(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
         asked = [a for a, _ in node.equi]
-        fetched = rows.of(lambda: keys_of(left, asked), node.lookup_columns)
-        return None if fetched is None else self.right.over(fetched)
+        fetched = rows.fetch(lambda: keys_of(left, asked), node.lookup_columns)
+        return None if fetched is None else self.right.rows_over(fetched)
 
     def keys_and_new_rows(self, rows: Rows, frame: DataFrame) -> Rows:
         """Return old rows as their keys: the object's own table has their pairs."""
         new = self.pairs(frame.where(f"{WEIGHT} > 0"), before=False)
-        old = self._padded(frame.where(f"{WEIGHT} < 0"))
+        old = self._pad(frame.where(f"{WEIGHT} < 0"))
         both = old if new is None else old.unionAll(new)
         assert not self.may_fail
         unknown = rows.unknown | frozenset(self.node.right.names)
         return Rows(both, replacing=True, unknown=unknown)
 
-    def _padded(self, left: DataFrame) -> DataFrame:
+    def _pad(self, left: DataFrame) -> DataFrame:
         """Return left rows with NULL in the right columns."""
         error = [_NO_ERROR] if self.may_fail else []
         columns = [*map(ident, self.node.left.names), *nulls(self.node.right)]
@@ -125,25 +125,25 @@ class _Lookup:
         """Store the pairs of new rows by the left side's key; old rows take theirs back."""
         ctx, table = self.ctx, self.op.state[0]
         schema = _schema(self.node, table.key, table.cleaned_by)
-        state = ctx.stages.stored_values(table.name, schema)
+        state = ctx.stages.value_table(table.name, schema)
         new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
 
         def fresh() -> DataFrame:
             pairs = self.pairs(new, before=False)
             if pairs is None:
-                pairs = self._padded(new.where("FALSE"))
+                pairs = self._pad(new.where("FALSE"))
             names = [ident(f.name) for f in schema if f.name not in (ERROR, EPOCH)]
             error = ERROR if self.may_fail else _NO_ERROR
             return pairs.selectExpr(*names, error, epoch_expr(state.epoch))
 
-        leaving = replaced(self.left, frame, ctx)
-        before = None if ctx.inputs.fills else state.before(leaving.within)
-        stored = state.keep(fresh, leaving, expired(self.left, table.cleaned_by, ctx))
+        leaving = replaced_rows(self.left, frame, ctx)
+        before = None if ctx.inputs.fills else state.rows_before(leaving.within)
+        stored = state.keep(fresh, leaving, expired_values(self.left, table.cleaned_by, ctx))
         sides = ((new, stored), (old, before))
-        parts = [self._stored_pairs(rows, kept) for rows, kept in sides if kept is not None]
+        parts = [self._find_pairs(rows, kept) for rows, kept in sides if kept is not None]
         return self.rows(*parts, inserts=inserts)
 
-    def _stored_pairs(self, left: DataFrame, stored: DataFrame) -> DataFrame:
+    def _find_pairs(self, left: DataFrame, stored: DataFrame) -> DataFrame:
         """Return the pairs that are stored for left rows."""
         rights = [ident(c) for c in self.node.right.names]
         error = [ERROR] if self.may_fail else []
@@ -152,7 +152,7 @@ class _Lookup:
         return paired.selectExpr(*map(ident, self.op.names), WEIGHT, *error)
 
 
-def _asked_for(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFrame:
+def _rows_of_keys(node: n.LookupJoin, left: DataFrame, right: DataFrame) -> DataFrame:
     """Return the right rows of the left rows' keys.
 
     Spark cannot broadcast the preserved side of an outer join: it would shuffle the whole right.

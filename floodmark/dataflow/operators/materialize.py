@@ -38,22 +38,22 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
     Rows that cancel out are dropped first; a row that comes and goes within the epoch is none.
     """
     if rows.inserts:
-        return inserted(rows.frame, columns, epoch)
+        return insert(rows.frame, columns, epoch)
     if rows.kinded:
         stamp = epoch_expr(epoch)
         names = [ident(f.name) for f in columns]
         return rows.frame.selectExpr(stamp, KIND, *names, *map(ident, rows.carried))
-    frame = rows.frame if rows.consolidated else cancelled(rows.frame, columns, key)
+    frame = rows.frame if rows.consolidated else cancel(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)
     return as_changes(pairs, columns, epoch)
 
 
-def inserted(rows: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+def insert(rows: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return the changelog of rows whose keys are all new."""
     return rows.selectExpr(epoch_expr(epoch), f"'+I' AS {KIND}", *(ident(f.name) for f in columns))
 
 
-def cancelled(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
+def cancel(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
     """Add up equal rows; one shuffle by key serves this and the pairing."""
     from pyspark.sql import functions as F
 

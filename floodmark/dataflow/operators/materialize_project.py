@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.project import label, unknown
-from floodmark.dataflow.operators.stored_values import consolidated, expired, replaced
+from floodmark.dataflow.operators.stored_values import consolidate, expired_values, replaced_rows
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, Field, Schema
@@ -36,33 +36,33 @@ _CHANGED = "__changed_in"
 
 def delta(op: StreamOperator[n.MaterializeProject], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes of the projection."""
-    rows, frame = below.rows, consolidated(below)
+    rows, frame = below.rows, consolidate(below)
     if rows is None or frame is None:
         return None
     if below.operator.append_only:
-        return _evaluated(op, below, frame, ctx)
+        return _evaluate_once(op, below, frame, ctx)
     if op.own_table:
         return _keys_and_new_rows(op, below, rows, frame, ctx)
     return _from_state(op, below, frame, ctx)
 
 
-def _evaluated(
+def _evaluate_once(
     op: StreamOperator[n.MaterializeProject], below: Input, frame: DataFrame, ctx: EpochContext
 ) -> Rows | None:
     """Return rows that are only added as they were evaluated first, whenever the epoch goes on."""
     node = op.node
     schema = (*node.schema, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
-    state = ctx.stages.stored_values(op.state[0].name, schema)
+    state = ctx.stages.value_table(op.state[0].name, schema)
 
     def fresh() -> DataFrame:
-        seeded, seed = _seeded(below, frame, ctx)
+        seeded, seed = _seed(below, frame, ctx)
         compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
-        error = error_column(_labelled(node, compiled), list(node.input.names))
+        error = error_column(_label_all(node, compiled), list(node.input.names))
         values = [f"{c.value} AS {ident(name)}" for name, c in compiled.items()]
         rows = seeded.selectExpr(*values, error or f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
         return rows.selectExpr(*map(ident, node.names), ERROR, epoch_expr(state.epoch))
 
-    stored = state.once(fresh)
+    stored = state.replace_all(fresh)
     if stored is None:
         return None
     names = [ident(name) for name in node.names]
@@ -78,7 +78,7 @@ def _keys_and_new_rows(
     ctx: EpochContext,
 ) -> Rows:
     node = op.node
-    seeded, seed = _seeded(below, frame, ctx)
+    seeded, seed = _seed(below, frame, ctx)
     compiled = {name: compile_expr(e, ctx.now, seed) for name, e in node.columns}
     columns = [
         f"CASE WHEN {WEIGHT} > 0 THEN {c.value} END AS {ident(name)}"
@@ -86,7 +86,7 @@ def _keys_and_new_rows(
         else f"{c.value} AS {ident(name)}"
         for name, c in compiled.items()
     ]
-    error = error_column(_labelled(node, compiled), rows.letter_columns(node.input.names))
+    error = error_column(_label_all(node, compiled), rows.letter_columns(node.input.names))
     extra = [WEIGHT, *([error] if error is not None else [])]
     frame = seeded.selectExpr(*columns, *extra)
     missing = unknown(node, rows) | frozenset(node.stored)
@@ -98,15 +98,15 @@ def _from_state(
 ) -> Rows:
     node, (table,) = op.node, op.state
     schema = _schema(node, table.key, table.cleaned_by)
-    state = ctx.stages.stored_values(table.name, schema)
+    state = ctx.stages.value_table(table.name, schema)
     new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")
 
     def fresh() -> DataFrame:
-        seeded, seed = _seeded(below, new, ctx)
+        seeded, seed = _seed(below, new, ctx)
         compiled = {
             name: compile_expr(e, ctx.now, seed) for name, e in node.columns if name in node.stored
         }
-        error = error_column(_labelled(node, compiled), list(node.input.names))
+        error = error_column(_label_all(node, compiled), list(node.input.names))
         carried = [ident(f.name) for f in schema if f.name in node.input.names]
         values = [f"{c.value} AS {ident(_STORED + name)}" for name, c in compiled.items()]
         missing = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
@@ -114,17 +114,17 @@ def _from_state(
         return rows.selectExpr(*carried, *(ident(_STORED + c) for c in node.stored), ERROR,
                                epoch_expr(state.epoch))  # fmt: skip
 
-    leaving = replaced(below, frame, ctx)
-    before = None if ctx.inputs.fills else state.before(leaving.within)
-    stored = state.keep(fresh, leaving, expired(below, table.cleaned_by, ctx))
-    parts = [_joined(node, new, stored, table.key, ctx)]
+    leaving = replaced_rows(below, frame, ctx)
+    before = None if ctx.inputs.fills else state.rows_before(leaving.within)
+    stored = state.keep(fresh, leaving, expired_values(below, table.cleaned_by, ctx))
+    parts = [_join(node, new, stored, table.key, ctx)]
     if before is not None:
-        parts.append(_joined(node, old, before, table.key, ctx))
+        parts.append(_join(node, old, before, table.key, ctx))
     frame = parts[0] if len(parts) == 1 else parts[0].unionAll(parts[1])
     return Rows(frame, failing=True)
 
 
-def _joined(
+def _join(
     node: n.MaterializeProject,
     rows: DataFrame,
     stored: DataFrame | None,
@@ -150,7 +150,7 @@ def _joined(
         else f"{computed[name].value} AS {ident(name)}"
         for name, _ in node.columns
     ]
-    error = error_column(_labelled(node, computed), list(node.input.names), failing=True)
+    error = error_column(_label_all(node, computed), list(node.input.names), failing=True)
     assert error is not None
     return beside.selectExpr(*columns, WEIGHT, error)
 
@@ -164,13 +164,13 @@ def _schema(node: n.MaterializeProject, key: tuple[str, ...], cleaned_by: str | 
     return (*carried, *values, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
 
 
-def _seeded(below: Input, frame: DataFrame, ctx: EpochContext) -> tuple[DataFrame, RowSeed]:
+def _seed(below: Input, frame: DataFrame, ctx: EpochContext) -> tuple[DataFrame, RowSeed]:
     """Return the rows with the epoch in which they change, and what identifies them with it."""
     seed = ctx.seed(below.operator, epoch=_CHANGED)
     return frame.selectExpr("*", epoch_expr(ctx.inputs.epoch, _CHANGED)), seed
 
 
-def _labelled(
+def _label_all(
     node: n.MaterializeProject, compiled: dict[str, Compiled]
 ) -> list[tuple[str, Compiled]]:
     return [(label(node, name), c) for name, c in compiled.items()]

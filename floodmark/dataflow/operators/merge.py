@@ -43,7 +43,7 @@ def connector_operations(
     return _operations(frame, columns, f"CAST({weight} AS INT) AS {WEIGHT}", -1, ROW_ID, *passed)
 
 
-def ended_operations(frame: DataFrame, columns: Schema) -> DataFrame:
+def expiry_operations(frame: DataFrame, columns: Schema) -> DataFrame:
     """Return stored rows that are over as deletes, before everything else."""
     return _operations(frame, columns, f"-1 AS {WEIGHT}", ENDED, "0L")
 
@@ -70,7 +70,9 @@ def _operations(
     return frame.selectExpr(*names, weight, *place, *passed)
 
 
-def numbered(frame: DataFrame, columns: Schema, key: tuple[str, ...], tie: int | None) -> DataFrame:
+def number_operations(
+    frame: DataFrame, columns: Schema, key: tuple[str, ...], tie: int | None
+) -> DataFrame:
     """Return operations in a form that can be written: their place in the order is two numbers.
 
     Those of one key are counted in the order of the `tie` of their sink.
@@ -81,7 +83,7 @@ def numbered(frame: DataFrame, columns: Schema, key: tuple[str, ...], tie: int |
     return frame.selectExpr(*(ident(f.name) for f in columns), WEIGHT, STAGE, number)
 
 
-def gathered(parts: Sequence[DataFrame], ties: Sequence[int] = ()) -> DataFrame:
+def gather_operations(parts: Sequence[DataFrame], ties: Sequence[int] = ()) -> DataFrame:
     """Return all operations of an epoch, with their place in its order.
 
     `ties` are the ordinals of the sinks among them that have a stream key.
@@ -156,8 +158,8 @@ def pairs(
         return chosen.selectExpr(f"CAST(NULL AS {row_type(columns)}) AS {OLD_ROW}", *passed)
     if not small:
         stored = keyed.semi_join(stored, chosen, key, few=few)
-    found = keyed.left_join(chosen, stored, key, [f"{row} AS {OLD_ROW}"])
-    return found.selectExpr(OLD_ROW, *passed)
+    pairs = keyed.left_join(chosen, stored, key, [f"{row} AS {OLD_ROW}"])
+    return pairs.selectExpr(OLD_ROW, *passed)
 
 
 def row_type(columns: Schema) -> str:

@@ -41,13 +41,13 @@ class Outcome:
     hidden: str = ""
 
     @property
-    def routed(self) -> bool:
+    def is_routed(self) -> bool:
         """Tell whether there is something beside the changes, told apart by a route."""
         return self.refuses or bool(self.renews)
 
     def changes(self, pairs: DataFrame, columns: Schema, epoch: int) -> DataFrame:
-        """Return the changelog rows of pairs; where it is `routed`, with what is beside them."""
-        if not self.routed:
+        """Return the changelog rows of pairs; where it `is_routed`, with what is beside them."""
+        if not self.is_routed:
             return materialize.as_changes(pairs, columns, epoch, self.apart)
         exploded = pairs.selectExpr(f"explode({self._all(columns)}) AS e")
         names = [f"e.r.{ident(f.name)} AS {ident(f.name)}" for f in columns]

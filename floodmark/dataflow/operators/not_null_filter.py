@@ -14,7 +14,7 @@ from floodmark.spark.rows import ERROR_TYPE, Rows, letter_of
 from floodmark.spark.types import ident
 
 
-def checked(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = False) -> Rows:
+def mark_nulls(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = False) -> Rows:
     """Return the rows, those without a value that the table needs on their way aside.
 
     A time with a watermark is judged by that; where a row can be merged with the stored one, or

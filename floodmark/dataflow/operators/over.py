@@ -99,9 +99,11 @@ class _Printer:
         calls = [call for _, call in self.node.calls]
         out = []
         if any(self._by_position(call) for call in calls):
-            out.append(f"row_number(){self._over(total_order(self.node, self.key))} AS {POSITION}")
+            out.append(
+                f"row_number(){self._print_over(total_order(self.node, self.key))} AS {POSITION}"
+            )
         if any(frames.needs_peers(self.node, call) for call in calls):
-            ranked = f"dense_rank(){self._over(frames.plain_order(self.node))}"
+            ranked = f"dense_rank(){self._print_over(frames.plain_order(self.node))}"
             out.append(f"CAST({ranked} AS BIGINT) AS {PEERS}")
         return out
 
@@ -112,15 +114,15 @@ class _Printer:
             return self._value_of_frame(call) if ranked is None else ranked
         return self._aggregate(call)
 
-    def _over(self, order: str, bounds: str = "") -> str:
+    def _print_over(self, order: str, bounds: str = "") -> str:
         by = ", ".join(ident(c) for c in (*self.node.partition, *self.apart))
         clauses = [f"PARTITION BY {by}" if by else "", f"ORDER BY {order}" if order else "", bounds]
         return f" OVER ({' '.join(filter(None, clauses))})"
 
     def _rank(self, call: n.WindowCall) -> str | None:
         total, plain = (
-            self._over(total_order(self.node, self.key)),
-            self._over(frames.plain_order(self.node)),
+            self._print_over(total_order(self.node, self.key)),
+            self._print_over(frames.plain_order(self.node)),
         )
         alone = not self.node.order
         match call.function:
@@ -163,9 +165,9 @@ class _Printer:
             return call.function in _VALUES and not plain
         return aggregate_of(_as_aggregate(call)).over_list is not None
 
-    def _framed(self, call: n.WindowCall) -> str:
+    def _print_frame(self, call: n.WindowCall) -> str:
         frame = frames.frame_of(self.node, call)
-        return self._over(
+        return self._print_over(
             total_order(self.node, self.key) if frame.order is None else frame.order, frame.bounds
         )
 
@@ -173,15 +175,15 @@ class _Printer:
         """Return first_value, last_value or nth_value."""
         if frames.frame_of(self.node, call).empty:
             return f"CAST(NULL AS {spark_type(call.type)})"
-        value, over = self._value(call, 0), self._framed(call)
+        value, over = self._value(call, 0), self._print_frame(call)
         unit, _, _, exclude = parts_of(self.node, call)
         if exclude == "NO OTHERS" and call.function != "nth_value":
             if unit == "ROWS":
                 nulls = " IGNORE NULLS" if call.ignore_nulls else ""
                 return f"{call.function}({value}){nulls}{over}"
             place = f"CASE WHEN {value} IS NOT NULL THEN {POSITION} END"
-            found = "min_by" if call.function == "first_value" else "max_by"
-            return f"{found}({value}, {place if call.ignore_nulls else POSITION}){over}"
+            function = "min_by" if call.function == "first_value" else "max_by"
+            return f"{function}({value}, {place if call.ignore_nulls else POSITION}){over}"
         members = entries(exclude, [value], None, over, peers=bool(self.node.order))
         if call.ignore_nulls:
             members = f"filter({members}, e -> e.a0 IS NOT NULL)"
@@ -192,19 +194,19 @@ class _Printer:
 
     def _aggregate(self, call: n.WindowCall) -> str:
         aggregate = _as_aggregate(call)
-        found = aggregate_of(aggregate)
+        function = aggregate_of(aggregate)
         condition = None if call.filter is None else compile_expr(call.filter, self.now).value
         if frames.frame_of(self.node, call).empty:
-            nothing = found.python([], tuple(a.type for a in call.args), call.type)
+            nothing = function.python([], tuple(a.type for a in call.args), call.type)
             return "0" if nothing == 0 else "NULL"
-        over = self._framed(call)
+        over = self._print_frame(call)
         operands = acc.operands(aggregate, self.now)
         _, _, _, exclude = parts_of(self.node, call)
-        if exclude == "NO OTHERS" and found.over_list is None:
-            return found.print_over(operands, over, condition)
+        if exclude == "NO OTHERS" and function.over_list is None:
+            return function.print_over(operands, over, condition)
         texts = [o.sql for o in operands]
         members = entries(exclude, texts, condition, over, peers=bool(self.node.order))
-        return over_entries(found, aggregate, operands, members)
+        return over_entries(function, aggregate, operands, members)
 
 
 _FRAMELESS = (
@@ -214,9 +216,9 @@ _VALUES = ("first_value", "last_value", "nth_value")
 
 
 def _constant(call: n.WindowCall, i: int) -> Any:
-    found = call.args[i]
-    assert isinstance(found, Literal), found
-    return found.value
+    argument = call.args[i]
+    assert isinstance(argument, Literal), argument
+    return argument.value
 
 
 def _as_aggregate(call: n.WindowCall) -> AggCall:

@@ -32,7 +32,9 @@ Sums = Callable[[Sequence[str], "DataFrame"], "DataFrame"]
 """Returns what rows add to each group, given its columns."""
 
 
-def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept], rows: int | None) -> bool:
+def pay(
+    node: n.Aggregate | n.CloseAggregate, parts: list[acc.Accumulation], rows: int | None
+) -> bool:
     """Tell whether sums can be taken by panes, and `rows` changes make that the cheaper way."""
     windows = node.input
     if not isinstance(windows, n.Hop) or (rows is not None and rows <= LIMITS.distinct_rows):
@@ -47,16 +49,16 @@ def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept], rows: int |
     )
 
 
-def _adds_up(part: acc.Kept) -> bool:
+def _adds_up(part: acc.Accumulation) -> bool:
     if part.upkeep is Upkeep.ADDED:
         return all(field.type.kind in _ADDED for field in part.columns)
     return part.upkeep is Upkeep.EXTREMUM
 
 
-def added_up(
+def add_up(
     node: n.Aggregate | n.CloseAggregate,
     rows: DataFrame,
-    parts: list[acc.Kept],
+    parts: list[acc.Accumulation],
     sums: Sums,
 ) -> DataFrame:
     """Return what rows of the input of Hop add to each group of windows."""
@@ -72,13 +74,13 @@ def added_up(
     by_pane = sums((*group, _PANE), rows.selectExpr("*", f"{pane} AS {_PANE}"))
     texts = dict(_sums_of_sums(node, parts))
     kept = [ident(c) for c in (*group, *texts)]
-    spread = hop.repeated(windows, by_pane, _PANE, kept)
+    spread = hop.repeat(windows, by_pane, _PANE, kept)
     folded = [F.expr(text).alias(name) for name, text in texts.items()]
     return spread.groupBy(*map(ident, node.group)).agg(*folded)
 
 
 def _sums_of_sums(
-    node: n.Aggregate | n.CloseAggregate, parts: list[acc.Kept]
+    node: n.Aggregate | n.CloseAggregate, parts: list[acc.Accumulation]
 ) -> list[tuple[str, str]]:
     """Return the columns of partial sums, each with the text that adds it up."""
     out = [(NEW + ROWS, f"CAST(sum({ident(NEW + ROWS)}) AS BIGINT)")]

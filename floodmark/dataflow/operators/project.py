@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def _compiled(node: n.Project, now: int, seed: RowSeed | None = None) -> list[tuple[str, Compiled]]:
+def _compile(node: n.Project, now: int, seed: RowSeed | None = None) -> list[tuple[str, Compiled]]:
     return [(name, compile_expr(expr, now, seed)) for name, expr in node.columns]
 
 
@@ -35,7 +35,7 @@ def delta(op: StreamOperator[n.Project], below: Input, ctx: EpochContext) -> Row
     node, rows = op.node, below.rows
     if rows is None:
         return None
-    compiled = _compiled(node, ctx.now, ctx.seed(below.operator))
+    compiled = _compile(node, ctx.now, ctx.seed(below.operator))
     labelled = [(label(node, name), c) for name, c in compiled]
     error = error_column(labelled, rows.letter_columns(node.input.names), failing=rows.failing)
     columns = [f"{c.value} AS {ident(name)}" for name, c in compiled]
@@ -61,7 +61,7 @@ def unknown(node: n.Project | n.MaterializeProject, rows: Rows) -> frozenset[str
 
 def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return the projected rows without those that an expression refuses; `strict` raises."""
-    compiled = _compiled(node, now)
+    compiled = _compile(node, now)
     if strict:
         return frame.selectExpr(*(f"{raising(c)} AS {ident(name)}" for name, c in compiled))
     errors = [c.error for _, c in compiled if c.error is not None]
@@ -74,11 +74,11 @@ def raising(compiled: Compiled) -> str:
     """Return the text of a value that ends the query where a row is refused."""
     if compiled.error is None:
         return compiled.value
-    stop = raised(compiled.error, compiled.message)
+    stop = raise_text(compiled.error, compiled.message)
     return f"CASE WHEN ({compiled.error}) IS NOT NULL THEN {stop} ELSE {compiled.value} END"
 
 
-def raised(error: str, message: str | None = None) -> str:
+def raise_text(error: str, message: str | None = None) -> str:
     """Return the text that ends the query with a row error's code, and what a function said."""
     said = "" if message is None else f", coalesce({message_text(error, message)}, ''), '{SAID}'"
     return f"raise_error(concat('{RAISED}', CAST(({error}) AS STRING), '}}'{said}))"

@@ -39,7 +39,7 @@ def delta(op: StreamOperator[n.ProjectSet], below: Input, ctx: EpochContext) -> 
         value = f"CASE WHEN {ERROR} IS NULL THEN `__set` END"
     return replace(
         rows,
-        frame=_exploded(node, frame, value, passed, failing=error is not None),
+        frame=_explode(node, frame, value, passed, failing=error is not None),
         failing=error is not None,
         consolidated=False,
         kinded=False,
@@ -54,10 +54,10 @@ def batch(node: n.ProjectSet, frame: DataFrame, now: int, *, strict: bool = Fals
     value = raising(compiled) if strict else compiled.value
     if not strict and compiled.error is not None and node.outer:
         frame = frame.where(f"({compiled.error}) IS NULL")
-    return _exploded(node, frame, value, [ident(name) for name in node.input.names])
+    return _explode(node, frame, value, [ident(name) for name in node.input.names])
 
 
-def _exploded(
+def _explode(
     node: n.ProjectSet, frame: DataFrame, value: str, passed: list[str], *, failing: bool = False
 ) -> DataFrame:
     """Return one row per element, and one for what has none where that is wanted."""

@@ -55,13 +55,13 @@ def delta(
     """
     if ctx.inputs.fills:
         return _initial(op, inputs, batch, ctx, failing=failing)
-    changes = [below.materialized() for below in inputs]
+    changes = [below.materialize() for below in inputs]
     if all(frame is None for frame in changes):
         return None
-    keys = _touched(changes, scopes)
-    within = [{**bounds, **near} for bounds in _within(inputs, scopes, changes)]
+    keys = _changed_keys(changes, scopes)
+    within = [{**bounds, **near} for bounds in _bounds_of_scopes(inputs, scopes, changes)]
     rows_of = [
-        _tagged(below, scope, keys, bounds, ctx)
+        _tag_sides(below, scope, keys, bounds, ctx)
         for below, scope, bounds in zip(inputs, scopes, within, strict=True)
     ]
     if narrow is not None:
@@ -110,22 +110,22 @@ def delta_from_own(
     if ctx.inputs.fills:
         columns = [ident(c) for c in below.operator.names]
         return _initial(op, [below], lambda frames: compute(frames[0].selectExpr(*columns)), ctx)
-    changes = below.materialized()
+    changes = below.materialize()
     if changes is None:
         return None
-    keys = _touched([changes], [scope])
-    (within,) = _within([below], [scope], [changes])
+    keys = _changed_keys([changes], [scope])
+    (within,) = _bounds_of_scopes([below], [scope], [changes])
     names = [ident(c) for c in op.names]
     parts = []
-    for rows, weight in ((own.before(within), -1), (below.after(within), 1)):
+    for rows, weight in ((own.rows_before(within), -1), (below.rows_after(within), 1)):
         if rows is not None:
-            among = _among(rows, keys, scope, ctx)
+            among = _rows_of_keys(rows, keys, scope, ctx)
             done = compute(among) if weight > 0 else among
             parts.append(done.selectExpr(*names, f"{weight} AS {WEIGHT}"))
     return Rows(reduce(lambda a, b: a.unionAll(b), parts)) if parts else None
 
 
-def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
+def _changed_keys(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:
     """Return the values of the scope columns that changed, `__scope_0`, …; None for no columns."""
     parts = [
         frame.selectExpr(*(f"{ident(c)} AS {_KEY}{p}" for p, c in enumerate(scope)))
@@ -135,7 +135,7 @@ def _touched(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame |
     return reduce(lambda a, b: a.unionAll(b), parts) if parts else None
 
 
-def _within(
+def _bounds_of_scopes(
     inputs: Sequence[Input], scopes: Scopes, changes: Sequence[DataFrame | None]
 ) -> list[Bounds]:
     """Return for each input where the touched values of its scope columns lie."""
@@ -151,7 +151,7 @@ def _within(
     ]
 
 
-def _tagged(
+def _tag_sides(
     below: Input,
     scope: tuple[str, ...],
     keys: DataFrame | None,
@@ -163,13 +163,16 @@ def _tagged(
     names = [ident(c) for c in node.names]
     parts = [
         frame.selectExpr(*names, f"{after} AS {AFTER}")
-        for frame, after in ((below.before(within), "FALSE"), (below.after(within), "TRUE"))
+        for frame, after in (
+            (below.rows_before(within), "FALSE"),
+            (below.rows_after(within), "TRUE"),
+        )
         if frame is not None
     ]
     if not parts:
         return empty(ctx.inputs.spark, node).selectExpr("*", f"TRUE AS {AFTER}")
     rows = reduce(lambda a, b: a.unionAll(b), parts)
-    return _among(rows, keys, scope, ctx)
+    return _rows_of_keys(rows, keys, scope, ctx)
 
 
 def _with_places(below: Input, rows: DataFrame, changes: DataFrame | None) -> DataFrame:
@@ -180,7 +183,7 @@ def _with_places(below: Input, rows: DataFrame, changes: DataFrame | None) -> Da
     return rows.unionAll(changes.selectExpr(*names, f"CAST(NULL AS BOOLEAN) AS {AFTER}"))
 
 
-def _among(
+def _rows_of_keys(
     rows: DataFrame, keys: DataFrame | None, scope: tuple[str, ...], ctx: EpochContext
 ) -> DataFrame:
     """Return the rows of the touched scopes."""

@@ -39,7 +39,7 @@ def delta(op: StreamOperator[n.Session], below: Input, ctx: EpochContext) -> Row
         return batch(node, inputs[0], (AFTER,))
 
     def narrow(rows: DataFrame) -> DataFrame:
-        return _touched(node, rows)
+        return _changed_sessions(node, rows)
 
     return recompute_partitions.delta(op, [below], [node.partition], compute, ctx, narrow=narrow)
 
@@ -47,7 +47,7 @@ def delta(op: StreamOperator[n.Session], below: Input, ctx: EpochContext) -> Row
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:
     """Return the rows with their sessions; rows that differ in `apart` are never in one."""
     type_ = node.input.field(node.time).type
-    within = _within((*apart, *node.partition))
+    within = _partition_text((*apart, *node.partition))
     each = f"OVER (PARTITION BY {within}, {_NUMBER})"
     ends = (f"min({_TIME}) {each} AS {_FIRST}", f"max({_TIME}) {each} AS {_LAST}")
     bounds = [
@@ -55,20 +55,20 @@ def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> Dat
         f"{from_micros(end_of(_LAST, micros(node.gap)), type_)} AS {ident(node.end)}",
     ]
     names = [ident(name) for name in node.input.names]
-    numbered = _numbered(node, frame, within, (*node.input.names, *apart))
-    found = numbered.selectExpr("*", *ends).selectExpr(*names, *bounds, *map(ident, apart))
+    numbered = _number_sessions(node, frame, within, (*node.input.names, *apart))
+    sessions = numbered.selectExpr("*", *ends).selectExpr(*names, *bounds, *map(ident, apart))
     if not node.keeps_untimed:
-        return found
+        return sessions
     nothing = [f"CAST(NULL AS {spark_type(type_)}) AS {ident(c)}" for c in (node.start, node.end)]
     untimed = frame.where(f"{ident(node.time)} IS NULL")
-    return found.unionAll(untimed.selectExpr(*names, *nothing, *map(ident, apart)))
+    return sessions.unionAll(untimed.selectExpr(*names, *nothing, *map(ident, apart)))
 
 
-def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
+def _changed_sessions(node: n.Session, rows: DataFrame) -> DataFrame:
     """Return the rows that no gap parts from a change, whichever side either is of."""
-    within = _within(node.partition)
+    within = _partition_text(node.partition)
     kept = [*map(ident, node.input.names), AFTER]
-    numbered = _numbered(node, rows, within, (*node.input.names, AFTER))
+    numbered = _number_sessions(node, rows, within, (*node.input.names, AFTER))
     changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED}"
     marked = numbered.selectExpr(*kept, changed)
     touched = marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
@@ -78,7 +78,9 @@ def _touched(node: n.Session, rows: DataFrame) -> DataFrame:
     return touched.unionAll(untimed.selectExpr(*kept))
 
 
-def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, ...]) -> DataFrame:
+def _number_sessions(
+    node: n.Session, frame: DataFrame, within: str, names: tuple[str, ...]
+) -> DataFrame:
     """Return the rows that have a time, with it and the number of their session in `within`."""
     type_ = node.input.field(node.time).type
     timed = frame.where(f"{ident(node.time)} IS NOT NULL").selectExpr(
@@ -90,5 +92,5 @@ def _numbered(node: n.Session, frame: DataFrame, within: str, names: tuple[str, 
     return timed.selectExpr("*", opens).selectExpr("*", f"{number} AS {_NUMBER}")
 
 
-def _within(names: tuple[str, ...]) -> str:
+def _partition_text(names: tuple[str, ...]) -> str:
     return ", ".join(map(ident, names)) or "1"

@@ -34,11 +34,11 @@ def delta(
         return batch(node, inputs[0], inputs[1], (AFTER,))
 
     return recompute_partitions.delta(
-        op, [left, right], [*map(_compared, node.inputs)], compute, ctx
+        op, [left, right], [*map(_key_columns, node.inputs)], compute, ctx
     )
 
 
-def _compared(side: n.Node) -> tuple[str, ...]:
+def _key_columns(side: n.Node) -> tuple[str, ...]:
     return tuple(c for c in side.names if not is_hidden(c))
 
 
@@ -46,8 +46,8 @@ def batch(
     node: n.SetOperation, left: DataFrame, right: DataFrame, apart: tuple[str, ...] = ()
 ) -> DataFrame:
     """Return the rows of the set operation: hidden columns take no part, but those of `apart`."""
-    names = [ident(c) for c in (*_compared(node.left), *apart)]
-    others = [ident(c) for c in (*_compared(node.right), *apart)]
+    names = [ident(c) for c in (*_key_columns(node.left), *apart)]
+    others = [ident(c) for c in (*_key_columns(node.right), *apart)]
     renamed = [f"{b} AS {a}" for a, b in zip(names, others, strict=True)]
     ours = left.selectExpr(*names, f"1L AS {_LEFT}", f"0L AS {_RIGHT}")
     theirs = right.selectExpr(*renamed, f"0L AS {_LEFT}", f"1L AS {_RIGHT}")

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from floodmark.dataflow.operators.accumulators import Kept
+from floodmark.dataflow.operators.accumulators import Accumulation
 from floodmark.spark.types import ident
 
 _NAME = re.compile(r"\{p\}(\w+)")
 
 
-def shared(parts: Iterable[Kept], kept: Mapping[str, str]) -> list[Kept]:
+def share_columns(parts: Iterable[Accumulation], kept: Mapping[str, str]) -> list[Accumulation]:
     """Return the aggregates with each state column once; `kept` names the one that stands for it.
 
     So sum and avg of one argument are kept together, and what isn't NULL is counted once.
@@ -48,7 +48,7 @@ def _reading(text: str, names: dict[str, str]) -> str:
     return _NAME.sub(lambda m: f"{{p}}{names[m[1]]}", text)
 
 
-def bound_columns(parts: Iterable[Kept], prefix: str) -> list[str]:
+def binding_texts(parts: Iterable[Accumulation], prefix: str) -> list[str]:
     """Return the texts of what the values of one side are made of, beside its state columns."""
     return [
         f"{text.replace('{p}', prefix)} AS {ident(prefix + name)}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import filter
 from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.dataflow.operators.materialize import cancel
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
@@ -30,13 +30,13 @@ _BEFORE, _AFTER = "floodmark__before", "floodmark__after"
 
 def delta(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the rows that this epoch's watermark releases."""
-    released, condition = _released(op, below, ctx), op.node.condition
+    released, condition = _release(op, below, ctx), op.node.condition
     if released is None or condition is None:
         return released
     return filter.passing(condition, released, op.names, ctx.now)
 
 
-def _released(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
+def _release(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
     node = op.node
     before = ctx.inputs.watermark(op.input, node.column, before=True)
     after = ctx.inputs.watermark(op.input, node.column, before=False)
@@ -46,10 +46,10 @@ def _released(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext)
         return _from_state(op, below, ctx, after)
     if after is None or after == before:
         return None
-    rows = below.after({} if before is None else {node.column: (before, after)})
+    rows = below.rows_after({} if before is None else {node.column: (before, after)})
     if rows is None:
         return None
-    released = set_weight(_between(node, rows, before, after))
+    released = set_weight(_rows_between(node, rows, before, after))
     return Rows(released, consolidated=True, inserts=True)
 
 
@@ -58,8 +58,8 @@ def _from_state(
 ) -> Rows | None:
     node = op.node
     schema = (*node.schema, Field(WEIGHT, INT, nullable=False))
-    state = ctx.stages.held_rows(op.state[0].name, schema, node.column)
-    fresh, held = below.materialized(), state.reached(after)
+    state = ctx.stages.sort_buffer(op.state[0].name, schema, node.column)
+    fresh, held = below.materialize(), state.passed_rows(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:
         state.keep(None, after, few=ctx.inputs.few)
@@ -74,11 +74,11 @@ def _from_state(
     timed = changes.selectExpr("*", bound)
     state.keep(timed.where(f"{column} >= {_AFTER}").selectExpr(*names), after, few=ctx.inputs.few)
     closed = timed.where(f"{column} < {_AFTER}").selectExpr(*names)
-    released = cancelled(closed, node.schema, op.stream_key)
+    released = cancel(closed, node.schema, op.stream_key)
     return Rows(released.selectExpr(*names), consolidated=True, inserts=True)
 
 
-def _between(node: n.SortBuffer, rows: DataFrame, before: Any, after: Any) -> DataFrame:
+def _rows_between(node: n.SortBuffer, rows: DataFrame, before: Any, after: Any) -> DataFrame:
     type_ = node.field(node.column).type
     column, bounds = ident(node.column), {_AFTER: literal(after, type_)}
     condition = f"{column} < {_AFTER}"

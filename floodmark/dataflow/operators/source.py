@@ -58,9 +58,11 @@ class LateFilter:
     before: dict[str, Any]
 
 
-def typed(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed) -> DataFrame:
+def add_types(
+    frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed
+) -> DataFrame:
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
-    frame = _completed(frame, declared, now, seed)
+    frame = _complete(frame, declared, now, seed)
     limits = latest(declared, now)
     if limits:
         frame = frame.selectExpr("*", constants({_limit(c): text for c, text in limits.items()}))
@@ -68,10 +70,10 @@ def typed(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowS
     passed = ["__partition", "__offset", *([OPERATION, BEFORE] if declared.is_messages else [])]
     why = f"{_dead(declared, limits)} AS {_WHY}"
     marked = frame.selectExpr(*names, _ROW_ID, epoch_expr(epoch), *passed, "__file", "__line", why)
-    return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _placed())
+    return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _error_text())
 
 
-def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
+def required_columns(declared: Declared, now: int) -> tuple[str, ...] | None:
     """Return the delivered columns without whose values a row that can be read is dead.
 
     None where other rows may be dead, too: values are computed, or messages say what happens.
@@ -88,13 +90,13 @@ def needed(declared: Declared, now: int) -> tuple[str, ...] | None:
 
 def good(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed) -> DataFrame:
     """Return the declared columns, the row id and the epoch of rows none of which goes aside."""
-    frame = _completed(frame, declared, now, seed)
+    frame = _complete(frame, declared, now, seed)
     return frame.selectExpr(*(ident(c.name) for c in declared.columns), _ROW_ID, epoch_expr(epoch))
 
 
-def _completed(frame: DataFrame, declared: Declared, now: int, seed: RowSeed) -> DataFrame:
+def _complete(frame: DataFrame, declared: Declared, now: int, seed: RowSeed) -> DataFrame:
     frame = with_defaults(_with_metadata(frame, declared, now), declared, now, seed)
-    return _generated(frame, declared, now)
+    return _generate(frame, declared, now)
 
 
 def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
@@ -103,14 +105,14 @@ def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     for column in declared.columns:
         if column.metadata is None:
             continue
-        told = metadata_column(column.metadata)
+        value = metadata_column(column.metadata)
         if column.name in declared.ingestion_columns:
-            told = f"timestamp_micros({now})"
-        texts.append(f"CAST({told} AS {spark_type(column.type)}) AS {ident(column.name)}")
+            value = f"timestamp_micros({now})"
+        texts.append(f"CAST({value} AS {spark_type(column.type)}) AS {ident(column.name)}")
     return frame.selectExpr("*", *texts) if texts else frame
 
 
-def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
+def _generate(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     computed = [c for c in declared.columns if c.generated is not None]
     if not computed:
         return frame
@@ -122,17 +124,17 @@ def _generated(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
         compiled = compile_expr(column.generated, now)
         texts.append(f"{compiled.value} AS {ident(column.name)}")
         code = compiled.error or "CAST(NULL AS INT)"
-        told = message_text(code, compiled.message)
-        texts += [f"{code} AS __generated_{i}", f"{told} AS __said_{i}"]
+        message = message_text(code, compiled.message)
+        texts += [f"{code} AS __generated_{i}", f"{message} AS __said_{i}"]
     return frame.selectExpr("*", *texts)
 
 
-def _placed() -> str:
+def _error_text() -> str:
     """Return the text of `__error`: why, and where the row stands; worked out for dead rows."""
-    code, expression, row, told = (
+    code, expression, row, message = (
         f"'{name}', {_WHY}.{name}" for name in ("code", "expression", "row", "message")
     )
-    fields = f"{code}, {expression}, {row}, 'place', {_WHERE}, {told}"
+    fields = f"{code}, {expression}, {row}, 'place', {_WHERE}, {message}"
     struct = f"CAST(named_struct({fields}) AS {ERROR_TYPE})"
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
@@ -162,13 +164,13 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
         whens.append(f"WHEN {puts}__generated_{i} IS NOT NULL THEN {error}")
     for column in declared.columns:
         if column.not_null:
-            told = dead_letter_texts.lacking(column.name)
-            error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row, told)
+            message = dead_letter_texts.lacking(column.name)
+            error = _error(IntakeCode.NULL_VALUE, f"{column.name} NOT NULL", row, message)
             when = "" if column.name in declared.primary_key else puts
             whens.append(f"WHEN {when}{ident(column.name)} IS NULL THEN {error}")
     for mark in declared.watermarks:
-        told = dead_letter_texts.untimed(mark.column)
-        error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row, told)
+        message = dead_letter_texts.null_time_message(mark.column)
+        error = _error(IntakeCode.NULL_TIME, f"WATERMARK FOR {mark.column}", row, message)
         whens.append(f"WHEN {ident(mark.column)} IS NULL THEN {error}")
     for name in limits:
         error = _error(
@@ -185,8 +187,8 @@ def _faults(declared: Declared) -> list[str]:
     if not declared.is_messages:
         return [corrupt]
     faults = [
-        f"WHEN {FAULT} = {code} THEN {_error(code, part, '__corrupt', quote(told))}"
-        for code, part, told in _FAULTS
+        f"WHEN {FAULT} = {code} THEN {_error(code, part, '__corrupt', quote(message))}"
+        for code, part, message in _FAULTS
     ]
     return [*faults, corrupt, f"WHEN {OPERATION} = '{IGNORED}' THEN NULL"]
 
@@ -210,7 +212,7 @@ def _error(
     return f"named_struct({fields})"
 
 
-def routed(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> DataFrame:
+def add_route(frame: DataFrame, late: LateFilter, columns: Schema, now: int) -> DataFrame:
     """Return the rows with `__route`: stored, dead letters or late.
 
     Without watermarks that can make a row late, only dead letters go aside.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.dataflow.operators import frames
-from floodmark.dataflow.operators.context import EpochContext, Expired
+from floodmark.dataflow.operators.context import EpochContext, ExpiredRows
 from floodmark.plan.rules.interval_join import at_distance
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.reach import moved
 
 
-def expired(op: StreamOperator[Any], i: int, ctx: EpochContext) -> Expired | None:
+def expired_rows(op: StreamOperator[Any], i: int, ctx: EpochContext) -> ExpiredRows | None:
     """Return which rows of an input go; None where none does.
 
     The watermarks are those of before the epoch: its own changes are not below them.
@@ -32,6 +32,6 @@ def expired(op: StreamOperator[Any], i: int, ctx: EpochContext) -> Expired | Non
             return None
         values.append(bound)
     if not cleaning.last:
-        return Expired(cleaning.column, min(values))
+        return ExpiredRows(cleaning.column, min(values))
     places, stays = frames.last_rows(op.node, cleaning.last, op.input.stream_key)
-    return Expired(cleaning.column, min(values), places, stays)
+    return ExpiredRows(cleaning.column, min(values), places, stays)

@@ -7,39 +7,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import EpochContext, Expired, Input, Replaced
-from floodmark.dataflow.operators.materialize import cancelled
+from floodmark.dataflow.operators.context import EpochContext, ExpiredRows, Input, ReplacedRows
+from floodmark.dataflow.operators.materialize import cancel
 from floodmark.plan import nodes as n
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def replaced(below: Input, changes: DataFrame, ctx: EpochContext) -> Replaced:
+def replaced_rows(below: Input, changes: DataFrame, ctx: EpochContext) -> ReplacedRows:
     """Return what leaves the state with the changes of an input."""
     key, lie = below.operator.stream_key, below.bounds
-    return Replaced(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
+    return ReplacedRows(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
 
 
-def consolidated(below: Input) -> DataFrame | None:
+def consolidate(below: Input) -> DataFrame | None:
     """Return the changes of an input, with no old row that its new one equals.
 
     A change of columns that a projection drops is none: nothing is evaluated again for it.
     """
-    rows, settled = below.rows, below.materialized()
+    rows, settled = below.rows, below.materialize()
     if rows is None or settled is None:
         return None
     if rows.inserts or (rows.consolidated and _is_whole(below.operator.node)):
         return settled
-    return cancelled(settled, below.operator.node.schema, below.operator.stream_key)
+    return cancel(settled, below.operator.node.schema, below.operator.stream_key)
 
 
-def expired(below: Input, cleaned_by: str | None, ctx: EpochContext) -> Expired | None:
+def expired_values(below: Input, cleaned_by: str | None, ctx: EpochContext) -> ExpiredRows | None:
     """Return below what nothing that is stored for an input's row changes any more."""
     if cleaned_by is None:
         return None
     reached = ctx.inputs.watermark(below.operator, cleaned_by, before=False)
-    return None if reached is None else Expired(cleaned_by, reached)
+    return None if reached is None else ExpiredRows(cleaned_by, reached)
 
 
 def _is_whole(node: n.Node) -> bool:

@@ -39,18 +39,18 @@ def delta(op: StreamOperator[n.TemporalFilter], below: Input, ctx: EpochContext)
     node, rows = op.node, below.rows
     schema = (Field(DUE_AT, BIGINT, False), *node.schema, Field(WEIGHT, INT, False))
     state = ctx.stages.due_changes(op.state[0].name, schema)
-    settled = below.materialized()
+    settled = below.materialize()
     ctx.inputs.fall_due(state.due_rows(ctx.now))
     bounds = [compile_bound(bound, ctx.now) for bound in node.bounds]
     fails = any(bound.error is not None for bound in bounds)
     parts: list[DataFrame] = []
     later = None
     if settled is not None:
-        bounded = _bounded(node, settled, bounds, ctx.now)
+        bounded = _add_period(node, settled, bounds, ctx.now)
         later = _later(node, bounded, fails=fails)
         parts.append(_at_once(node, bounded, fails=fails))
     state.keep(later, ctx.now, few=ctx.inputs.few)
-    due = state.due(ctx.now)
+    due = state.take_due(ctx.now)
     if due is not None:
         missing = [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"] if fails and parts else []
         names = [ident(c) for c in node.names]
@@ -69,7 +69,7 @@ def batch(node: n.TemporalFilter, frame: DataFrame, now: int) -> DataFrame:
     return frame.where(" AND ".join([f"({compile_expr(node.condition, now).value})", *sound]))
 
 
-def _bounded(
+def _add_period(
     node: n.TemporalFilter, changes: DataFrame, bounds: Sequence[Compiled], now: int
 ) -> DataFrame:
     """Return changes with the microseconds at which their periods begin and end."""

@@ -14,7 +14,7 @@ from floodmark.changelog import WEIGHT, is_hidden
 from floodmark.dataflow.operators import recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.recompute_partitions import AFTER
-from floodmark.dataflow.operators.state_cleaning import expired
+from floodmark.dataflow.operators.state_cleaning import expired_rows
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark import keyed
@@ -65,16 +65,16 @@ def delta(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows |
 def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFrame:
     """Return the first rows; without groups in order. `apart` divides the rows further."""
     if not (node.group or apart or node.with_ties or node.number is not None):
-        return _sorted(node, frame, key)
+        return _sort(node, frame, key)
     ranked = frame.selectExpr("*", *_places(node, order_of(node, key), (*node.group, *apart)))
     numbered = [] if node.number is None else [f"{_number(node)} AS {ident(node.number)}"]
     names = map(ident, (*node.input.names, *apart))
-    chosen = ranked.where(_chosen(node))
+    chosen = ranked.where(_is_first(node))
     chosen = chosen if node.group or apart else chosen.orderBy(_PLACE)
     return chosen.selectExpr(*names, *numbered)
 
 
-def _sorted(node: n.TopN, frame: DataFrame, key: Key) -> DataFrame:
+def _sort(node: n.TopN, frame: DataFrame, key: Key) -> DataFrame:
     whole = node.limit is None and not node.offset
     keys = [_column(node, k) for k in (node.order if whole else order_of(node, key))]
     ordered = frame.orderBy(*keys) if keys else frame
@@ -113,7 +113,7 @@ def _order(node: n.TopN, keys: Sequence[n.SortKey]) -> str:
     return ", ".join(texts) or "CAST(NULL AS INT)"
 
 
-def _chosen(node: n.TopN) -> str:
+def _is_first(node: n.TopN) -> str:
     """Return the condition under which a row's place is among the first."""
     if node.offset > _MOST:
         return "FALSE"
@@ -131,27 +131,27 @@ def _number(node: n.TopN) -> str:
 def _from_first(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
     node, key, (table,) = op.node, below.operator.stream_key, op.state
-    fresh = below.single_use() if ctx.inputs.fills else below.materialized()
+    fresh = below.single_use() if ctx.inputs.fills else below.materialize()
     own = ctx.stages.own_rows(node)
     lies = below.bounds
     within = {c: lies[c] for c in node.group if c in lies}
     if own is not None:
         if fresh is None:
             return None
-        stored = own.before(within)
-        found = _replaced(node, stored, fresh, key, ctx.inputs.few)
-        return Rows(found, consolidated=True, inserts=stored is None)
-    held = ctx.stages.arrangement(table.name, node.schema, expired(op, 0, ctx))
-    settled, stored = None, held.before(within)
+        stored = own.rows_before(within)
+        replaced = _replace(node, stored, fresh, key, ctx.inputs.few)
+        return Rows(replaced, consolidated=True, inserts=stored is None)
+    held = ctx.stages.arrangement(table.name, node.schema, expired_rows(op, 0, ctx))
+    settled, stored = None, held.rows_before(within)
     if fresh is not None:
-        changes = Rows(_replaced(node, stored, fresh, key, ctx.inputs.few))
+        changes = Rows(_replace(node, stored, fresh, key, ctx.inputs.few))
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
         settled = ctx.stages.settle(f"{op.identifier}_changes", changes, columns)
-    held.after(settled)
+    held.rows_after(settled)
     return None if settled is None else Rows(settled, consolidated=True, inserts=stored is None)
 
 
-def _replaced(
+def _replace(
     node: n.TopN, stored: DataFrame | None, fresh: DataFrame, key: Key, few: bool
 ) -> DataFrame:
     """Return what comes in among the first rows, and what goes or moves, in one pass."""
@@ -165,7 +165,7 @@ def _replaced(
     old = stored.selectExpr(*kept, f"{number} AS {_OLD}")
     rows = old.unionAll(fresh.selectExpr(*kept, f"CAST(NULL AS BIGINT) AS {_OLD}"))
     ranked = rows.selectExpr("*", *_places(node, order_of(node, key), node.group))
-    new = f"CASE WHEN {_chosen(node)} THEN {'0L' if node.number is None else _number(node)} END"
+    new = f"CASE WHEN {_is_first(node)} THEN {'0L' if node.number is None else _number(node)} END"
     differs = ranked.selectExpr(*kept, _OLD, f"{new} AS {_NOW}").where(f"NOT ({_OLD} <=> {_NOW})")
     sides = f"array(struct(-1 AS w, {_OLD} AS n), struct(1 AS w, {_NOW} AS n))"
     each = f"explode(filter({sides}, s -> s.n IS NOT NULL)) AS __side"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
 from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
-from floodmark.dataflow.operators.ingest_metrics import Counted
+from floodmark.dataflow.operators.ingest_metrics import IngestCounts
 from floodmark.dataflow.operators.source import DEAD, PLACE
 from floodmark.plan.declared import LOWER, UPPER, RowTransform
 from floodmark.plan.expr.expressions import Expr
@@ -39,16 +39,16 @@ def of_rows(
     passed: Sequence[str],
     row: str,
     now: int,
-    counted: Counted,
+    counted: IngestCounts,
 ) -> DataFrame:
     """Return what is stored of routed rows, and those on their way to the dead letters.
 
     `passed` are columns of the engine that go along; `row` is the text of a row as a dead letter
     shows it. All that come are counted.
     """
-    made = _Made(transform, row, now)
+    made = _Transformation(transform, row, now)
     stays = f"{_KEEPS} OR {ERROR} IS NOT NULL"
-    kept = counted.over(made.judged(frame), f"NOT ({stays})").where(stays)
+    kept = counted.observe(made.judge(frame), f"NOT ({stays})").where(stays)
     route = f"CASE WHEN {ERROR} IS NOT NULL THEN {DEAD} ELSE {ROUTE} END AS {ROUTE}"
     return kept.selectExpr(*made.columns(), *passed, ERROR, route)
 
@@ -60,13 +60,13 @@ def of_messages(
 
     An operation that is refused is a dead letter, and a row that goes.
     """
-    made = _Made(transform, row, now, only=f"{OPERATION} = '{UPSERTS}'")
-    judged = made.judged(frame)
+    made = _Transformation(transform, row, now, only=f"{OPERATION} = '{UPSERTS}'")
+    judged = made.judge(frame)
     refused = f"{ERROR} IS NOT NULL AND {ROUTE} <> {DEAD}"
     steps = f"CASE WHEN {refused} THEN array('dead', 'take') ELSE array('only') END"
-    told = judged.selectExpr("*", f"explode({steps}) AS {_STEP}")
+    steps_of_rows = judged.selectExpr("*", f"explode({steps}) AS {_STEP}")
     takes = f"{_STEP} = 'take' OR ({ERROR} IS NULL AND {OPERATION} = '{UPSERTS}' AND NOT {_KEEPS})"
-    return told.selectExpr(
+    return steps_of_rows.selectExpr(
         *made.columns(),
         *passed,
         f"CASE WHEN {_STEP} <> 'take' THEN {ERROR} END AS {ERROR}",
@@ -76,7 +76,7 @@ def of_messages(
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Transformation:
     """A transformation at a time; `only` is the text of which rows it is about."""
 
     transform: RowTransform
@@ -84,11 +84,13 @@ class _Made:
     now: int
     only: str = "TRUE"
 
-    def judged(self, frame: DataFrame) -> DataFrame:
+    def judge(self, frame: DataFrame) -> DataFrame:
         """Return rows with `__error` where they are refused, and whether they are to be stored."""
         register(frame.sparkSession, self.transform.expressions)
         others = [ident(c) for c in frame.columns if c != ERROR]
-        keeps = " AND ".join([f"coalesce({self._asked.value}, FALSE)", *self._seen_some_day()])
+        keeps = " AND ".join(
+            [f"coalesce({self._condition.value}, FALSE)", *self._is_ever_visible()]
+        )
         timed = frame.selectExpr("*", constants({_NOW: f"{self.now}L"}))
         return timed.selectExpr(*others, f"{self._error()} AS {ERROR}", f"({keeps}) AS {_KEEPS}")
 
@@ -96,40 +98,40 @@ class _Made:
         """Return the texts of what is stored."""
         begin, end = self._ends()
         texts = {LOWER: begin, UPPER: end}
-        columns = ((ident(c), self._compiled(e).value) for c, e in self.transform.columns)
+        columns = ((ident(c), self._compile(e).value) for c, e in self.transform.columns)
         bounds = (f"coalesce({texts[f.name]}, 0L) AS {f.name}" for f in self.transform.period)
         return [*(f"{value} AS {name}" for name, value in columns), *bounds]
 
     @property
-    def _asked(self) -> Compiled:
+    def _condition(self) -> Compiled:
         condition = self.transform.condition
-        return Compiled("TRUE") if condition is None else self._compiled(condition)
+        return Compiled("TRUE") if condition is None else self._compile(condition)
 
     @property
     def _bounds(self) -> tuple[Expr, ...]:
         return (*self.transform.lowers, *self.transform.uppers)
 
-    def _compiled(self, expr: Expr) -> Compiled:
+    def _compile(self, expr: Expr) -> Compiled:
         return compile_expr(expr, self.now)
 
     def _error(self) -> str:
-        condition, asked = self.transform.condition, self._asked
-        values = [(_label(e, name), self._compiled(e)) for name, e in self.transform.columns]
-        values += [(_label(e, "WHERE"), self._compiled(e)) for e in self._bounds]
+        condition, asked = self.transform.condition, self._condition
+        values = [(_label(e, name), self._compile(e)) for name, e in self.transform.columns]
+        values += [(_label(e, "WHERE"), self._compile(e)) for e in self._bounds]
         whens = [f"WHEN {ERROR} IS NOT NULL THEN {ERROR}", f"WHEN NOT ({self.only}) THEN NULL"]
         if condition is not None:
-            whens += self._letters([(_label(condition, "WHERE"), asked)])
+            whens += self._dead_letters([(_label(condition, "WHERE"), asked)])
             whens.append(f"WHEN NOT coalesce({asked.value}, FALSE) THEN NULL")
-        return f"CASE {' '.join([*whens, *self._letters(values)])} END"
+        return f"CASE {' '.join([*whens, *self._dead_letters(values)])} END"
 
-    def _letters(self, labelled: Sequence[tuple[str, Compiled]]) -> list[str]:
+    def _dead_letters(self, labelled: Sequence[tuple[str, Compiled]]) -> list[str]:
         return [
             f"WHEN ({c.error}) IS NOT NULL THEN {_letter(label, c, self.row)}"
             for label, c in labelled
             if c.error is not None
         ]
 
-    def _seen_some_day(self) -> list[str]:
+    def _is_ever_visible(self) -> list[str]:
         """Return the texts that a period has both ends, is not empty, and not over."""
         if not self.transform.period:
             return []
@@ -145,7 +147,7 @@ class _Made:
         return _extreme("greatest", lowers, -_EVER), _extreme("least", uppers, _EVER)
 
     def _micros(self, bound: Expr) -> str:
-        return f"unix_micros({self._compiled(bound).value})"
+        return f"unix_micros({self._compile(bound).value})"
 
 
 def _extreme(word: str, texts: Sequence[str], otherwise: int) -> str:

@@ -9,8 +9,8 @@ from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import panes
 from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
-from floodmark.dataflow.operators.project import raised
-from floodmark.dataflow.operators.shared_state import shared
+from floodmark.dataflow.operators.project import raise_text
+from floodmark.dataflow.operators.shared_state import share_columns
 from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Kept]:
+def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Accumulation]:
     """Return how each aggregate of the node is kept."""
     ties, closes = ties_of(node), isinstance(node, n.CloseAggregate)
     values = value_columns(distinct_arguments(node))
     parts = (
-        acc.kept(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
+        acc.accumulate(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
         for i, (name, call) in enumerate(node.aggregates)
     )
-    return shared(parts, kept_names(node, mode, acc.printer(now)))
+    return share_columns(parts, kept_names(node, mode, acc.printer(now)))
 
 
-def transition_schema(node: Grouping, parts: list[acc.Kept]) -> Schema:
+def transition_schema(node: Grouping, parts: list[acc.Accumulation]) -> Schema:
     """Return the columns of the transitions."""
     state = acc.state_schema((), parts)
     sides = [Field(prefix + f.name, f.type) for prefix in (OLD, NEW) for f in state]
@@ -57,7 +57,7 @@ def transitions(
     node: Grouping,
     below: Input,
     changes: DataFrame,
-    parts: list[acc.Kept],
+    parts: list[acc.Accumulation],
     state: StoredGroups,
     ctx: EpochContext,
     widened: DataFrame | None = None,
@@ -73,13 +73,13 @@ def transitions(
         added = [p for p in parts if p.upkeep is not Upkeep.SCOPE]
     paned = _rows_of_panes(node, below, added, ctx) if widened is None else None
     if paned is not None:
-        partial = panes.added_up(node, paned, added, lambda by, rows: partial_of(by, rows, added))
+        partial = panes.add_up(node, paned, added, lambda by, rows: partial_of(by, rows, added))
     else:
         partial = partial_of(node.group, changes if widened is None else widened, added)
     within = {name: below.bounds[name] for name in node.group if name in below.bounds}
     if scoped:
-        rows = below.after(within)
-        accept = None if rows is None else accepted(node, rows, ctx.now)
+        rows = below.rows_after(within)
+        accept = None if rows is None else drop_refused(node, rows, ctx.now)
         partial = _with_scope(node, partial, scoped, accept, ctx.inputs.few)
     return against_stored(node, partial, changes, parts, state, within, ctx)
 
@@ -88,7 +88,7 @@ def against_stored(
     node: Grouping,
     partial: DataFrame,
     changes: DataFrame,
-    parts: list[acc.Kept],
+    parts: list[acc.Accumulation],
     state: StoredGroups,
     within: Bounds,
     ctx: EpochContext,
@@ -100,9 +100,9 @@ def against_stored(
     changed = ctx.inputs.rows
     keys = changes if changed is not None and changed <= LIMITS.distinct_rows else partial
     keys = keys.selectExpr(*map(ident, node.group))
-    stored = state.stored(keys, node.group, within)
+    stored = state.find_groups(keys, node.group, within)
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
-    merged = _joined(node, partial, stored, parts, values)
+    merged = _join(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)
     return merged.selectExpr(*map(ident, node.group), *sides)
 
@@ -115,7 +115,7 @@ def _all_come(below: Input, ctx: EpochContext) -> bool:
 
 
 def _rows_of_panes(
-    node: Grouping, below: Input, parts: list[acc.Kept], ctx: EpochContext
+    node: Grouping, below: Input, parts: list[acc.Accumulation], ctx: EpochContext
 ) -> DataFrame | None:
     """Return the changes below hopping windows, where the groups are added up by their panes."""
     if not panes.pay(node, parts, ctx.inputs.rows):
@@ -126,7 +126,9 @@ def _rows_of_panes(
     return None if rows is None or rows.failing or fails else rows.frame
 
 
-def partial_of(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) -> DataFrame:
+def partial_of(
+    group: Sequence[str], changes: DataFrame, parts: list[acc.Accumulation]
+) -> DataFrame:
     """Return what changes add to each group."""
     from pyspark.sql import functions as F
 
@@ -140,7 +142,11 @@ def partial_of(group: Sequence[str], changes: DataFrame, parts: list[acc.Kept]) 
 
 
 def _with_scope(
-    node: Grouping, partial: DataFrame, scoped: list[acc.Kept], rows: DataFrame | None, few: bool
+    node: Grouping,
+    partial: DataFrame,
+    scoped: list[acc.Accumulation],
+    rows: DataFrame | None,
+    few: bool,
 ) -> DataFrame:
     """Add the values that are recomputed from the touched groups' input."""
     from pyspark.sql import functions as F
@@ -169,11 +175,11 @@ def _with_scope(
     return joined.selectExpr("l.*", *(f"r.{name}" for name in names))
 
 
-def _joined(
+def _join(
     node: Grouping,
     partial: DataFrame,
     old: DataFrame | None,
-    parts: list[acc.Kept],
+    parts: list[acc.Accumulation],
     values: Schema,
 ) -> DataFrame:
     if old is None:
@@ -184,37 +190,39 @@ def _joined(
     )
 
 
-def _sides(node: Grouping, parts: list[acc.Kept], values: Schema, has_old: bool) -> list[str]:
+def _sides(
+    node: Grouping, parts: list[acc.Accumulation], values: Schema, has_old: bool
+) -> list[str]:
     """Return the texts of the old and the new side of a transition."""
     out: list[str] = []
     schema = acc.state_schema((), parts)
     for field in (*schema, *values):
         name = ident(OLD + field.name)
         out.append(name if has_old else f"CAST(NULL AS {spark_type(field.type)}) AS {name}")
-    rows = acc.Kept(
+    rows = acc.Accumulation(
         "", Upkeep.ADDED, schema[:1], (), ("coalesce({old}, 0L) + coalesce({new}, 0L)",), ""
     )
-    count = _merged(rows, 0, has_old)
+    count = _merge_text(rows, 0, has_old)
     there = never_negative(count, f"nullif({count}, 0L)")
     out.append(f"{there} AS {ident(NEW + ROWS)}")
     for part in parts:
         for i, field in enumerate(part.columns):
-            out.append(f"{_merged(part, i, has_old)} AS {ident(NEW + field.name)}")
+            out.append(f"{_merge_text(part, i, has_old)} AS {ident(NEW + field.name)}")
     return out
 
 
-def _merged(part: acc.Kept, i: int, has_old: bool) -> str:
+def _merge_text(part: acc.Accumulation, i: int, has_old: bool) -> str:
     field = part.columns[i]
     old = ident(OLD + field.name) if has_old else f"CAST(NULL AS {spark_type(field.type)})"
     return part.merge[i].format(old=old, new=ident(NEW + field.name))
 
 
-def accepted(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+def drop_refused(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return the rows that no argument or FILTER refuses; `strict` raises for one that does."""
-    found = [c for _, call in node.aggregates for c in acc.errors_of(call, now)]
-    for error, message in {c.error: c.message for c in found if c.error is not None}.items():
+    compiled = [c for _, call in node.aggregates for c in acc.errors_of(call, now)]
+    for error, message in {c.error: c.message for c in compiled if c.error is not None}.items():
         if strict:
-            stop = raised(error, message)
+            stop = raise_text(error, message)
             frame = frame.where(f"CASE WHEN ({error}) IS NOT NULL THEN {stop} ELSE TRUE END")
         else:
             frame = frame.where(f"({error}) IS NULL")

@@ -32,7 +32,7 @@ def delta(op: StreamOperator[n.UnionAll], branches: Sequence[Input]) -> Rows | N
 
 
 def _branch(node: n.UnionAll, ordinal: int, rows: Rows, failing: bool) -> DataFrame:
-    columns = [*_tagged(node, ordinal), WEIGHT]
+    columns = [*_columns_of_branch(node, ordinal), WEIGHT]
     if failing:
         columns.append(ERROR if rows.failing else f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
     return rows.frame.selectExpr(*columns)
@@ -40,10 +40,12 @@ def _branch(node: n.UnionAll, ordinal: int, rows: Rows, failing: bool) -> DataFr
 
 def batch(node: n.UnionAll, frames: Sequence[DataFrame | None]) -> DataFrame | None:
     """Return the rows of all inputs; None for those of an empty one, or of none."""
-    tagged = [f.selectExpr(*_tagged(node, i)) for i, f in enumerate(frames) if f is not None]
+    tagged = [
+        f.selectExpr(*_columns_of_branch(node, i)) for i, f in enumerate(frames) if f is not None
+    ]
     return reduce(lambda a, b: a.unionAll(b), tagged) if tagged else None
 
 
-def _tagged(node: n.UnionAll, ordinal: int) -> list[str]:
+def _columns_of_branch(node: n.UnionAll, ordinal: int) -> list[str]:
     columns = [ident(name) for name in node.branches[0].names]
     return [*columns, f"CAST({ordinal} AS BIGINT) AS {ident(node.ordinal)}"]

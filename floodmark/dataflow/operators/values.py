@@ -33,7 +33,7 @@ def delta(op: StreamOperator[n.Values], ctx: EpochContext) -> Rows | None:
     if not ctx.inputs.fills:
         return None
     node = op.node
-    rows = _compiled(node, ctx.now)
+    rows = _compile(node, ctx.now)
     frame = set_weight(_frame(node, ctx.inputs.spark, rows))
     names = [ident(name) for name in node.names]
     if not _can_fail(rows):
@@ -52,7 +52,7 @@ def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False
 
         data = pa.concat_tables(constant_pieces(node))
         return spark.createDataFrame(data, schema=nullable_ddl(node.schema))
-    rows = _compiled(node, now)
+    rows = _compile(node, now)
     frame = _frame(node, spark, rows, strict=strict)
     return frame.where(f"{_REFUSED} IS NULL").drop(_REFUSED)
 
@@ -79,7 +79,7 @@ def constant_pieces(node: n.Values) -> Iterator[pa.Table]:
         yield pa.table(arrays, names=list(node.names))
 
 
-def _compiled(node: n.Values, now: int) -> list[Row]:
+def _compile(node: n.Values, now: int) -> list[Row]:
     return [[(e, compile_expr(e, now)) for e in row] for row in node.rows]
 
 
@@ -96,13 +96,13 @@ def _frame(
     for row in rows:
         texts = [raising(c) if strict else c.value for _, c in row]
         values = [f"{text} AS c{i}" for i, text in enumerate(texts)]
-        why = f"CAST(NULL AS {_REFUSED_TYPE})" if strict else _refused(row)
+        why = f"CAST(NULL AS {_REFUSED_TYPE})" if strict else _error_text(row)
         structs.append(f"struct({', '.join([*values, f'{why} AS e'])})")
     frame = spark.range(1).selectExpr(f"explode(array({', '.join(structs)})) AS s")
     return frame.selectExpr(*aliases, f"s.e AS {_REFUSED}")
 
 
-def _refused(row: Row) -> str:
+def _error_text(row: Row) -> str:
     """Return the text of the first error of a row, NULL where there is none."""
     whens = []
     for expr, compiled in row:

@@ -29,7 +29,7 @@ WRITERS = 10
 """A writer's routes are that of the row and so many times its number."""
 
 
-def judged(
+def add_route(
     frame: DataFrame,
     columns: Schema,
     declared: Declared,
@@ -79,7 +79,7 @@ def without_over(frame: DataFrame, columns: Schema, cutoff: Cutoff) -> DataFrame
     return cutoff.add_cutoff(frame).selectExpr(*names, route, WATERMARK)
 
 
-def taken(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:
+def keep_route(frame: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     """Return rows that have been judged before in the same form."""
     return frame.selectExpr(
         *(ident(f.name) for f in columns),
@@ -98,8 +98,8 @@ Test = tuple[str, IntakeCode, str, str]
 def _tests(declared: Declared, limits: Collection[str]) -> list[Test]:
     tests: list[Test] = []
     for column in (mark.column for mark in declared.watermarks):
-        label, told = f"WATERMARK FOR {column}", dead_letter_texts.untimed(column)
-        tests.append((f"{ident(column)} IS NULL", IntakeCode.NULL_TIME, label, told))
+        label, message = f"WATERMARK FOR {column}", dead_letter_texts.null_time_message(column)
+        tests.append((f"{ident(column)} IS NULL", IntakeCode.NULL_TIME, label, message))
     for column in limits:
         latest = f"__latest_{column}"
         test = f"{ident(column)} > {ident(latest)}"
@@ -113,7 +113,7 @@ def _dead(columns: Schema, tests: Sequence[Test]) -> str:
     """Return the text of why a row is a dead letter."""
     names = [f.name for f in columns]
     whens = [
-        f"WHEN {test} THEN {letter_of(str(code.value), quote(label), names, told)}"
-        for test, code, label, told in tests
+        f"WHEN {test} THEN {letter_of(str(code.value), quote(label), names, message)}"
+        for test, code, label, message in tests
     ]
     return f"CASE {' '.join(whens)} END"

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators.context import Expired
+from floodmark.dataflow.operators.context import ExpiredRows
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import (
     BIGINT,
@@ -47,7 +47,7 @@ class ArrangedRows:
     io: StateIO
     table: str
     columns: Schema
-    gone: Expired | None = None
+    gone: ExpiredRows | None = None
 
     def __post_init__(self) -> None:
         if self.gone is not None and self._type(self.gone.column) not in _EXACT:
@@ -57,12 +57,14 @@ class ArrangedRows:
     def _schema(self) -> Schema:
         return (*self.columns, Field(WEIGHT, INT, nullable=False))
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds."""
         log = self._log(self.io.handle_before(self.table), self._exact(within))
-        return None if log is None else self._consolidated([log])
+        return None if log is None else self._consolidate([log])
 
-    def after(self, changes: DataFrame | None, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_after(
+        self, changes: DataFrame | None, within: Bounds = EVERYWHERE
+    ) -> DataFrame | None:
         """Return the rows after the epoch's changes, at least those within bounds; records them."""
         within = self._exact(within)
         handle = self.io.handle_before(self.table)
@@ -70,8 +72,8 @@ class ArrangedRows:
         names = [ident(f.name) for f in self._schema]
         fresh = None if changes is None else changes.selectExpr(*names)
         self.io.commit_once(self.table, self._schema, lambda before: self._change(fresh, before))
-        parts = [part for part in (log, self._among(fresh, within)) if part is not None]
-        return self._consolidated(parts) if parts else None
+        parts = [part for part in (log, self._prune(fresh, within)) if part is not None]
+        return self._consolidate(parts) if parts else None
 
     def _exact(self, within: Bounds) -> Bounds:
         """Return the bounds of columns that Spark and Python order alike, to the last value."""
@@ -83,31 +85,31 @@ class ArrangedRows:
         if handle is None:
             return None
         files = prune(handle, None, within)
-        over = self._over(handle)
+        over = self._expired_files(handle)
         files = tuple(file for file in files if file not in over)
         rows = self.io.tables.read(handle, self._schema, files)
         if rows is not None and self.gone is not None and self.gone.stays is None:
-            rows = rows.where(f"{ident(self.gone.column)} >= {self._bound(self.gone)}")
-        return self._among(rows, within)
+            rows = rows.where(f"{ident(self.gone.column)} >= {self._print_expiry(self.gone)}")
+        return self._prune(rows, within)
 
-    def _over(self, handle: Handle) -> tuple[DataFile, ...]:
+    def _expired_files(self, handle: Handle) -> tuple[DataFile, ...]:
         """Return the files all of whose rows are not needed any more."""
         if self.gone is None or self.gone.stays is not None:
             return ()
         column, bound = self.gone.column, self.gone.bound
         return tuple(f for f in handle.files if column in f.high and f.high[column] < bound)
 
-    def _bound(self, gone: Expired) -> str:
-        return _printed(self._type(gone.column), gone.bound)
+    def _print_expiry(self, gone: ExpiredRows) -> str:
+        return _print_bound(self._type(gone.column), gone.bound)
 
     def _type(self, column: str) -> SqlType:
         return next(f.type for f in self.columns if f.name == column)
 
-    def _among(self, rows: DataFrame | None, within: Bounds) -> DataFrame | None:
+    def _prune(self, rows: DataFrame | None, within: Bounds) -> DataFrame | None:
         if rows is None or not within:
             return rows
         types = {f.name: f.type for f in self.columns}
-        ends = {c: [_printed(types[c], end) for end in within[c]] for c in within}
+        ends = {c: [_print_bound(types[c], end) for end in within[c]] for c in within}
         return rows.where(
             " AND ".join(f"{ident(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
         )
@@ -115,8 +117,8 @@ class ArrangedRows:
     def _change(self, changes: DataFrame | None, handle: Handle | None) -> Change | None:
         """Write what becomes of the log; None where nothing does."""
         if handle is not None and changes is not None and self._is_long(handle):
-            return replacement(handle, self._shortened(changes, handle))
-        over = () if handle is None else self._over(handle)
+            return replacement(handle, self._compact(changes, handle))
+        over = () if handle is None else self._expired_files(handle)
         if changes is None and not over:
             return None
         return Change(() if changes is None else self.io.writer.write(self.table, changes), over)
@@ -125,15 +127,15 @@ class ArrangedRows:
         most = self.io.tables.limits.log_files
         return self.gone is not None and self.gone.stays is not None and len(handle.files) >= most
 
-    def _shortened(self, changes: DataFrame, handle: Handle) -> tuple[DataFile, ...]:
+    def _compact(self, changes: DataFrame, handle: Handle) -> tuple[DataFile, ...]:
         """Write the rows that are needed, those of the changes among them, in place of the log."""
         gone = self.gone
         assert gone is not None
         log = self.io.tables.read(handle, self._schema)
         parts = [part for part in (log, changes) if part is not None]
-        rows = self._consolidated(parts)
+        rows = self._consolidate(parts)
         names = [ident(f.name) for f in self.columns]
-        below = f"{ident(gone.column)} < {self._bound(gone)}"
+        below = f"{ident(gone.column)} < {self._print_expiry(gone)}"
         placed = rows.where(below).selectExpr("*", gone.places[0])
         last = placed.selectExpr("*", *gone.places[1:]).where(gone.stays).selectExpr(*names)
         kept = rows.where(f"NOT ({below})").selectExpr(*names).unionAll(last)
@@ -141,7 +143,7 @@ class ArrangedRows:
             self.table, kept.selectExpr(*names, f"1 AS {WEIGHT}").coalesce(1)
         )
 
-    def _consolidated(self, parts: list[DataFrame]) -> DataFrame:
+    def _consolidate(self, parts: list[DataFrame]) -> DataFrame:
         from pyspark.sql import functions as F
 
         rows = reduce(lambda a, b: a.unionAll(b), parts)
@@ -151,7 +153,7 @@ class ArrangedRows:
         return rows.groupBy(*names).agg(total).where(there).selectExpr(*names)
 
 
-def _printed(type_: SqlType, end: Any) -> str:
+def _print_bound(type_: SqlType, end: Any) -> str:
     """Return the Spark text of a bound, which may lie beyond the numbers of its column's type."""
     if type_.is_integer:
         return literal(max(-(2**63), min(end, 2**63 - 1)), BIGINT)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Clustered:
+class ClusteredRows:
     """A table of rows that wait until a bound reaches the value of a column.
 
     Files with something that it has reached are replaced by one of the rest, so that each row is
@@ -29,18 +29,18 @@ class Clustered:
     schema: Schema
     column: str
 
-    def reached(self, bound: Any) -> DataFrame | None:
+    def passed_rows(self, bound: Any) -> DataFrame | None:
         """Return all rows of files with some that a bound has reached; None without a table."""
-        handle = self.before()
+        handle = self.handle_before()
         if handle is None:
             return None
-        return self.io.tables.read(handle, self.schema, self.touched(handle, bound))
+        return self.io.tables.read(handle, self.schema, self.passed_files(handle, bound))
 
-    def before(self) -> Handle | None:
+    def handle_before(self) -> Handle | None:
         """Return the table as it was before the epoch."""
         return self.io.handle_before(self.table)
 
-    def touched(self, handle: Handle | None, bound: Any) -> tuple[DataFile, ...]:
+    def passed_files(self, handle: Handle | None, bound: Any) -> tuple[DataFile, ...]:
         """Return the files of the table with some rows that a bound has reached."""
         if handle is None or bound is None:
             return ()
@@ -52,15 +52,15 @@ class Clustered:
         def build(before: Handle | None) -> Change | None:
             if rows is None:
                 return None
-            touched = self.touched(before, bound)
+            touched = self.passed_files(before, bound)
             files = self.io.writer.write(
-                self.table, self._ordered(rows, few=few), self.io.tables.limits.state_file_rows
+                self.table, self._order(rows, few=few), self.io.tables.limits.state_file_rows
             )
             return Change(files, touched) if files or touched else None
 
         return self.io.commit_once(self.table, self.schema, build)
 
-    def _ordered(self, rows: DataFrame, *, few: bool) -> DataFrame:
+    def _order(self, rows: DataFrame, *, few: bool) -> DataFrame:
         rows = rows.selectExpr(*(ident(f.name) for f in self.schema))
         column = ident(self.column)
         return rows.coalesce(1).sortWithinPartitions(column) if few else rows.sort(column)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.state.clustered import Clustered
+from floodmark.dataflow.state.clustered import ClusteredRows
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.state import DUE_AT
@@ -23,7 +23,7 @@ def first_of(file: DataFile) -> int:
 
 
 @dataclass
-class DueFiles(Clustered):
+class DueFiles(ClusteredRows):
     """What one temporal filter has still to change, by the time of the change.
 
     All that is kept is later than the epoch, and the statistics tell the next time exactly.
@@ -31,9 +31,9 @@ class DueFiles(Clustered):
 
     column: str = DUE_AT
 
-    def due(self, now: int) -> DataFrame | None:
+    def take_due(self, now: int) -> DataFrame | None:
         """Return the changes whose time has come, without it; None where there are none."""
-        rows = self.reached(now)
+        rows = self.passed_rows(now)
         if rows is None:
             return None
         names = (ident(f.name) for f in self.schema if f.name != DUE_AT)
@@ -41,7 +41,7 @@ class DueFiles(Clustered):
 
     def due_rows(self, now: int) -> int:
         """Return how many rows are due, or more."""
-        return rows_of(self.touched(self.before(), now))
+        return rows_of(self.passed_files(self.handle_before(), now))
 
     def keep(self, fresh: DataFrame | None, now: int, *, few: bool) -> None:
         """Record the fresh changes in place of those whose time has come."""
@@ -51,7 +51,7 @@ class DueFiles(Clustered):
 
     def _later(self, fresh: DataFrame | None, now: int) -> DataFrame | None:
         """Return the fresh changes, and those of files with something due that are not."""
-        rest = self.reached(now)
+        rest = self.passed_rows(now)
         parts = [] if rest is None else [rest.where(f"{DUE_AT} > {now}L")]
         parts += [] if fresh is None else [fresh]
         names = [ident(f.name) for f in self.schema]

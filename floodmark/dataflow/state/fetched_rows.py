@@ -47,25 +47,29 @@ class FetchedRows:
     def _schema(self) -> Schema:
         return (*self.columns, Field(EPOCH, BIGINT, nullable=False))
 
-    def of(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
+    def fetch(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
         """Return the rows of keys, written; None where there are none.
 
         An epoch that is recorded keeps what it recorded.
         """
         io = self.io
         if not self.kept:
-            return io.read_scratch(self.table, self._fetched(keys, by), self.columns)
+            return io.read_scratch(self.table, self._fetch_and_write(keys, by), self.columns)
         done = io.commit_once(
-            self.table, self._schema, lambda before: replacement(before, self._fetched(keys, by))
+            self.table,
+            self._schema,
+            lambda before: replacement(before, self._fetch_and_write(keys, by)),
         )
         return None if done is None else io.tables.of_epoch(done, self.columns, io.writer.epoch)
 
-    def _fetched(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> tuple[DataFile, ...]:
+    def _fetch_and_write(
+        self, keys: Callable[[], list[Key]], by: Sequence[str]
+    ) -> tuple[DataFile, ...]:
         newest = self.lookup.pin().store.version
         version = self.io.pin(self.lookup.spec.name, newest)
-        return self._written(self.lookup.pin(version).fetch(by, keys()))
+        return self._write(self.lookup.pin(version).fetch(by, keys()))
 
-    def _written(self, rows: Iterator[Values]) -> tuple[DataFile, ...]:
+    def _write(self, rows: Iterator[Values]) -> tuple[DataFile, ...]:
         writer, files = self.io.writer, tuple[DataFile, ...]()
         ddl = nullable_ddl(self._schema)
         while part := [

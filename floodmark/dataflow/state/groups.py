@@ -33,7 +33,9 @@ class AggregateFiles:
     schema: Schema
     values: bool = False
 
-    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+    def find_groups(
+        self, keys: DataFrame, key: tuple[str, ...], within: Bounds
+    ) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         handle = self.io.handle_before(self.table)
         if handle is None:
@@ -58,7 +60,7 @@ class AggregateFiles:
         """Write the transitions, bring the state up to date, return them read back."""
         before = self.io.handle_before(self.table)
         if key and (before is None or not before.files):
-            return self._begun(transitions, schema, key)
+            return self._write_first(transitions, schema, key)
         scratch = f"{self.table}_transitions"
         files = self.io.writer.write(scratch, transitions)
         if not files:
@@ -71,20 +73,22 @@ class AggregateFiles:
             touched = () if before is None else files_with_keys(before, files, paths, key)
             if _only_new(files):
                 touched = ()
-            written = self._rewritten_here(files, paths, before, touched, key)
+            written = self._rewrite_here(files, paths, before, touched, key)
             if written is None:
-                rows = self._after(read_back, files, before, touched, key)
+                rows = self._merge(read_back, files, before, touched, key)
                 written = self.io.writer.write(self.table, rows)
             return Change(written, touched)
 
         self.io.commit_once(self.table, self.schema, build)
         return read_back
 
-    def _begun(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+    def _write_first(
+        self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]
+    ) -> DataFrame:
         """Write the first groups; read back, they are the transitions."""
 
         def build(_: Handle | None) -> Change | None:
-            written = self.io.writer.write(self.table, self._new(transitions, key))
+            written = self.io.writer.write(self.table, self._new_groups(transitions, key))
             return Change(written) if written else None
 
         done = self.io.commit_once(self.table, self.schema, build)
@@ -94,7 +98,7 @@ class AggregateFiles:
         sides = (_side(field) for field in schema[len(key) :])
         return groups.selectExpr(*map(ident, key), *sides)
 
-    def _rewritten_here(
+    def _rewrite_here(
         self,
         files: tuple[DataFile, ...],
         paths: Sequence[str],
@@ -118,7 +122,7 @@ class AggregateFiles:
             return None
         return store.list_stage(self.table, writer.epoch, writer.attempt)
 
-    def _after(
+    def _merge(
         self,
         transitions: DataFrame,
         files: tuple[DataFile, ...],
@@ -127,7 +131,7 @@ class AggregateFiles:
         key: tuple[str, ...],
     ) -> DataFrame:
         """Return the rows of the touched files after the transitions."""
-        new = self._new(transitions, key)
+        new = self._new_groups(transitions, key)
         if handle is None or not touched or not key:
             return new
         stored = self.io.tables.read(handle, self.schema, touched)
@@ -136,7 +140,7 @@ class AggregateFiles:
         few = rows_of(files) <= self.io.tables.limits.broadcast_rows
         return keyed.anti_join(stored, transitions, key, few=few).unionAll(new)
 
-    def _new(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    def _new_groups(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:
         """Return the groups that are there after the transitions."""
         values = [f.name for f in self.schema[len(key) :]]
         columns = [*map(ident, key), *(f"{ident(NEW + c)} AS {ident(c)}" for c in values)]
@@ -158,7 +162,7 @@ class AggregateFiles:
             if files:
                 read_back = self.io.tables.read_paths(self.io.writer.paths(scratch, files), schema)
                 touched = () if handle is None else handle.files
-                rows = self._after(read_back, files, handle, touched, key)
+                rows = self._merge(read_back, files, handle, touched, key)
         if rows is None:
             return None
         route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.state.clustered import Clustered
+from floodmark.dataflow.state.clustered import ClusteredRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 @dataclass
-class HeldFiles(Clustered):
+class HeldFiles(ClusteredRows):
     """What one sort buffer holds, by the column whose watermark releases it."""
 
     def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:

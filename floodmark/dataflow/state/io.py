@@ -65,12 +65,12 @@ class StateIO:
         change the table stays; None where there is none.
         """
 
-        def built() -> Change | None:
+        def make_change() -> Change | None:
             before = self.handle_before(table)
             change = build(before)
             return None if change is None else replace(change, on=before)
 
-        done = self.writer.commit_once(table, schema, built, "first_table_committed")
+        done = self.writer.commit_once(table, schema, make_change, "first_table_committed")
         return self.stay(table) if done is None else self._end_at(done)
 
     def stay(self, table: str) -> Handle | None:
@@ -96,6 +96,6 @@ class StateIO:
         self.dues.extend(times)
 
     @property
-    def due(self) -> datetime | None:
+    def first_due(self) -> datetime | None:
         """Return the first time at which an operator has something to change."""
         return datetime_of(min(self.dues), zoned=True) if self.dues else None

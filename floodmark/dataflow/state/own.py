@@ -28,11 +28,13 @@ class OwnGroups:
     node: n.Node
     values: bool = True
 
-    def stored(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> DataFrame | None:
+    def find_groups(
+        self, keys: DataFrame, key: tuple[str, ...], within: Bounds
+    ) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         home = self.io.home
         names = _own_names(home, self.node)
-        held, rows = _before(self.io, names, within)
+        held, rows = _rows_before(self.io, names, within)
         if rows is None:
             return None
         renamed = [f"{ident(names[c])} AS {ident(c)}" for c in self.node.names]
@@ -47,22 +49,24 @@ class OwnRows:
     io: StateIO
     node: n.Node
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""
         home = self.io.home
         names = _own_names(home, self.node)
-        _, rows = _before(self.io, names, within)
+        _, rows = _rows_before(self.io, names, within)
         if rows is None:
             return None
         return rows.selectExpr(*(f"{ident(names[c])} AS {ident(c)}" for c in self.node.names))
 
 
-def _before(io: StateIO, names: Mapping[str, str], within: Bounds) -> tuple[int, DataFrame | None]:
+def _rows_before(
+    io: StateIO, names: Mapping[str, str], within: Bounds
+) -> tuple[int, DataFrame | None]:
     """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
     current = current_at(io.tables.store, io.home, io.before)
     if current is None:
         return 0, None
-    files = prune(current.base, None, {names[c]: found for c, found in within.items()})
+    files = prune(current.base, None, {names[c]: ends for c, ends in within.items()})
     return current.bytes_of(files), current.visible_rows(io.tables, files)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import Expired, Replaced
+from floodmark.dataflow.operators.context import ExpiredRows, ReplacedRows
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
@@ -34,21 +34,21 @@ class ValuesFiles:
         """Return the epoch that is being advanced."""
         return self.io.writer.epoch
 
-    def before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
+    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return what was stored before, at least of the keys within bounds; None for nothing."""
         handle = self.io.handle_before(self.table)
         if handle is None:
             return None
         return self.io.tables.read(handle, self.schema, prune(handle, None, within))
 
-    def once(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
+    def replace_all(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
         """Store the fresh rows in place of all others; return them, or what is recorded."""
-        return self._read_back(
+        return self._commit(
             lambda before: replacement(before, self.io.writer.write(self.table, fresh()))
         )
 
     def keep(
-        self, fresh: Callable[[], DataFrame], gone: Replaced, over: Expired | None
+        self, fresh: Callable[[], DataFrame], gone: ReplacedRows, over: ExpiredRows | None
     ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
@@ -58,27 +58,27 @@ class ValuesFiles:
         """
 
         def build(before: Handle | None) -> Change:
-            touched = () if before is None else prune(before, None, gone.within)
-            ended = () if before is None else _ended(before, over)
-            touched = tuple(file for file in touched if file not in ended)
+            overlapping = () if before is None else prune(before, None, gone.within)
+            ended = () if before is None else _expired_files(before, over)
+            overlapping = tuple(file for file in overlapping if file not in ended)
             names = [ident(f.name) for f in self.schema]
             rows = fresh().selectExpr(*names)
-            if before is not None and touched:
-                stored = self.io.tables.read(before, self.schema, touched)
+            if before is not None and overlapping:
+                stored = self.io.tables.read(before, self.schema, overlapping)
                 assert stored is not None
                 lasting = stored.where(self._lasts(over))
                 others = keyed.anti_join(lasting, gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
-            return Change(self.io.writer.write(self.table, rows), (*touched, *ended))
+            return Change(self.io.writer.write(self.table, rows), (*overlapping, *ended))
 
-        return self._read_back(build)
+        return self._commit(build)
 
-    def _read_back(self, build: Callable[[Handle | None], Change]) -> DataFrame | None:
+    def _commit(self, build: Callable[[Handle | None], Change]) -> DataFrame | None:
         """Return the rows of the epoch as they are stored."""
         done = self.io.commit_once(self.table, self.schema, build)
         return None if done is None else self.io.tables.of_epoch(done, self.schema, self.epoch)
 
-    def _lasts(self, over: Expired | None) -> str:
+    def _lasts(self, over: ExpiredRows | None) -> str:
         if over is None:
             return "TRUE"
         column, bound = over.column, over.bound
@@ -86,7 +86,7 @@ class ValuesFiles:
         return f"coalesce({ident(column)} >= {literal(bound, type_)}, TRUE)"
 
 
-def _ended(handle: Handle, over: Expired | None) -> tuple[DataFile, ...]:
+def _expired_files(handle: Handle, over: ExpiredRows | None) -> tuple[DataFile, ...]:
     """Return the files all of whose rows are over."""
     if over is None:
         return ()

@@ -55,7 +55,7 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
         rows_out=rows,
         dead_rows=stages.dead_rows,
         asked=task.external_versions(),
-        due=stages.due,
+        due=stages.first_due,
         watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
     )
     record = writer.commit_last(table, _SENT, (), record)
@@ -73,7 +73,7 @@ def _changes_to_copy(task: ObjectAdvance, inputs: EpochInputs) -> SinkBatch | No
     upstream = task.work.pipeline[scan.object]
     if upstream.period or scan.external:
         return None
-    if not inputs.changed(scan.object):
+    if not inputs.has_changes(scan.object):
         return SinkBatch(task.work.epoch)
     kinds = not upstream.append_only
     table = layout.changes_table(upstream) if kinds else layout.current_table(upstream)

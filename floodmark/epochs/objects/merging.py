@@ -122,7 +122,7 @@ class Merging(TablePart):
         over = cutoff.expired_rows(stored, self.columns)
         within = of_files(parts, layout.merge_key(self.obj)) or {}
         rows = sum(file.rows for file in parts)
-        return Operations(merge.ended_operations(over, self.columns), within, ended=rows)
+        return Operations(merge.expiry_operations(over, self.columns), within, ended=rows)
 
     def without_key(self) -> DataFrame | None:
         """Return the stored rows that lack a value in the primary key, with weight -1.
@@ -158,9 +158,9 @@ class Merging(TablePart):
         if self._are_new(operations, stored):
             self.added = operations[0].adds
             epoch = self.task.work.epoch
-            return materialize.inserted(operations[0].frame, self.columns, epoch)
+            return materialize.insert(operations[0].frame, self.columns, epoch)
         ties = [o.tie for o in operations if o.tie is not None]
-        gathered = merge.gathered([o.frame for o in operations], ties)
+        gathered = merge.gather_operations([o.frame for o in operations], ties)
         few = rows <= self.task.tables.limits.broadcast_rows
         few = few and not self.task.work.created & {*self.obj.feeders}
         owners = self.obj.owners
@@ -169,11 +169,13 @@ class Merging(TablePart):
             chosen = merge.last_per_key(gathered, self.columns, key, firsts)
             passed = (materialize.NEW_ROW, *firsts, *merge.CAME)
         else:
-            chosen = conflicts.listed(gathered, self.columns, key, owners)
+            chosen = conflicts.list_operations(gathered, self.columns, key, owners)
             passed = (conflicts.OPERATIONS, *merge.CAME)
         pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
         if not self.replaces:
-            pairs = conflicts.folded(pairs, self.declaration, self.columns, self.task.now, owners)
+            pairs = conflicts.fold_operations(
+                pairs, self.declaration, self.columns, self.task.now, owners
+            )
         counted = self._counting(self._without_over(pairs))
         return self.merge_output.changes(counted, self.columns, self.task.work.epoch)
 
@@ -186,7 +188,7 @@ class Merging(TablePart):
         limits = self.task.tables.limits
         if len(operations) > 1 or first.adds < limits.unique_rows:
             return False
-        if self.cutoff is not None or self.merge_output.routed:
+        if self.cutoff is not None or self.merge_output.is_routed:
             return False
         if ROW_ID in key:
             return first.fresh

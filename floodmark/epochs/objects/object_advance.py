@@ -17,7 +17,7 @@ from floodmark.connectors.base import Split
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.operators import materialize, merge, source
 from floodmark.dataflow.operators.context import Origin
-from floodmark.dataflow.operators.defaults import delivered_seed
+from floodmark.dataflow.operators.defaults import delivery_seed
 from floodmark.dataflow.operators.merge_output import SILENT
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.io import Pin
@@ -129,7 +129,7 @@ class ObjectAdvance:
     @property
     def default_seed(self) -> RowSeed:
         """Return what the values of volatile defaults of delivered rows are made of."""
-        return delivered_seed(self.work.seed, self.obj.object.storage_key)
+        return delivery_seed(self.work.seed, self.obj.object.storage_key)
 
     @property
     def marks(self) -> Marks:
@@ -207,7 +207,7 @@ class ObjectAdvance:
             route = f"CASE WHEN {ERROR} IS NULL THEN 0 ELSE {source.DEAD} END AS {ROUTE}"
             frame = rows.frame.selectExpr(*names, stamp, WEIGHT, ERROR, route)
             files = self.writer.write_routed(table, frame)
-            stages.put_aside(table, files.get(source.DEAD, ()))
+            stages.add_dead_letters(table, files.get(source.DEAD, ()))
             good = files.get(source.GOOD, ())
         else:
             good = self.writer.write(table, rows.frame.selectExpr(*names, stamp))
@@ -283,7 +283,7 @@ class ObjectAdvance:
         written = _Written()
         if changes is not None and routed:
             files = self.writer.write_routed(table, changes)
-            stages.put_aside(table, files.get(source.DEAD, ()))
+            stages.add_dead_letters(table, files.get(source.DEAD, ()))
             written = _Written(files.get(source.GOOD, ()), files.get(SILENT, ()))
         elif changes is not None:
             written = self._write_changes(table, changes)

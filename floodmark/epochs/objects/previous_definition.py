@@ -89,7 +89,7 @@ def _compute_rows(
     failed = letters.standing(task) is not None
     frame, columns = None, sink.plan.root.schema
     if rows is not None:
-        rows = not_null_filter.checked(rows, columns, task.obj.declared, owned=owns(sink.object))
+        rows = not_null_filter.mark_nulls(rows, columns, task.obj.declared, owned=owns(sink.object))
         frame = rows.frame
         if rows.failing and failed:
             frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))

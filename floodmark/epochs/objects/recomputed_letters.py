@@ -70,7 +70,7 @@ def _replace_letters(task: ObjectAdvance, stages: ObjectStages, sides: Sequence[
         return
     scratch = layout.state_table(task.obj, _LETTERS)
     files_of = task.writer.write_routed(scratch, _differ(reduce(_union, sides), task.work.epoch))
-    stages.put_aside(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
+    stages.add_dead_letters(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
 
 
 def _side(letters: DataFrame, weight: str, left: str) -> DataFrame:

@@ -13,7 +13,7 @@ from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
 from floodmark.connectors.fields import Fields, fields_of
 from floodmark.dataflow.operators import late_row_pruning, source
-from floodmark.dataflow.operators.ingest_metrics import Counted
+from floodmark.dataflow.operators.ingest_metrics import IngestCounts
 from floodmark.dataflow.operators.primary_key_dedup import once_per_key
 from floodmark.dataflow.operators.source import PLACE, LateFilter
 from floodmark.dataflow.operators.transform import of_rows
@@ -81,18 +81,18 @@ class SourceIngest:
                 kept = task.writer.write(table, frame.selectExpr(*(ident(f.name) for f in schema)))
             return self._commit(table, {source.GOOD: kept}, kept, ())
         rows = self._rows(sessions, splits)
-        frame = source.typed(rows, declared, task.work.epoch, task.now, task.default_seed)
+        frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
         if declared.primary_key:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-            routed, read = self._count_columns(source.routed(frame, late, columns, task.now))
+            routed, read = self._count_columns(source.add_route(frame, late, columns, task.now))
             row = source.as_json(declared)
             return self._ingest_routed(routed, columns, declared.primary_key, row, read=read)
-        routed, read = self._count_columns(source.routed(frame, late, schema, task.now))
+        routed, read = self._count_columns(source.add_route(frame, late, schema, task.now))
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
         return self._commit(table, files, files.get(source.GOOD, ()), aside, read=read)
 
-    def _count_columns(self, routed: DataFrame) -> tuple[DataFrame, Counted | None]:
+    def _count_columns(self, routed: DataFrame) -> tuple[DataFrame, IngestCounts | None]:
         """Return routed rows and what counts them; None where files lack no column."""
         return reading(routed, self.task.work.splits[self.task.obj.key])
 
@@ -124,9 +124,9 @@ class SourceIngest:
         assert declared.transform is not None
         task, transform = self.task, declared.transform
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-        frame = source.typed(rows, declared, task.work.epoch, task.now, task.default_seed)
-        counted = Counted(declared, fields_of(task.work.splits[task.obj.key]).lacks)
-        routed = source.routed(frame, late, columns, task.now)
+        frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
+        counted = IngestCounts(declared, fields_of(task.work.splits[task.obj.key]).lacks)
+        routed = source.add_route(frame, late, columns, task.now)
         made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
@@ -148,9 +148,9 @@ class SourceIngest:
         columns: Schema,
         key: tuple[str, ...],
         row: str,
-        counted: Counted | None = None,
+        counted: IngestCounts | None = None,
         *,
-        read: Counted | None = None,
+        read: IngestCounts | None = None,
     ) -> ObjectRecord:
         """Store the rows whose key is not there yet; the source has promised that for all.
 
@@ -181,9 +181,9 @@ class SourceIngest:
         files: Mapping[int, tuple[DataFile, ...]],
         good: tuple[DataFile, ...],
         dead: Sequence[tuple[str, tuple[DataFile, ...]]],
-        counted: Counted | None = None,
+        counted: IngestCounts | None = None,
         *,
-        read: Counted | None = None,
+        read: IngestCounts | None = None,
     ) -> ObjectRecord:
         """Commit what the routes of the table `written` hold; `good` are the files to store.
 
@@ -209,7 +209,7 @@ class SourceIngest:
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
-            dropped_rows=0 if counted is None else counted.dropped,
+            dropped_rows=0 if counted is None else counted.rows_dropped,
             watermarks=marks.visible,
             **marks.record_fields,
         )
@@ -250,7 +250,7 @@ class SourceIngest:
     def _is_intact(self, splits: Sequence[Split]) -> bool:
         """Tell whether surely no row is a dead letter."""
         declared = self.task.declaration
-        needed = source.needed(declared, self.task.now)
+        needed = source.required_columns(declared, self.task.now)
         if needed is None or not self.connector.intact(splits, needed):
             return False
         marks = ((m, declared.clock.latest(self.task.work.now, m.expr.type))
@@ -294,16 +294,16 @@ class SourceIngest:
         return versions
 
 
-def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, Counted | None]:
+def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, IngestCounts | None]:
     """Return routed rows and what counts those that have what files seem to lack; None for none."""
     lacks = fields_of(splits).lacks
     if not lacks:
         return routed, None
-    counted = Counted(None, lacks)
-    return counted.over(routed), counted
+    counted = IngestCounts(None, lacks)
+    return counted.observe(routed), counted
 
 
-def fields_in(splits: Sequence[Split], read: Counted | None) -> Fields:
+def fields_in(splits: Sequence[Split], read: IngestCounts | None) -> Fields:
     """Return what splits lack and have besides; what a row that was `read` has is there.
 
     Of the text that rows are delivered in, the beginning alone was looked at.

@@ -14,7 +14,7 @@ from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
 from floodmark.connectors.fields import Fields
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.operators import materialize, merge, messages, not_null_filter, source
-from floodmark.dataflow.operators.column_owners import held
+from floodmark.dataflow.operators.column_owners import add_owners
 from floodmark.dataflow.operators.source import PLACE, LateFilter
 from floodmark.dataflow.operators.transform import of_messages
 from floodmark.dataflow.stages import ObjectStages
@@ -116,7 +116,7 @@ class TableIngest(TablePart):
             changes = self.merging.changes(operations, self._rows_about())
         aside = dict if watermarked is None else watermarked.commit_late_rows
         out, written = self.task.apply(
-            changes, self.stages, routed=outcome.routed and changes is not None, aside=aside
+            changes, self.stages, routed=outcome.is_routed and changes is not None, aside=aside
         )
         return self._finish_record(self._record(out, written, marks))
 
@@ -155,7 +155,7 @@ class TableIngest(TablePart):
             asked=self.task.external_versions(),
             ignored_rows=taken_in - applied - expired - dead - late,
             before_differs=counts.differs,
-            due=self.stages.due,
+            due=self.stages.first_due,
             expired_rows=expired,
             timed_rows=counts.timed,
             watermarks={} if marks is None else marks.visible,
@@ -230,7 +230,9 @@ class TableIngest(TablePart):
         columns = tuple(f for f in self.columns if f.name != OWNERS)
         frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(path, path) for path in paths]
-        operations = self._add_old_row(merge.dml_operations(held(frame, self.obj), self.columns))
+        operations = self._add_old_row(
+            merge.dml_operations(add_owners(frame, self.obj), self.columns)
+        )
         adds = rows_of(files) if all(f.low.get(WEIGHT) == 1 for f in files) else 0
         fresh = adds > 0 and all(are_fresh(item, files) for item in items)
         return Operations(operations, self._key_bounds(files), DML, None, 0, adds, paths, fresh)
@@ -244,13 +246,13 @@ class TableIngest(TablePart):
         splits = task.work.splits[self.obj.key]
         session = sessions.ingest if connector.reads_text else sessions.main
         rows = connector.read(session, splits)
-        frame = source.typed(rows, declared, task.work.epoch, task.now, task.default_seed)
+        frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
         columns = self._connector_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
         marked = self.watermarked
         late = LateFilter((), {}) if marked is None else marked.late_filter()
-        routed, read = reading(source.routed(frame, late, columns, task.now), splits)
+        routed, read = reading(source.add_route(frame, late, columns, task.now), splits)
         if declared.transform is not None:
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
@@ -258,7 +260,7 @@ class TableIngest(TablePart):
             columns = self._operation_fields()
         scratch = layout.state_table(self.obj, "connector")
         files = task.writer.write_routed(scratch, routed)
-        self.stages.put_aside(scratch, files.get(source.DEAD, ()))
+        self.stages.add_dead_letters(scratch, files.get(source.DEAD, ()))
         if marked is not None:
             marked.add_routed_files(scratch, files)
             self._take_late(scratch, files.get(source.LATE, ()), columns)
@@ -274,7 +276,7 @@ class TableIngest(TablePart):
             operations = merge.connector_operations(good, self.columns, weight, self.merging.firsts)
         else:
             hidden = [] if self.obj.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
-            mine = held(good.selectExpr("*", *hidden), self.obj)
+            mine = add_owners(good.selectExpr("*", *hidden), self.obj)
             operations = merge.connector_operations(mine, self.columns)
         return Operations(operations, self._key_bounds(accepted))
 
@@ -322,7 +324,7 @@ class TableIngest(TablePart):
             return None
         frame, settled = None, False
         if rows is not None:
-            rows = not_null_filter.checked(
+            rows = not_null_filter.mark_nulls(
                 rows, root.schema, self.declaration, owned=owns(sink.object)
             )
             columns = (*root.schema, WEIGHT_FIELD)
@@ -335,10 +337,10 @@ class TableIngest(TablePart):
         if frame is None:
             return None
         if not settled:
-            frame = materialize.cancelled(frame, root.schema, sink.relation.stream_key)
+            frame = materialize.cancel(frame, root.schema, sink.relation.stream_key)
         if keeps_rows(sink.object):
             frame = frame.where(f"{WEIGHT} > 0")
-        frame = held(self._with_origin(frame, sink), self.obj, sink)
+        frame = add_owners(self._with_origin(frame, sink), self.obj, sink)
         tie = self._tie(sink)
         operations = merge.sink_operations(frame, self.columns, tie, ordinal)
         operations = self._add_old_row(operations)
@@ -356,7 +358,7 @@ class TableIngest(TablePart):
             frame = with_columns(frame, self.obj.relation.columns)
         if frame is None:
             return None
-        frame = held(self._with_origin(frame, sink), self.obj, sink, formerly=formerly)
+        frame = add_owners(self._with_origin(frame, sink), self.obj, sink, formerly=formerly)
         return Operations(self._add_old_row(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _without_key(self) -> Operations | None:
@@ -370,7 +372,7 @@ class TableIngest(TablePart):
         frame = self.merging.without_key()
         if frame is None:
             return None
-        rows = self._add_old_row(held(frame, self.obj))
+        rows = self._add_old_row(add_owners(frame, self.obj))
         return Operations(merge.sink_operations(rows, self.columns, (), started[0]))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
@@ -393,7 +395,7 @@ class TableIngest(TablePart):
 
     def _insert_rows(self, operations: Sequence[Operations]) -> Rows:
         names = [ident(f.name) for f in self.columns]
-        frame = merge.gathered([o.frame for o in operations])
+        frame = merge.gather_operations([o.frame for o in operations])
         if self.obj.feeders:
             from pyspark.sql import functions as F
 

@@ -38,6 +38,6 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
         rows_out=out,
         dead_rows=stages.dead_rows,
         asked=task.external_versions(),
-        due=stages.due,
+        due=stages.first_due,
         watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
     )

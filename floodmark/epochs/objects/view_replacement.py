@@ -67,7 +67,7 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
         rows_out=rows_of(written),
         dead_rows=stages.dead_rows,
         asked=task.external_versions(),
-        due=stages.due,
+        due=stages.first_due,
         watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
     )
 

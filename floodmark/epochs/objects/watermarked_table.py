@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import merge, source
 from floodmark.dataflow.operators.source import LateFilter
-from floodmark.dataflow.operators.watermark_filter import WRITERS, judged, taken, without_over
+from floodmark.dataflow.operators.watermark_filter import (
+    WRITERS,
+    add_route,
+    keep_route,
+    without_over,
+)
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.merging import Operations
 from floodmark.epochs.objects.object_advance import TablePart
@@ -71,7 +76,9 @@ class WatermarkedTable(TablePart):
         if not rest:
             return out
         table, key = layout.state_table(self.obj, "judged"), layout.merge_key(self.obj)
-        frames = [(o.partition, merge.numbered(o.frame, columns, key, o.tie)) for o in rest]
+        frames = [
+            (o.partition, merge.number_operations(o.frame, columns, key, o.tie)) for o in rest
+        ]
         files = self._write_routed(table, frames, passed=merge.PLACE)
         self._take(table, files)
         for i, (partition, _) in enumerate(frames):
@@ -113,7 +120,7 @@ class WatermarkedTable(TablePart):
         """Take in what goes aside of written rows."""
         self.late += [(table, part) for part in self._parts(files, source.LATE)]
         for part in self._parts(files, source.DEAD):
-            self.stages.put_aside(table, part)
+            self.stages.add_dead_letters(table, part)
 
     def append(
         self,
@@ -140,7 +147,7 @@ class WatermarkedTable(TablePart):
             watermarks=marks.visible,
             **marks.record_fields,
             asked=asked,
-            due=self.stages.due,
+            due=self.stages.first_due,
             expired_rows=over,
         )
         record = task.writer.commit_last(table, layout.current_schema(self.obj), good, record)
@@ -170,9 +177,9 @@ class WatermarkedTable(TablePart):
         at = (epoch, self.task.now)
         marks = self.task.marks
         frames = [
-            taken(frame, columns, epoch)
+            keep_route(frame, columns, epoch)
             if partition == CONNECTOR
-            else judged(frame, columns, self.declaration, marks.bounds(partition), at, i, passed)
+            else add_route(frame, columns, self.declaration, marks.bounds(partition), at, i, passed)
             for i, (partition, frame) in enumerate(operations)
         ]
         frame = reduce(lambda a, b: a.unionAll(b), frames)

@@ -56,15 +56,15 @@ def merge_rows(
 ) -> DataFrame:
     """Return, per key of logged rows, the stored row and the one that takes its place."""
     columns, key = layout.row_schema(target), layout.merge_key(target)
-    operations = merge.gathered([merge.dml_operations(rows, columns)])
+    operations = merge.gather_operations([merge.dml_operations(rows, columns)])
     if replaces(target):
         # What a statement writes is held as a whole, whoever held the row.
         chosen, passed = merge.last_per_key(operations, columns, key), tuple[str, ...]((NEW_ROW,))
     else:
-        chosen = conflicts.listed(operations, columns, key)
+        chosen = conflicts.list_operations(operations, columns, key)
         passed = (conflicts.OPERATIONS, *merge.CAME)
     pairs = merge.pairs(chosen, stored, columns, key, small=False, few=few, passed=passed)
     if replaces(target):
         return pairs
     assert target.declared is not None
-    return conflicts.folded(pairs, target.declared, columns, reader.now)
+    return conflicts.fold_operations(pairs, target.declared, columns, reader.now)

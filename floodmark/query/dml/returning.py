@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import Kind, Relation
 from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
-from floodmark.dataflow.operators.column_owners import held
+from floodmark.dataflow.operators.column_owners import add_owners
 from floodmark.dataflow.operators.materialize import NEW_ROW, differ
 from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.plan.build.row_changes import WRITTEN
@@ -69,7 +69,7 @@ def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
 
     A row that a conflict behaviour ignores makes none.
     """
-    rows = held(rows, target)
+    rows = add_owners(rows, target)
     names = [ident(f.name) for f in layout.row_schema(target)]
     key = target.relation.stream_key
     stored = reader.frame_of(target.key)().selectExpr(*names)
