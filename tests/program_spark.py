@@ -196,7 +196,9 @@ class Run:
 
     def outcome(self) -> Outcome:
         """Return what is at rest in the warehouse."""
-        found = {item.key: read_output(self.fm.store, item) for item in self.pipeline.stored}
+        found = {
+            item.key: read_output(self.fm.store, item) for item in self.pipeline.writing_objects
+        }
         log = self.fm.warehouse.log
         broken = {key: event.message for key, event in log.suspensions().items()}
         faults = {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
@@ -283,7 +285,7 @@ def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[st
         changed = {key for key, record in log.seal_record(epoch).objects.items() if record.touched}
         views = [
             item.key
-            for item in run.pipeline.stored
+            for item in run.pipeline.writing_objects
             if compares(item) and changed & {item.key, *item.reads}
         ]
         touched[epoch] = [key for key in views if key not in outcome.broken]

@@ -351,7 +351,7 @@ def _dead_letters(connection: Floodmark) -> Iterator[Probe]:
     from floodmark.tables.layout import companion_base
 
     found = False
-    for each in connection.deployed.pipeline.stored:
+    for each in connection.deployed.pipeline.writing_objects:
         said = describe_letters(connection.store, each)
         if said is not None:
             found = True

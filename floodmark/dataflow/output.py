@@ -119,8 +119,8 @@ class OperatorOutput:
         """The bounds of the changes, None where there are none."""
         node = self.operator.node
         if isinstance(node, n.Scan):
-            return self.operator.bound([self._ctx.inputs.bounds(node)])
-        return self.operator.bound([self._outputs[below]._bounds for below in node.inputs])
+            return self.operator.change_bounds([self._ctx.inputs.bounds(node)])
+        return self.operator.change_bounds([self._outputs[below]._bounds for below in node.inputs])
 
     def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds, read again."""

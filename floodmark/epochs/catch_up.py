@@ -9,7 +9,7 @@ from floodmark.epochs.run import Progressed, Run
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import Pipeline
-from floodmark.stream.objects.dependencies import blocked
+from floodmark.stream.objects.dependencies import blocked_keys
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut, Progress
 from floodmark.tables.tables import Writer
@@ -51,7 +51,7 @@ def objects_behind(
     Suspended ones have not, nor those that are backfilling.
     """
     outside = {k for k, r in records.items() if r.backfilling}
-    held = blocked({*warehouse.log.suspensions(), *outside}, pipeline)
+    held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
     return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.dependencies import blocked, upstream_of
+from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import propagate
 from floodmark.stream.properties.highest_values import highest
@@ -37,14 +37,14 @@ def advances_by_clock(
     pipeline, nothing = deployed.pipeline, warehouse.splits.sources_without_more({})
     marks = {
         o.key: Marks.from_record(o.declared, cut.records[o.key], until)
-        for o in pipeline.stored
+        for o in pipeline.writing_objects
         if o.declared is not None and o.declared.clock.acts
         if o.key in nothing and o.key in cut.records
     }
     if not marks:
         return False
     outside = (key for key, record in cut.records.items() if record.backfilling)
-    held = blocked({*warehouse.log.suspensions(), *outside}, pipeline)
+    held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
 
     def release(sources: Mapping[str, Values]) -> dict[Found, Any]:

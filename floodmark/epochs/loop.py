@@ -194,7 +194,7 @@ class EpochLoop:
         pipeline = self.warehouse.deployed().pipeline
         objects = (pipeline[key] for key in keys)
         chosen = {o.key if o.object.target is None else o.object.target for o in objects}
-        return frozenset(o.key for o in pipeline.stored if o.key in chosen)
+        return frozenset(o.key for o in pipeline.writing_objects if o.key in chosen)
 
     def _next(
         self, now: datetime | None, until: datetime, select: Select, out_of_reach: set[str]
@@ -282,7 +282,7 @@ class EpochLoop:
         for done in earlier.values():
             progress.add(done)
         run = Run(warehouse, record, pipeline, progress, created, select, left, on_progress=note)
-        run.advance({o.key for o in pipeline.stored} - earlier.keys())
+        run.advance({o.key for o in pipeline.writing_objects} - earlier.keys())
         if run.left:
             return self._summarise_open(run, earlier.keys(), started)
         failpoints.reach("before_seal")

@@ -81,7 +81,11 @@ class Run:
         other begins then, and what becomes of those that run is logged before that is raised.
         """
         faults: list[Exception] = []
-        waiting = {o.key: needs_of(o, self.pipeline) for o in self.pipeline.stored if o.key in keys}
+        waiting = {
+            o.key: needs_of(o, self.pipeline)
+            for o in self.pipeline.writing_objects
+            if o.key in keys
+        }
         running: dict[Future[ObjectRecord | _Skipped], str] = {}
         with ThreadPoolExecutor(self.warehouse.limits.object_threads) as pool:
             while waiting or running:

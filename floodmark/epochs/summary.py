@@ -59,7 +59,7 @@ def summarise_open(
     summary: EpochSummary, pipeline: Pipeline, left: Collection[str], select: Collection[str]
 ) -> EpochSummary:
     """Return the summary of an epoch in which objects are left."""
-    waiting = tuple(o.key for o in pipeline.stored if o.key in left)
+    waiting = tuple(o.key for o in pipeline.writing_objects if o.key in left)
     held_back = {
         key: tuple(k for k in waiting if k in needs_of(pipeline[key], pipeline))
         for key in waiting
@@ -76,7 +76,7 @@ def summarise_unopened(
     None where nothing of the selection is downstream of what is new.
     """
     touched = set(offered)
-    for obj in pipeline.stored:
+    for obj in pipeline.writing_objects:
         if needs_of(obj, pipeline) & touched:
             touched.add(obj.key)
     summary = summarise_open(EpochSummary(epoch, now, {}), pipeline, touched, select)

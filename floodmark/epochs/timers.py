@@ -9,7 +9,7 @@ from floodmark.dataflow.state.due_changes import first_of
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.storage.table import DataFile
-from floodmark.stream.objects.dependencies import blocked, upstream_of
+from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
 from floodmark.tables import layout
 from floodmark.tables.current import current_rows
 from floodmark.tables.cutoff import cutoff_of
@@ -29,7 +29,7 @@ def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | 
         return names
     pipeline = warehouse.deployed().pipeline
     outside = (k for k, r in records.items() if r.backfilling)
-    held = blocked({*warehouse.log.suspensions(), *outside}, pipeline)
+    held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
     return (names & needed) - held
 

@@ -36,8 +36,8 @@ from floodmark.stream.ndu.repair import conditions_lifted
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.supported import PAIRED
-from floodmark.stream.operators.over_window import unlisted
-from floodmark.stream.operators.pairing import unpaired
+from floodmark.stream.operators.over_window import unsupported_frame
+from floodmark.stream.operators.pairing import unsupported_subquery
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.properties.aggregate_calls import aggregate_of
 from floodmark.tables import layout
@@ -177,7 +177,7 @@ class Reader:
         self._readable[name] = Readable(relation, frame)
 
     def _add_object(self, obj: AnalysedObject) -> None:
-        if obj.outside is not None:
+        if obj.external_sink is not None:
             name = f"{layout.companion_base(obj)}__dead_letter"
             self._add(name, _DEAD_LETTER, self._dead_letters(obj))
         if obj.kind is Kind.SINK:
@@ -292,9 +292,9 @@ def check_batch(node: n.Node) -> None:
     for part in n.walk(node):
         what = None if isinstance(part, dispatch.BATCH) else type(part).__name__
         if isinstance(part, n.OverWindow):
-            what = unlisted(part)
+            what = unsupported_frame(part)
         if isinstance(part, n.Pairing):
-            what = unpaired(part)
+            what = unsupported_subquery(part)
         if what is not None:
             raise NotSupported(
                 "E0355",
@@ -307,7 +307,7 @@ def check_batch(node: n.Node) -> None:
 def _is_ordered(node: n.Node) -> bool:
     """Tell whether what comes out depends on the order of the input."""
     if not isinstance(node, n.Aggregate):
-        return node.cuts
+        return node.limits_rows
     return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
 
 

@@ -36,7 +36,7 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
     relation = obj.relation
     return ReferenceObject(
         name=obj.key,
-        kind=_KINDS[obj.kind] if obj.outside is None else ObjectKind.VIEW,
+        kind=_KINDS[obj.kind] if obj.external_sink is None else ObjectKind.VIEW,
         schema=relation.columns,
         stream_key=relation.stream_key,
         plan=None if obj.plan is None else obj.plan.root,
@@ -66,7 +66,7 @@ def _owns(obj: AnalysedObject) -> bool:
 
 
 def _sink_rule(obj: AnalysedObject) -> Outward | None:
-    outside = obj.outside
+    outside = obj.external_sink
     return None if outside is None else Outward(outside.type, outside.key)
 
 

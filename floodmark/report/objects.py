@@ -47,7 +47,7 @@ def _properties(connection: Floodmark, obj: AnalysedObject, taken: Mapping[str, 
     record = connection.status().get(obj.key)
     span = obj.object.span
     marks = {} if record is None else record.watermarks
-    stored = any(obj is one for one in connection.deployed.pipeline.stored)
+    stored = any(obj is one for one in connection.deployed.pipeline.writing_objects)
     letters = describe_letters(connection.store, obj) if stored else None
     due = None if record is None else record.due
     pairs = [

@@ -14,9 +14,9 @@ from floodmark.plan import nodes as n
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import (
     Bounds,
-    among,
     hop_bounds,
     projection_bounds,
+    restrict_bounds,
     tumble_bounds,
 )
 
@@ -78,7 +78,10 @@ def of_sides(node: n.Join, wanted: Bounds) -> tuple[Bounds, Bounds]:
     A side that can be padded is bounded by its keys only: without a row that it has, the other
     side's rows would be padded.
     """
-    left, right = among(wanted, node.left.names), among(wanted, node.right.names)
+    left, right = (
+        restrict_bounds(wanted, node.left.names),
+        restrict_bounds(wanted, node.right.names),
+    )
     keys_left = {a: wanted[b] for a, b in node.equi if b in wanted and not node.kind.pads_right}
     keys_right = {b: wanted[a] for a, b in node.equi if a in wanted and not node.kind.pads_left}
     return (

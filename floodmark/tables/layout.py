@@ -94,7 +94,7 @@ def own_operator(obj: AnalysedObject, beside: Beside) -> StreamOperator[Any] | N
     """Return the operator of which the object's own table holds something beside its rows."""
     if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None or obj.refreshes:
         return None
-    renamed = obj.plan.renamed
+    renamed = obj.plan.top_without_projections
     return renamed if renamed is not None and renamed.beside is beside else None
 
 
@@ -122,7 +122,7 @@ def merge_key(obj: AnalysedObject) -> tuple[str, ...]:
 
 def row_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of a row: the relation's, the period in which it is seen, who holds it."""
-    held = (HELD,) if obj.owned else ()
+    held = (HELD,) if obj.has_owners else ()
     return (*obj.relation.columns, *obj.period, *held)
 
 
@@ -176,7 +176,7 @@ def tables_of(obj: AnalysedObject, store: Store) -> list[str]:
 def names_of(obj: AnalysedObject) -> list[str]:
     """Return the tables that an object may have at rest, or be about to begin."""
     names = state_tables(obj)
-    if obj.outside is not None:
+    if obj.external_sink is not None:
         names += [changes_table(obj), dead_letter_table(obj)]
     elif obj.kind not in (Kind.SINK, Kind.VIEW):
         names += [
@@ -194,7 +194,7 @@ def state_tables(obj: AnalysedObject) -> list[str]:
     """Return the tables of the operators of an object's plan, and of what a sink has sent."""
     plan = obj.plan
     states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
-    sent = [] if obj.outside is None else [sink_progress_table(obj)]
+    sent = [] if obj.external_sink is None else [sink_progress_table(obj)]
     return [*(state_table(obj, name) for name in states), *sent]
 
 

@@ -17,7 +17,7 @@ from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.storage.imported_files import is_delivered, with_epoch
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.objects.outside import Outside
+from floodmark.stream.objects.outside import ExternalSink
 from floodmark.tables import layout
 from floodmark.tables.results import python_rows
 from floodmark.testing.text import Shown
@@ -40,8 +40,8 @@ class Emitted:
 
 def read_output(store: Store, item: AnalysedObject) -> Emitted:
     """Return what a source, table, materialized view or sink has emitted up to its last commit."""
-    if item.outside is not None:
-        return Emitted(_sink_output(item.outside), {}, _dead(store, item), ())
+    if item.external_sink is not None:
+        return Emitted(_sink_output(item.external_sink), {}, _dead(store, item), ())
     shown = item.relation.visible
     current = _current(store, item)
     late = _table_rows(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
@@ -54,14 +54,14 @@ def read_output(store: Store, item: AnalysedObject) -> Emitted:
     return Emitted(changes, _inserts(late), _dead(store, item), tuple(row[:-1] for row in current))
 
 
-def _sink_output(outside: Outside) -> ByEpoch:
+def _sink_output(outside: ExternalSink) -> ByEpoch:
     """Return what a sink has written into its files; of rows alone, as inserts."""
-    types = {f.name: f.type for f in outside.written}
+    types = {f.name: f.type for f in outside.written_columns}
     out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
     for path in sorted(outside.path.glob(f"[!_.]*.{outside.encode}")):
         epoch = int(path.stem.split("-")[-2])
         file = CopyFile(path, outside.encode, outside.header, outside.delimiter)
-        for row in python_rows(read_rows(file, types, []), outside.written):
+        for row in python_rows(read_rows(file, types, []), outside.written_columns):
             kind, values = (row[0], row[1:]) if outside.op else ("+I", row)
             out.append((epoch, RowKind(kind), tuple(values)))
     return _by_epoch(out)

@@ -149,7 +149,7 @@ class SqlTest:
 
         The changes of the `checked` objects are compared, and all late and dead rows.
         """
-        stored = {item.key: item for item in self.connection.deployed.pipeline.stored}
+        stored = {item.key: item for item in self.connection.deployed.pipeline.writing_objects}
         for label in (*expected, *checked):
             name = label.rpartition(" ")[2]
             if name not in stored:

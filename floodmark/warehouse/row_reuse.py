@@ -70,14 +70,14 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     if any(c.generated is not None or (c.not_null and c.default is None) for c in fresh):
         return None
     gone = tuple(c for c in columns if c not in stored.values())
-    if new.owned and not old.owned:
+    if new.has_owners and not old.has_owners:
         stored[OWNERS] = ""
     moves = bool(fresh or gone or names)
     if moves and (after.transform is not None or after.is_messages):
         return None
     filled = {c.name: c.default for c in fresh if c.default is not None}
     reason = _reason(before, after, [c.name for c in fresh], gone, names)
-    if new.owned and not old.owned and not moves:
+    if new.has_owners and not old.has_owners and not moves:
         reason = "sinks own columns of it: its rows stay"
     return Reshaping(stored, filled, gone, reason)
 
@@ -175,7 +175,7 @@ def is_computed_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
     if old.plan is None or new.plan is None or old.kind is not new.kind:
         return False
     into = new.object.target is not None and old.object.target == new.object.target
-    same = into or (old.relation, old.outside) == (new.relation, new.outside)
+    same = into or (old.relation, old.external_sink) == (new.relation, new.external_sink)
     kept = [
         [(type(node), node.schema, plan[node].state) for node in plan.nodes if plan[node].state]
         for plan in (old.plan, new.plan)

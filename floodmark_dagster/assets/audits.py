@@ -43,7 +43,7 @@ class Answer:
 
 def audits_of(found: AnalysedObject) -> tuple[str, ...]:
     """Return the names of the audits that an object has."""
-    replays = found.kind in STORED or (found.kind is Kind.SINK and found.outside is not None)
+    replays = found.kind in STORED or (found.kind is Kind.SINK and found.external_sink is not None)
     return (*([EQUIVALENCE] if compares(found) else []), *([REPLAY] if replays else []))
 
 

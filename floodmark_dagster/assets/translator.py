@@ -69,8 +69,11 @@ def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.Asse
 
 def _kinds(found: AnalysedObject) -> set[str]:
     named = {Kind.SOURCE: "source", Kind.TABLE: "table"}.get(found.kind, "view")
-    if found.outside is not None:
-        return {"sink", "deltalake" if found.outside.connector == DELTA else found.outside.encode}
+    if found.external_sink is not None:
+        return {
+            "sink",
+            "deltalake" if found.external_sink.connector == DELTA else found.external_sink.encode,
+        }
     if found.kind is Kind.SINK:
         return {"spark", "sink"}
     return {"spark", named} | (set() if found.kind is Kind.VIEW else {"deltalake"})
@@ -94,8 +97,8 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
         metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()
         metadata["dagster/storage_kind"] = "deltalake"
-    if found.outside is not None:
-        metadata["dagster/uri"] = found.outside.path.as_uri()
+    if found.external_sink is not None:
+        metadata["dagster/uri"] = found.external_sink.path.as_uri()
     references = _code_references(found.object.statement.span)
     return metadata | ({} if references is None else {"dagster/code_references": references})
 

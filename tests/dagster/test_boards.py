@@ -248,7 +248,7 @@ def test_a_suspension_outside_is_told_and_its_end_too(skin: Skin) -> None:
         warehouse, now = floodmark.warehouse, floodmark.clock.now()
         pipeline = skin.warehouse.pipeline()
         warehouse.catalogs.append(1, statements_of(pipeline.catalog), now)
-        records = [ObjectRecord(found.key, {}, position=1) for found in pipeline.stored]
+        records = [ObjectRecord(found.key, {}, position=1) for found in pipeline.writing_objects]
 
         def seal(epoch: int) -> None:
             warehouse.log.open(epoch, now + timedelta(seconds=epoch), 1, now)

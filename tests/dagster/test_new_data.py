@@ -115,7 +115,7 @@ def _seal(skin: Skin, epochs: int) -> None:
             warehouse.log.open(epoch, now + timedelta(seconds=epoch), 1, now)
             records = [
                 ObjectRecord(found.key, {}, touched=epoch == 1, position=epoch)
-                for found in pipeline.stored
+                for found in pipeline.writing_objects
             ]
             rows: dict[str, Any] = {"rows_in": 1, "rows_out": 1, "touched": True}
             warehouse.log.seal(

@@ -40,7 +40,7 @@ def test_a_view_begins_where_nothing_was(
     filled: tuple[str, ...], beginning: set[str], tmp_path: Path
 ) -> None:
     store, pipeline, records = MemoryStore(tmp_path), compile_sql(SQL), {}
-    for found in pipeline.stored:
+    for found in pipeline.writing_objects:
         tables = [layout.current_table(found), layout.changes_table(found)]
         schemas = [layout.current_schema(found), layout.changes_schema(found)]
         versions = {}
@@ -51,7 +51,9 @@ def test_a_view_begins_where_nothing_was(
             versions[table] = handle.version
         records[found.key] = ObjectRecord(found.key, versions)
     found = {
-        o.name for o in pipeline.stored if is_initial_fill(o, pipeline, Cut(1, records), store)
+        o.name
+        for o in pipeline.writing_objects
+        if is_initial_fill(o, pipeline, Cut(1, records), store)
     }
     assert found == beginning
 
@@ -59,5 +61,5 @@ def test_a_view_begins_where_nothing_was(
 def test_before_their_first_epoch_views_begin(tmp_path: Path) -> None:
     pipeline = compile_sql(SQL)
     store = MemoryStore(tmp_path)
-    found = {o.name for o in pipeline.stored if is_initial_fill(o, pipeline, Cut(), store)}
+    found = {o.name for o in pipeline.writing_objects if is_initial_fill(o, pipeline, Cut(), store)}
     assert found == {"grouped", "joined", "above"}

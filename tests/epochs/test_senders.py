@@ -23,7 +23,7 @@ from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.storage.statistics import read_footer
-from floodmark.stream.objects.outside import Outside
+from floodmark.stream.objects.outside import ExternalSink
 from tests.program_reference import compile_sql
 
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, v VARCHAR);"
@@ -41,9 +41,9 @@ class Place:
         self.found = self.pipeline["sink:f"]
 
     @property
-    def outside(self) -> Outside:
-        assert self.found.outside is not None
-        return self.found.outside
+    def outside(self) -> ExternalSink:
+        assert self.found.external_sink is not None
+        return self.found.external_sink
 
     @property
     def sender(self) -> Sender:
@@ -202,7 +202,7 @@ def test_copy_reads_back_what_is_written(tmp_path: Path, encode: str) -> None:
     )
     rows = [(*r, *m) if nested else r for r, m in zip(ROWS, MORE, strict=True)]
     assert place.send(1, *rows, begins=True) == 4
-    types = {f.name: f.type for f in place.outside.written}
+    types = {f.name: f.type for f in place.outside.written_columns}
     (path,) = place.out.glob("f-*")
     found = read_rows(CopyFile(path, encode, encode == "csv"), types, [])
     wanted = next(place.outgoing(1, rows).rows(place.outside))

@@ -37,7 +37,7 @@ from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.pending_drops import PendingDrops
 from floodmark.storage.restore import restore
 from floodmark.storage.retention import Retention
-from floodmark.stream.objects.outside import Outside, SinkType
+from floodmark.stream.objects.outside import ExternalSink, SinkType
 from floodmark.tables.clock import ClockGuard
 from tests.warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 
@@ -175,7 +175,7 @@ def _command(command: str, root: Path, site: Site, tmp_path: Path) -> Result:
 
 @pytest.mark.parametrize("thing", THINGS)
 def test_what_is_no_mark_of_a_sink_is_told(thing: str, tmp_path: Path) -> None:
-    outside = Outside("files", SinkType.RETRACT, tmp_path / "out", "json", (Field("k", INT),))
+    outside = ExternalSink("files", SinkType.RETRACT, tmp_path / "out", "json", (Field("k", INT),))
     sender = FilesSender(outside, Identity("f", "seed"))
     sender.send(1, SinkBatch(1), initial=True)
     THINGS[thing](tmp_path / "out" / MARK)

@@ -11,7 +11,7 @@ from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.scalar.types import INT, Field
-from floodmark.stream.objects.outside import Outside, SinkType
+from floodmark.stream.objects.outside import ExternalSink, SinkType
 from floodmark.tables import failpoints
 
 
@@ -19,7 +19,9 @@ from floodmark.tables import failpoints
 def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
 ) -> None:
-    outside = Outside("delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),))
+    outside = ExternalSink(
+        "delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),)
+    )
     sender, epoch = DeltaSender(outside, Identity("d", "seed")), SinkBatch(7)
 
     def send_too(name: str) -> None:

@@ -73,7 +73,7 @@ class StreamTee(Selection[Tee]):
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return inputs[0]
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -86,7 +86,7 @@ class StreamTee(Selection[Tee]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None
 
 

@@ -30,8 +30,8 @@ CLOSING = (
     Planted(
         "a frame that looks ahead in time is final too early",
         "stream/operators/over_window.py",
-        "final = moved(values[time], -ahead.distance)",
-        "final = moved(values[time], ahead.distance)",
+        "final = move_outward(values[time], -ahead.distance)",
+        "final = move_outward(values[time], ahead.distance)",
         on_spark("close_over"),
     ),
     Planted(

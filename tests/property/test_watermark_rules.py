@@ -53,7 +53,7 @@ def compared(root: n.Node, at: Steps, minute: int) -> Iterator[tuple[n.Node, str
     for node, known in plan.operators.items():
         ours = propagate(known, marks(at), now)
         theirs = expected(node, marks(at), now)
-        for column in sorted(known.marked):
+        for column in sorted(known.watermark_names):
             yield node, column, ours.get(column), theirs.get(column)
 
 
@@ -102,7 +102,7 @@ def test_no_later_change_is_below_a_watermark(
         changed = difference(evaluate(node, new, now, memory=memory), former)
         bounds = (propagate(known, marks(at), then), expected(node, marks(at), then))
         for row in map(dict, changed):
-            for column in known.marked:
+            for column in known.watermark_names:
                 assert row[column] is not None, (type(node).__name__, column)
                 for found in bounds:
                     lowest = sort_value(found[column])
@@ -111,7 +111,7 @@ def test_no_later_change_is_below_a_watermark(
 
 def test_every_operator_carries_watermarks_in_some_of_the_plans() -> None:
     plans = (lower(keep_keys(root)) for root in drawn(timed_plans(), 400))
-    nodes = {node for plan in plans for node in plan.nodes if plan[node].marked}
+    nodes = {node for plan in plans for node in plan.nodes if plan[node].watermark_names}
     found = Counter(map(operator, nodes))
     often = {name for name, count in found.items() if count >= 3}
     kinds = {f"Join {kind.value}" for kind in n.JoinKind if kind is not n.JoinKind.FULL}

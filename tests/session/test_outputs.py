@@ -57,7 +57,7 @@ def test_each_table_is_a_source_of_its_own() -> None:
         "customer_data": ["id", "name"],
         "plain_one": ["id", "item", "name"],
     }
-    paths = [o.object.option("path") for o in found.pipeline.stored]
+    paths = [o.object.option("path") for o in found.pipeline.writing_objects]
     assert paths == ["landing/orders", "landing/customers", "landing/plain_one"]
     assert found.pipeline["customer_data"].relation.primary_key == ("id",)
     assert found.pipeline["orders"].relation.primary_key == ()

@@ -115,4 +115,4 @@ def test_a_table_with_rows_of_statements_does_not_go_unasked(site: Site) -> None
         assert raised.value.code == "E0379"
         assert fm.execute("SELECT id FROM o ORDER BY id").rows == ((1,), (2,))
         fm.apply(site.pipelines, discard_rows=True)
-        assert [o.name for o in fm.deployed.pipeline.stored] == ["q"]
+        assert [o.name for o in fm.deployed.pipeline.writing_objects] == ["q"]

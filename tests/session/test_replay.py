@@ -63,7 +63,7 @@ def test_every_epoch_of_every_kind_of_object_is_the_same_again(site: Site) -> No
         fm.advance()
         found = replay_all(fm)
         assert differing(found) == []
-        assert {r.object for r in found} == {o.key for o in fm.deployed.pipeline.stored}
+        assert {r.object for r in found} == {o.key for o in fm.deployed.pipeline.writing_objects}
         assert {r.object for r in fm.replay(sample=2, objects=["st"])} == {"st"}
 
 

@@ -121,7 +121,7 @@ def _object(found: AnalysedObject) -> Any:
         found.feeders,
         found.notes,
         repr(found.split),
-        repr(found.outside),
+        repr(found.external_sink),
         found.writes,
         repr(found.owners),
         (found.emits_on_close, found.refreshes, mode_of(of)),

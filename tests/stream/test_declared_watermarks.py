@@ -44,7 +44,7 @@ def declared(column: str, expression: str) -> Pipeline:
     ],
 )
 def test_what_never_falls_where_the_column_rises_is_one(column: str, expression: str) -> None:
-    (source,) = declared(column, expression).stored
+    (source,) = declared(column, expression).writing_objects
     assert source.relation.watermarks == ((column, f"{source.key}.{column}"),)
 
 

@@ -18,7 +18,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.ndu import DeterminismMode, Root, resolve
-from floodmark.stream.ndu.culprits import is_temporal, untimely
+from floodmark.stream.ndu.culprits import is_temporal, nontemporal_exprs
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.operators.lower import StreamPlan, lower
@@ -128,9 +128,9 @@ def test_what_compares_with_the_time() -> None:
     assert not is_temporal(Call(BOOLEAN, "<>", (TS, NOW)))
     assert not is_temporal(Call(BOOLEAN, ">", (NOW, NOW)))
     assert not is_temporal(Call(BOOLEAN, ">", (TS, hour)))
-    assert untimely(Call(BOOLEAN, ">", (Call(DOUBLE, "random", ()), Literal(DOUBLE, 0.5)))) == (
-        "random()",
-    )
+    assert nontemporal_exprs(
+        Call(BOOLEAN, ">", (Call(DOUBLE, "random", ()), Literal(DOUBLE, 0.5)))
+    ) == ("random()",)
 
 
 RETRACTING = n.Scan(

@@ -85,7 +85,7 @@ def operands(call: AggCall, now: int) -> list[Operand]:
 
 def count_text(call: AggCall, now: int) -> str:
     """Return the Spark text of how many arguments are not NULL."""
-    return columns.counted(call, printer(now))
+    return columns.count_text(call, printer(now))
 
 
 def _condition(call: AggCall, now: int) -> str | None:

@@ -93,7 +93,7 @@ def add_owners(
 
     What it owned `formerly` can be other columns.
     """
-    if not table.owned:
+    if not table.has_owners:
         return frame
     owner = "NULL"
     if sink is not None and owns(sink.object):

@@ -37,7 +37,7 @@ from floodmark.spark.types import ident
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import stream_key
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
 from floodmark.tables import bounds
 

@@ -8,7 +8,7 @@ from floodmark.dataflow.operators import frames
 from floodmark.dataflow.operators.context import EpochContext, ExpiredRows
 from floodmark.plan.rules.interval_join import at_distance
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.reach import moved
+from floodmark.stream.properties.reach import move_outward
 
 
 def expired_rows(op: StreamOperator[Any], i: int, ctx: EpochContext) -> ExpiredRows | None:
@@ -22,12 +22,12 @@ def expired_rows(op: StreamOperator[Any], i: int, ctx: EpochContext) -> ExpiredR
     kind = op.inputs[i].node.field(cleaning.column).type.kind
     values: list[Any] = []
     for column, distance in cleaning.terms:
-        below = next(side for side in op.inputs if column in side.marked)
+        below = next(side for side in op.inputs if column in side.watermark_names)
         bound: Any = ctx.inputs.watermark(below, column, before=True)
         if bound is not None and column != cleaning.column:
             bound = at_distance(bound, distance, kind)
         elif bound is not None and distance:
-            bound = moved(bound, distance)
+            bound = move_outward(bound, distance)
         if bound is None:
             return None
         values.append(bound)

@@ -23,8 +23,8 @@ from floodmark.stream.operators.accumulator_columns import (
     ROWS,
     Grouping,
     Upkeep,
+    accumulator_names,
     group_fields,
-    kept_names,
     ties_of,
     value_columns,
 )
@@ -43,7 +43,7 @@ def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Accumula
         acc.accumulate(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
         for i, (name, call) in enumerate(node.aggregates)
     )
-    return share_columns(parts, kept_names(node, mode, acc.printer(now)))
+    return share_columns(parts, accumulator_names(node, mode, acc.printer(now)))
 
 
 def transition_schema(node: Grouping, parts: list[acc.Accumulation]) -> Schema:

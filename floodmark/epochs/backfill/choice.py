@@ -51,7 +51,7 @@ def backfills(
         if standing.ready and standing.record is not None:
             out[key] = standing.record
     waiting = set(under) - out.keys()
-    for obj in pipeline.stored:
+    for obj in pipeline.writing_objects:
         if obj.key in created and obj.key in able:
             reads = [pipeline[key] for key in obj.reads if key not in created]
             large = _bytes_of(warehouse, reads, before) > large_bytes(warehouse.limits)
@@ -65,9 +65,9 @@ def backfills(
 
 def backfillable(pipeline: Pipeline) -> set[str]:
     """Return the materialized views that nothing but such views is filled from."""
-    views = (o for o in pipeline.stored if o.kind is Kind.MATERIALIZED_VIEW)
+    views = (o for o in pipeline.writing_objects if o.kind is Kind.MATERIALIZED_VIEW)
     out = {o.key for o in views if takes_snapshot(o.object)}
-    for obj in reversed(list(pipeline.stored)):
+    for obj in reversed(list(pipeline.writing_objects)):
         if obj.key not in out:
             out -= _upstream(obj, pipeline)
     return out

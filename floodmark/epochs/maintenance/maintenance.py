@@ -153,10 +153,10 @@ def _horizon(warehouse: Warehouse, oldest: int, limit: datetime) -> _Horizon:
         oldest,
         limit,
         versions_of(warehouse.log.seal_record(oldest).objects.values()),
-        frozenset(t for obj in pipeline.stored for t in _histories(obj)),
+        frozenset(t for obj in pipeline.writing_objects for t in _histories(obj)),
         frozenset(
             layout.dead_letter_table(obj)
-            for obj in pipeline.stored
+            for obj in pipeline.writing_objects
             if not layout.expires_dead_letters(obj)
         ),
         frozenset(_tables_refilled_after(warehouse, oldest)),

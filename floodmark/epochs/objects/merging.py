@@ -86,7 +86,7 @@ class Merging(TablePart):
     @property
     def merge_output(self) -> Outcome:
         """Return what the merge can come to."""
-        ttl, owned = self.declaration.ttl, self.obj.owned
+        ttl, owned = self.declaration.ttl, self.obj.has_owners
         renews = ""
         if owned:
             renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"
@@ -98,12 +98,12 @@ class Merging(TablePart):
     @property
     def replaces(self) -> bool:
         """Tell whether the last row of a key stands, whatever was there."""
-        return self.declaration.conflict.replaces and not self.obj.owned
+        return self.declaration.conflict.replaces and not self.obj.has_owners
 
     @property
     def hidden(self) -> str:
         """Return the column that nobody sees."""
-        return OWNERS if self.obj.owned else ""
+        return OWNERS if self.obj.has_owners else ""
 
     @property
     def counts(self) -> Counts:

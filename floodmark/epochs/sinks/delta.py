@@ -22,7 +22,7 @@ from floodmark.storage.local_files import make_folder
 from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
-from floodmark.stream.objects.outside import Outside, SinkType
+from floodmark.stream.objects.outside import ExternalSink, SinkType
 from floodmark.tables import failpoints, rewrite
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _OWNER = "_owner"
 class DeltaSender:
     """Writes the Delta table of one sink."""
 
-    outside: Outside
+    outside: ExternalSink
     identity: Identity
     limits: Limits = LIMITS
 
@@ -56,7 +56,7 @@ class DeltaSender:
 
     def check(self) -> None:
         """Raise E0741 out of reach, E0743 for other columns, E0744 for what cannot be written."""
-        delta_schema(self.outside.written)
+        delta_schema(self.outside.written_columns)
         with reaching(self.identity.name, self.folder):
             check_permission(self.identity.name, self.folder)
             if self._store.exists(self._name):
@@ -69,10 +69,10 @@ class DeltaSender:
                 )
 
     def _check_table(self, handle: Handle) -> None:
-        wanted = [(f.name, delta_type(f.type)) for f in self.outside.written]
+        wanted = [(f.name, delta_type(f.type)) for f in self.outside.written_columns]
         there = [(f.name, delta_type(f.type)) for f in handle.schema]
         if there != wanted or not all(f.nullable for f in handle.schema):
-            own = ", ".join(f"{f.name} {f.type}" for f in self.outside.written)
+            own = ", ".join(f"{f.name} {f.type}" for f in self.outside.written_columns)
             others = ", ".join(f"{f.name} {f.type}" for f in handle.schema)
             raise DataError(
                 "E0743",
@@ -120,7 +120,7 @@ class DeltaSender:
                 "put the table back; or DROP the sink and create it again, with all rows",
             )
         make_folder(self.folder, durable=True)
-        handle = store.create(self._name, self.outside.written)
+        handle = store.create(self._name, self.outside.written_columns)
         self._check_table(handle)
         attempt, tries = secrets.randbelow(10**9) + 1, 0
         rows: int | None = None

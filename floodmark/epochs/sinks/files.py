@@ -26,7 +26,7 @@ from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.storage.local_files import flush, make_folder, replace_file
 from floodmark.storage.plain_files import read_plain
-from floodmark.stream.objects.outside import Outside
+from floodmark.stream.objects.outside import ExternalSink
 from floodmark.tables import failpoints
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _EPOCH = re.compile(r"-(\d{10})-\d{5}\.\w+")
 class FilesSender:
     """Writes the files of one sink."""
 
-    outside: Outside
+    outside: ExternalSink
     identity: Identity
 
     @property
@@ -180,7 +180,7 @@ class FilesSender:
                         path.open("w", encoding="utf-8", newline="")
                     )
                     headed = file if not total else _headless(file)
-                    writer.writelines(lines(headed, self.outside.written, part))
+                    writer.writelines(lines(headed, self.outside.written_columns, part))
                 total += part.num_rows
         flush(path)
         return total

@@ -31,8 +31,8 @@ class Sender(Protocol):
 
 def sender_of(obj: AnalysedObject, seed: str, limits: Limits = LIMITS) -> Sender:
     """Return what writes for a sink of the warehouse that has a seed."""
-    assert obj.outside is not None
+    assert obj.external_sink is not None
     identity = Identity(obj.object.storage_name, seed)
-    if obj.outside.connector == DELTA:
-        return DeltaSender(obj.outside, identity, limits)
-    return FilesSender(obj.outside, identity)
+    if obj.external_sink.connector == DELTA:
+        return DeltaSender(obj.external_sink, identity, limits)
+    return FilesSender(obj.external_sink, identity)

@@ -13,7 +13,7 @@ from floodmark.spark.user_functions import arrow_type
 from floodmark.storage.imported_files import is_delivered
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile
-from floodmark.stream.objects.outside import Outside, SinkType
+from floodmark.stream.objects.outside import ExternalSink, SinkType
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,13 +37,13 @@ class SinkBatch:
     kinds: bool = True
     order: Schema = ()
 
-    def rows(self, outside: Outside) -> Iterator[pa.Table]:
+    def rows(self, outside: ExternalSink) -> Iterator[pa.Table]:
         """Yield what is to be written: the columns of `outside.written`, some rows at a time."""
         for part in self._by_type(outside):
             if part.num_rows:
                 yield _sink_columns(part, outside)
 
-    def _by_type(self, outside: Outside) -> Iterator[pa.Table]:
+    def _by_type(self, outside: ExternalSink) -> Iterator[pa.Table]:
         columns = outside.columns
         match outside.type:
             case SinkType.RETRACT:
@@ -104,7 +104,7 @@ class SinkBatch:
                 yield pa.Table.from_arrays([kind, *arrays], schema=schema)
 
 
-def _sink_columns(part: pa.Table, outside: Outside) -> pa.Table:
+def _sink_columns(part: pa.Table, outside: ExternalSink) -> pa.Table:
     """Return the columns at the outside, the kind under its name there."""
     shown = part.select([f.name for f in outside.columns])
     if outside.op is None:
@@ -112,7 +112,7 @@ def _sink_columns(part: pa.Table, outside: Outside) -> pa.Table:
     return shown.add_column(0, outside.op, part.column(KIND))
 
 
-def _keeps_kind(outside: Outside) -> bool:
+def _keeps_kind(outside: ExternalSink) -> bool:
     """Tell whether who writes has to know the kinds of rows that nobody is shown."""
     return outside.type is SinkType.UPSERT
 

@@ -61,11 +61,11 @@ class UnreachableSinks:
         return [k for k in sorted(out) if k in objects and self._can_write(objects[k], writes)]
 
     def _can_write(self, sink: AnalysedObject, writes: bool) -> bool:
-        assert sink.outside is not None
+        assert sink.external_sink is not None
         try:
             sender_of(sink, self._warehouse.seed).check()
             if writes:
-                probe(sink.name, sink.outside.path)
+                probe(sink.name, sink.external_sink.path)
         except FloodmarkError:
             return False
         return True

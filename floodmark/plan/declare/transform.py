@@ -144,7 +144,7 @@ def _words(node: n.Node) -> str:
             return "a join or a subquery"
         case n.Aggregate(input=n.UnionAll()):
             return "UNION, INTERSECT or EXCEPT"
-        case _ if node.met is not None:
+        case _ if node.positional_columns is not None:
             return "UNION, INTERSECT or EXCEPT"
         case n.Aggregate() | n.CloseAggregate():
             return "an aggregate, GROUP BY or DISTINCT"

@@ -40,7 +40,7 @@ class Grouping(Unary):
         return frozenset(self.group).union(*map(columns_of, self.expressions))
 
     @property
-    def generated(self) -> Mapping[str, AggCall]:
+    def generated_columns(self) -> Mapping[str, AggCall]:
         return dict(self.aggregates)
 
     def output(self) -> Schema:
@@ -54,11 +54,11 @@ class Aggregate(Grouping):
     """One row per group; without group columns exactly one. DISTINCT is an aggregate of nothing."""
 
     @property
-    def identifying(self) -> Sequence[tuple[str, ...]]:
+    def identity_columns(self) -> Sequence[tuple[str, ...]]:
         return [self.group]
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         return [alike_columns(same_columns(self.input, self.group))]
 
     def may_give(self, below: Sequence[bool]) -> bool:

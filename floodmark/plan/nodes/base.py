@@ -75,27 +75,27 @@ class Node:
         return None
 
     @property
-    def sifted(self) -> Sequence[Passed | None]:
+    def pushable_columns(self) -> Sequence[Passed | None]:
         """Return, for each input, the columns by whose values rows can be dropped there as well."""
         return [None for _ in self.inputs]
 
     @property
-    def met(self) -> Sequence[tuple[str, ...]] | None:
+    def positional_columns(self) -> Sequence[tuple[str, ...]] | None:
         """Return the columns of each input that meet by position; None where they do not."""
         return None
 
     @property
-    def identifying(self) -> Sequence[tuple[str, ...]]:
+    def identity_columns(self) -> Sequence[tuple[str, ...]]:
         """Return the columns of each input that are equal in rows which the node makes one of."""
         return [() for _ in self.inputs]
 
     @property
-    def cuts(self) -> bool:
+    def limits_rows(self) -> bool:
         """Tell whether some rows are left out because of the order alone."""
         return False
 
     @property
-    def generated(self) -> Mapping[str, AggCall | WindowCall | str]:
+    def generated_columns(self) -> Mapping[str, AggCall | WindowCall | str]:
         """Return the columns that have names of the planner's, and what they are in SQL."""
         return {}
 

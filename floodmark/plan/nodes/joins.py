@@ -147,7 +147,7 @@ class LookupJoin(Pairing):
     stored: bool = False
 
     @property
-    def sifted(self) -> Sequence[Passed | None]:
+    def pushable_columns(self) -> Sequence[Passed | None]:
         return [same_columns(self.left), None]
 
     def may_give(self, below: Sequence[bool]) -> bool:

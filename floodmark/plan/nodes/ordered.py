@@ -68,7 +68,7 @@ class TopN(Ordered):
         return replace(self, input=below, group=scope, order=keys)
 
     @property
-    def cuts(self) -> bool:
+    def limits_rows(self) -> bool:
         return self.limit is not None or self.offset > 0
 
     @property
@@ -79,13 +79,13 @@ class TopN(Ordered):
         return frozenset((*self.group, *(k.column for k in self.order)))
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         if self.limit is None and not self.offset:
             return [same_columns(self.input)]
         return [alike_columns(same_columns(self.input, self.group))]
 
     @property
-    def generated(self) -> Mapping[str, str]:
+    def generated_columns(self) -> Mapping[str, str]:
         call = "rank()" if self.with_ties else "row_number()"
         return {} if self.number is None else {self.number: call}
 
@@ -138,11 +138,11 @@ class OverWindow(Ordered):
         return frozenset(keys).union(*map(columns_of, self.expressions))
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         return [alike_columns(same_columns(self.input, self.partition))]
 
     @property
-    def generated(self) -> Mapping[str, WindowCall]:
+    def generated_columns(self) -> Mapping[str, WindowCall]:
         return dict(self.calls)
 
     def output(self) -> Schema:

@@ -39,7 +39,7 @@ class Project(Unary):
         return frozenset[str]().union(*map(columns_of, self.expressions))
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         return [{c: e for c, e in self.columns if isinstance(e, ColumnRef)}]
 
     @property
@@ -156,7 +156,7 @@ class ProjectSet(Unary):
         return columns_of(self.call)
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         return [same_columns(self.input)]
 
     def output(self) -> Schema:

@@ -36,11 +36,11 @@ class UnionAll(Node):
         return replace(self, branches=tuple(inputs))
 
     @property
-    def met(self) -> Sequence[tuple[str, ...]]:
+    def positional_columns(self) -> Sequence[tuple[str, ...]]:
         return [branch.names for branch in self.branches]
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         first = self.branches[0].schema
         return [columns_by_position(first, b.schema) for b in self.branches]
 
@@ -77,18 +77,18 @@ class SetOperation(Binary):
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Return the columns of the left and the right side that meet."""
-        return tuple(zip(*self.met, strict=True))
+        return tuple(zip(*self.positional_columns, strict=True))
 
     @property
-    def met(self) -> Sequence[tuple[str, ...]]:
+    def positional_columns(self) -> Sequence[tuple[str, ...]]:
         return [tuple(f.name for f in _visible(side)) for side in self.inputs]
 
     @property
-    def identifying(self) -> Sequence[tuple[str, ...]]:
+    def identity_columns(self) -> Sequence[tuple[str, ...]]:
         return [side.names for side in self.inputs]
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         left, right = (_visible(side) for side in self.inputs)
         return [alike_columns(columns_by_position(left, own)) for own in (left, right)]
 

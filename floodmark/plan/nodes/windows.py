@@ -43,7 +43,7 @@ class Window(Unary):
         return frozenset((self.time,))
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         return [same_columns(self.input)]
 
 
@@ -96,11 +96,11 @@ class Session(Window):
         return frozenset((self.time, *self.partition))
 
     @property
-    def identifying(self) -> Sequence[tuple[str, ...]]:
+    def identity_columns(self) -> Sequence[tuple[str, ...]]:
         return [self.partition]
 
     @property
-    def sifted(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[Passed]:
         return [alike_columns(same_columns(self.input, self.partition))]
 
 

@@ -33,7 +33,7 @@ def interval_keys(node: n.Node) -> n.Node:
             equi = tuple(zip(lefts, rights, strict=True))
             return _restore_columns(replace(node, left=left, right=right, equi=equi), node)
         case _:
-            forms = zip(node.inputs, node.identifying, strict=True)
+            forms = zip(node.inputs, node.identity_columns, strict=True)
             return node.with_inputs([_replace_by_form(child, columns) for child, columns in forms])
 
 

@@ -60,7 +60,7 @@ class _Push:
                 first, then = split_conditions(parts, self._entering(node), node)
                 children = [
                     self.push(child, () if passed is None else _rename_columns(first, passed), span)
-                    for child, passed in zip(node.inputs, node.sifted, strict=True)
+                    for child, passed in zip(node.inputs, node.pushable_columns, strict=True)
                 ]
                 return _filter(node.with_inputs(children), then, span)
 
@@ -75,14 +75,14 @@ class _Push:
             case n.Join():
                 return True
             case n.Project():
-                passed = node.sifted[0]
+                passed = node.pushable_columns[0]
                 if not columns_of(part) <= passed.keys():
                     return False
                 numbered = not self.numbers and isinstance(_skip_projects(node), n.OverWindow)
                 return not numbered or self._enters(node.input, *_rename_columns([part], passed))
             case _:
                 read = columns_of(part)
-                known = (passed for passed in node.sifted if passed is not None)
+                known = (passed for passed in node.pushable_columns if passed is not None)
                 return bool(read) and any(read <= passed.keys() for passed in known)
 
 

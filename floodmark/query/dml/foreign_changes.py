@@ -52,7 +52,7 @@ def _find_changes(
     Of one that cannot be read, why.
     """
     records, suspended = warehouse.cut().records, warehouse.log.suspensions()
-    for obj in warehouse.deployed().pipeline.stored:
+    for obj in warehouse.deployed().pipeline.writing_objects:
         if obj.kind is not Kind.TABLE or obj.relation.external or obj.key in suspended:
             continue
         if keys is not None and obj.key not in keys:

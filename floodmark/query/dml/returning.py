@@ -74,7 +74,7 @@ def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
     key = target.relation.stream_key
     stored = reader.frame_of(target.key)().selectExpr(*names)
     pairs = merge_rows(reader, target, stored, rows, few=False)
-    hidden = OWNERS if target.owned else ""
+    hidden = OWNERS if target.has_owners else ""
     differs = differ(layout.row_schema(target), hidden)
     changed = pairs.where(f"{NEW_ROW} IS NOT NULL AND {differs}")
     made = changed.selectExpr(*(f"{NEW_ROW}.{name} AS {name}" for name in names))

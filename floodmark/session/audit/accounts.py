@@ -79,7 +79,7 @@ def accounts(warehouse: Warehouse, but: Collection[str | None] = ()) -> Iterator
     # One cut throughout: epochs may go on meanwhile.
     cut = warehouse.cut()
     counted, records = _count_rows(warehouse, cut.epoch), cut.records
-    for obj in warehouse.deployed().pipeline.stored:
+    for obj in warehouse.deployed().pipeline.writing_objects:
         if obj.key in counted and obj.key in records and obj.key not in but:
             since, total = counted[obj.key]
             yield _account(warehouse.store, obj, since, total, records[obj.key].versions)
@@ -89,7 +89,7 @@ def verify_accounts(
     warehouse: Warehouse, keys: Collection[str] | None, but: Collection[str | None]
 ) -> Iterator[TableFinding]:
     """Yield, as E0463, what does not add up of all objects or of `keys`, but for those left out."""
-    stored = {o.key for o in warehouse.deployed().pipeline.stored}
+    stored = {o.key for o in warehouse.deployed().pipeline.writing_objects}
     for account in accounts(warehouse, {*but, *(() if keys is None else stored - {*keys})}):
         for fault in account.faults:
             yield TableFinding(f"{account.object}: {fault}", RESTORE, account.object, code="E0463")

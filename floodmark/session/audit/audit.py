@@ -179,7 +179,7 @@ class EpochReplay:
     @property
     def objects_to_replay(self) -> list[AnalysedObject]:
         """Return the objects that the epoch advanced, in its order."""
-        found = ((o, self.records.get(o.key)) for o in self.pipeline.stored)
+        found = ((o, self.records.get(o.key)) for o in self.pipeline.writing_objects)
         return [o for o, r in found if r is not None and _is_changed(r, self.epoch)]
 
     @cached_property
@@ -300,7 +300,7 @@ class EpochReplay:
 
 def public_tables(obj: AnalysedObject) -> list[tuple[str, str, Schema]]:
     """Return the tables in which an epoch publishes an object: what a row is, table, columns."""
-    if obj.outside is not None:
+    if obj.external_sink is not None:
         dead = ("dead letter", layout.dead_letter_table(obj), layout.DEAD_LETTER)
         return [("change", layout.changes_table(obj), layout.changes_schema(obj)), dead]
     late = ("late row", layout.late_table(obj), layout.late_schema(obj))

@@ -175,7 +175,9 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
             continue
         obj = pipeline[change.key]
         home = obj.object.target or obj.key
-        readers = [o.key for o in pipeline.stored if {home, change.key} & _reads(o.key, pipeline)]
+        readers = [
+            o.key for o in pipeline.writing_objects if {home, change.key} & _reads(o.key, pipeline)
+        ]
         late = [key for key in (home, *obj.reads, *readers) if key in behind]
         if late:
             place = obj.object.statement.name.span

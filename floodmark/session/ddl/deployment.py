@@ -114,7 +114,7 @@ def _make_plan(
         if obj is not previous and obj.object.target is not None:
             check_difference(obj, previous, pipeline[obj.object.target])
     changed = {c.key for c in plan.changes if c.action != "suspend"}
-    for obj in pipeline.stored:
+    for obj in pipeline.writing_objects:
         if obj.key in changed:
             check_outside(obj)
             check_filled(deployed.pipeline.objects.get(obj.key), obj, calling=False)
@@ -125,7 +125,7 @@ def _make_plan(
 def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
     """Refuse new objects whose rows would lie where those of others do (E0461)."""
     folders: dict[str, str] = {}
-    for obj in sorted(pipeline.stored, key=lambda obj: obj.key in changed):
+    for obj in sorted(pipeline.writing_objects, key=lambda obj: obj.key in changed):
         for table in layout.names_of(obj):
             other = folders.setdefault(table, obj.name)
             if other != obj.name:

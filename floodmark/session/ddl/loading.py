@@ -19,6 +19,6 @@ def check_code(plan: Plan, deployed: Deployed) -> None:
         if function.language == "python" and function.definition not in known:
             check_loaded(function)
     changed = {c.key for c in plan.changes if c.action != "suspend"}
-    for obj in plan.pipeline.stored:
+    for obj in plan.pipeline.writing_objects:
         if obj.key in changed:
             check_filled(deployed.pipeline.objects.get(obj.key), obj, calling=True)

@@ -32,7 +32,7 @@ def rehearse(
     version = CatalogVersion(before.version + 1, epoch, tuple(defined), now, renamed)
     after = load(version, before)
     change = VersionChange(before, after)
-    for obj in after.pipeline.stored:
+    for obj in after.pipeline.writing_objects:
         layout.names_of(obj)
     backfillable(after.pipeline)
     cut = warehouse.cut().rename_keys(renamed)

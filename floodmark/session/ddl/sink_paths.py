@@ -28,9 +28,9 @@ def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
 def probe_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
     """Raise E0741 where the path of such a sink takes no bytes now, such as on a full disk."""
     for obj in _sinks_to_fill(plan, warehouse):
-        assert obj.outside is not None
+        assert obj.external_sink is not None
         with _at_its_name(obj):
-            probe(obj.name, obj.outside.path)
+            probe(obj.name, obj.external_sink.path)
 
 
 def _sinks_to_fill(plan: Plan, warehouse: Warehouse) -> Iterator[AnalysedObject]:
@@ -39,7 +39,7 @@ def _sinks_to_fill(plan: Plan, warehouse: Warehouse) -> Iterator[AnalysedObject]
         c.key for c in plan.changes if c.action == "alter" and _writes_else(c.key, before, plan)
     ]
     for key in (*plan.new_keys, *other):
-        if plan.pipeline[key].outside is not None:
+        if plan.pipeline[key].external_sink is not None:
             yield plan.pipeline[key]
 
 
@@ -52,14 +52,14 @@ def _at_its_name(obj: AnalysedObject) -> Iterator[None]:
 
 
 def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> bool:
-    old = before[key].outside if key in before else None
-    new = plan.pipeline[key].outside
-    return old is not None and new is not None and old.written != new.written
+    old = before[key].external_sink if key in before else None
+    new = plan.pipeline[key].external_sink
+    return old is not None and new is not None and old.written_columns != new.written_columns
 
 
 def _check_root(obj: AnalysedObject, root: Path) -> None:
-    assert obj.outside is not None
-    path = obj.outside.path
+    assert obj.external_sink is not None
+    path = obj.external_sink.path
     if root == path or root in path.parents or path in root.parents:
         raise UserError(
             "E0740",

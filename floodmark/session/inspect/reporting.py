@@ -119,7 +119,7 @@ def reports(warehouse: Warehouse, book: Mapping[str, LastReport]) -> list[Object
 
 def _has_steps(obj: AnalysedObject) -> bool:
     """Tell whether epochs do something to an object of its own: store rows, or write outside."""
-    return obj.kind in STORED or obj.outside is not None
+    return obj.kind in STORED or obj.external_sink is not None
 
 
 def _joins(step: EpochStep) -> bool:
@@ -285,7 +285,7 @@ class Intake:
 
 def intakes(warehouse: Warehouse, newest: int = RECENT) -> dict[str, Intake]:
     """Return what sources that transform their rows have made of them in the last epochs."""
-    keys = [o.key for o in warehouse.deployed().pipeline.stored if o.transforms]
+    keys = [o.key for o in warehouse.deployed().pipeline.writing_objects if o.transforms]
     if not keys:
         return {}
     head = warehouse.log.head().sealed

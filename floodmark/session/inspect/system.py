@@ -94,7 +94,7 @@ def _watermarks(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...
         {k: cut.watermarks(k) for k in cut.records},
     )
     out: list[tuple[Any, ...]] = []
-    for obj in (o for o in pipeline.stored if o.key in cut.records):
+    for obj in (o for o in pipeline.writing_objects if o.key in cut.records):
         for column, _ in obj.relation.watermarks:
             value = marks[obj.key].get(column)
             lag = lag_of(value, now)

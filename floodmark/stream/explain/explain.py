@@ -19,7 +19,7 @@ from floodmark.stream.explain.explain_ttl import ttl_lines
 from floodmark.stream.explain.explained import ExplainedNode, Explanation
 from floodmark.stream.lint.advice import Note, advise
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.outside import DELTA, Outside, SinkType
+from floodmark.stream.objects.outside import DELTA, ExternalSink, SinkType
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.printing.description import Place
@@ -31,26 +31,26 @@ _WORDS: Mapping[Kind, str] = {
 }  # fmt: skip
 
 
-def explain_object(found: AnalysedObject, pipeline: Pipeline) -> Explanation:
+def explain_object(obj: AnalysedObject, pipeline: Pipeline) -> Explanation:
     """Return the explanation of an object of a pipeline."""
-    notes = advise(found, pipeline)
-    if found.plan is None:
-        return _declaration(found, pipeline, notes)
-    keeps = found.kind is Kind.MATERIALIZED_VIEW and not found.refreshes
-    beside = _beside(found.plan) if keeps else None
-    owner = None if found.refreshes else found.name
-    place = Place(labels_of(found.plan.root), _kinds(pipeline), owner, beside,
-                  stores=found.kind is not Kind.SINK)  # fmt: skip
-    nodes = tuple(_node(node, found.plan, place, pipeline) for node in found.plan.nodes)
+    notes = advise(obj, pipeline)
+    if obj.plan is None:
+        return _declaration(obj, pipeline, notes)
+    keeps = obj.kind is Kind.MATERIALIZED_VIEW and not obj.refreshes
+    beside = _node_in_own_table(obj.plan) if keeps else None
+    owner = None if obj.refreshes else obj.name
+    place = Place(labels_of(obj.plan.root), _kinds(pipeline), owner, beside,
+                  stores=obj.kind is not Kind.SINK)  # fmt: skip
+    nodes = tuple(_node(node, obj.plan, place, pipeline) for node in obj.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
-    word, details = _ending(found, pipeline)
+    word, details = _ending(obj, pipeline)
     result = f"{word[0]}[{top}] {word[1]}"
-    return Explanation(found.name, found.kind.value, nodes, result, details, notes)
+    return Explanation(obj.name, obj.kind.value, nodes, result, details, notes)
 
 
-def _beside(plan: StreamPlan) -> n.Node | None:
+def _node_in_own_table(plan: StreamPlan) -> n.Node | None:
     """Return the node whose state is in the own table of a view."""
-    renamed = plan.renamed
+    renamed = plan.top_without_projections
     return None if renamed is None or renamed.beside is None else renamed.node
 
 
@@ -133,14 +133,14 @@ def _watermarks(
     if isinstance(node, n.Scan) and pipeline is not None and node.object in pipeline.objects:
         declared = pipeline[node.object].declared
         if declared is not None:
-            return tuple(_delayed(w) for w in declared.watermarks if w.column in columns)
+            return tuple(_watermark_text(w) for w in declared.watermarks if w.column in columns)
     if isinstance(node, n.Tumble | n.Hop):
         # What the operator adds is what the reader looks for.
         columns.sort(key=lambda c: c not in (node.start, node.end))
     return tuple(place.labels[node][c] for c in columns)
 
 
-def _delayed(mark: WatermarkInfo) -> str:
+def _watermark_text(mark: WatermarkInfo) -> str:
     match mark.expr:
         case Call(function="-", args=(ColumnRef(), Literal() as delay)) if (
             delay.type.kind is TypeKind.INTERVAL and delay.value is not None
@@ -152,24 +152,26 @@ def _delayed(mark: WatermarkInfo) -> str:
             return f"{show_name(mark.column)} as {to_text(mark.expr)}"
 
 
-def _ending(found: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
-    match found.kind:
-        case Kind.SINK if found.outside is not None:
-            return ("Sink", f"{found.name} to {found.outside.connector}"), _written(found.outside)
+def _ending(obj: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
+    match obj.kind:
+        case Kind.SINK if obj.external_sink is not None:
+            return ("Sink", f"{obj.name} to {obj.external_sink.connector}"), _write_details(
+                obj.external_sink
+            )
         case Kind.SINK:
-            assert found.object.target is not None
-            target = pipeline[found.object.target]
+            assert obj.object.target is not None
+            target = pipeline[obj.object.target]
             key = ", ".join(show_name(c) for c in target.relation.primary_key)
             how = f"writes by key [{key}]" if key else "appends rows"
-            return ("Sink", f"{found.name} into {target.name}"), (how, *_owned(found, target))
+            return ("Sink", f"{obj.name} into {target.name}"), (how, *_owner_lines(obj, target))
         case Kind.VIEW:
-            return ("View", found.name), ("not stored",)
+            return ("View", obj.name), ("not stored",)
         case _:
-            refreshed = ("refreshed in full",) if found.refreshes else ()
-            return ("Materialize", found.name), ("conflict behaviour: no check", *refreshed)
+            refreshed = ("refreshed in full",) if obj.refreshes else ()
+            return ("Materialize", obj.name), ("conflict behaviour: no check", *refreshed)
 
 
-def _owned(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
+def _owner_lines(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
     """Return which columns a sink owns, if it does."""
     mine = [owner for owner in target.owners if owner.name == sink.object.storage_key]
     return tuple(
@@ -177,32 +179,32 @@ def _owned(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...]:
     )
 
 
-def _written(outside: Outside) -> tuple[str, ...]:
+def _write_details(outside: ExternalSink) -> tuple[str, ...]:
     """Return how a sink writes to the outside; where, is in its statement."""
     key = ", ".join(show_name(c) for c in outside.key)
     how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
     return (how.get(outside.type, "appends rows"), outside.encode)
 
 
-def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
-    declared = found.declared
+def _declaration(obj: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
+    declared = obj.declared
     assert declared is not None
-    inputs = _inputs(found, pipeline)
+    inputs = _inputs(obj, pipeline)
     ids = ", ".join(node.identifier for node in inputs)
-    word = "Source" if found.kind is Kind.SOURCE else "Materialize"
-    relation = found.relation
+    word = "Source" if obj.kind is Kind.SOURCE else "Materialize"
+    relation = obj.relation
     details = [str(relation.mode), f"key [{', '.join(show_name(c) for c in relation.stream_key)}]"]
     if declared.transform is not None and relation.watermarks:
         details.append("watermark " + ", ".join(show_name(c) for c, _ in relation.watermarks))
     elif declared.transform is None and relation.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
-    if found.kind is Kind.TABLE:
+    if obj.kind is Kind.TABLE:
         details.append(f"conflict behaviour: {_conflict(declared)}")
     return Explanation(
-        found.name,
-        found.kind.value,
+        obj.name,
+        obj.kind.value,
         inputs,
-        f"{word}[{ids}] {found.name}",
+        f"{word}[{ids}] {obj.name}",
         tuple(details),
         notes,
         (*_column_lines(declared), *ttl_lines(declared)),
@@ -210,21 +212,21 @@ def _declaration(found: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, .
     )
 
 
-def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, ...]:
+def _inputs(obj: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, ...]:
     """Return what a source or table gathers: its connector, DML, the sinks into it."""
-    declared, relation = found.declared, found.relation
+    declared, relation = obj.declared, obj.relation
     assert declared is not None
     words = []
     if declared.connector is not None:
         form = f"{declared.connector}, FORMAT {declared.format} ENCODE {declared.encode}"
         if declared.connector == DELTA:
             form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
-        words.append(("Connector", form, _delivered(relation, declared)))
-    if found.kind is Kind.TABLE:
+        words.append(("Connector", form, _connector_relation(relation, declared)))
+    if obj.kind is Kind.TABLE:
         words.append(
             ("Dml", "INSERT" if declared.append_only else "INSERT, UPDATE, DELETE", relation)
         )
-    feeders = [pipeline[key] for key in found.feeders if key in pipeline.objects]
+    feeders = [pipeline[key] for key in obj.feeders if key in pipeline.objects]
     words += [("Sink", o.name, o.relation) for o in feeders]
     return tuple(
         ExplainedNode(f"r{i}", word, text, (), r.columns, r.stream_key, r.mode,
@@ -234,10 +236,10 @@ def _inputs(found: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, .
 
 
 def _marks(declared: Declared) -> tuple[str, ...]:
-    return tuple(map(_delayed, declared.watermarks))
+    return tuple(map(_watermark_text, declared.watermarks))
 
 
-def _delivered(relation: Relation, declared: Declared) -> Relation:
+def _connector_relation(relation: Relation, declared: Declared) -> Relation:
     """Return the relation of the rows as they come, before a transformation."""
     if declared.transform is None:
         return relation

@@ -12,14 +12,14 @@ def ttl_lines(declared: Declared) -> tuple[str, ...]:
         column = show_name(declared.ttl_column)
         return (
             f"ttl: below the watermark of {column} the row of a key counts as absent, unheard",
-            f"     {shown_key(declared)} can have another row then: {column} tells the two apart",
+            f"     {key_text(declared)} can have another row then: {column} tells the two apart",
         )
     if declared.ttl is None:
         return ()
     return (f"ttl: {_length(declared.ttl)}", *(f"     {line}" for line in _effects(declared)))
 
 
-def shown_key(declared: Declared) -> str:
+def key_text(declared: Declared) -> str:
     """Return the primary key as people read it."""
     return ", ".join(show_name(c) for c in declared.primary_key)
 

@@ -155,7 +155,7 @@ def _span(span: Span) -> dict[str, Any]:
 def render(explanation: Explanation) -> str:
     """Return the text of an explanation, without a newline at the end."""
     nodes = [node for node in explanation.nodes if not node.plain]
-    names = _shown_as(explanation)
+    names = _visible_identifiers(explanation)
     rows = [(node, _cells(node, names)) for node in nodes]
     last = (explanation.result, *explanation.result_details)
     widths = _widths([cells for _, cells in rows], last)
@@ -171,7 +171,7 @@ def render(explanation: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _shown_as(explanation: Explanation) -> dict[str, str]:
+def _visible_identifiers(explanation: Explanation) -> dict[str, str]:
     """Map every identifier to the one that is shown: a plain projection stands for its input."""
     names: dict[str, str] = {}
     for node in explanation.nodes:

@@ -21,27 +21,27 @@ def column_lineage(root: n.Node) -> dict[str, Origins]:
         case n.Scan():
             return {f.name: frozenset({(root.object, f.name)}) for f in root.schema}
         case n.Project() | n.MaterializeProject():
-            return {name: _of((expr,), below[0]) for name, expr in root.columns}
+            return {name: _origins_of((expr,), below[0]) for name, expr in root.columns}
         case n.Aggregate() | n.CloseAggregate():
-            calls = {name: _of(call.children, below[0]) for name, call in root.aggregates}
+            calls = {name: _origins_of(call.children, below[0]) for name, call in root.aggregates}
             return {name: below[0][name] for name in root.group} | calls
-        case _ if root.met is not None:
-            return _by_position(root.names, root.met, below)
+        case _ if root.positional_columns is not None:
+            return _by_position(root.names, root.positional_columns, below)
         case n.OverWindow():
-            calls = {name: _of(call.args, below[0]) for name, call in root.calls}
+            calls = {name: _origins_of(call.args, below[0]) for name, call in root.calls}
             return below[0] | calls
         case n.Tumble() | n.Hop() | n.Session():
             time = below[0][root.time]
             return below[0] | {root.start: time, root.end: time}
         case n.ProjectSet():
-            made = dict.fromkeys(root.outputs, _of((root.call,), below[0]))
+            made = dict.fromkeys(root.outputs, _origins_of((root.call,), below[0]))
             return below[0] | made | {root.ordinal: frozenset()}
         case _:
             merged = {name: origins for side in below for name, origins in side.items()}
             return {f.name: merged.get(f.name, frozenset()) for f in root.schema}
 
 
-def _of(expressions: Iterable[Expr], below: Mapping[str, Origins]) -> Origins:
+def _origins_of(expressions: Iterable[Expr], below: Mapping[str, Origins]) -> Origins:
     read = (name for expr in expressions for name in columns_of(expr))
     return frozenset(origin for name in read for origin in below[name])
 

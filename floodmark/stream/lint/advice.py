@@ -33,34 +33,34 @@ class Note:
 Notes = tuple[Note, ...]
 
 
-def advise(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+def advise(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Return the notes on an object, in the order of their codes."""
-    notes = [note for rule in _OBJECT_RULES for note in rule(found, pipeline)]
-    if found.plan is not None:
-        notes += [note for rule in _PLAN_RULES for note in rule(found.plan)]
-    notes += [Note("A106", text) for text in found.notes]
+    notes = [note for rule in _OBJECT_RULES for note in rule(obj, pipeline)]
+    if obj.plan is not None:
+        notes += [note for rule in _PLAN_RULES for note in rule(obj.plan)]
+    notes += [Note("A106", text) for text in obj.notes]
     return tuple(sorted(dict.fromkeys(notes), key=lambda note: note.code))
 
 
-def cut_notes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+def cut_dependence_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Return the reasons for which an object is not cut-free; none: it is."""
-    return tuple(note for note in advise(found, pipeline) if note.code.startswith("A11"))
+    return tuple(note for note in advise(obj, pipeline) if note.code.startswith("A11"))
 
 
-def merges_epochs(found: AnalysedObject) -> bool:
+def merges_epochs(obj: AnalysedObject) -> bool:
     """Tell whether an object may take the changes of several epochs at once.
 
     Not where its rows depend on the epochs' times, are drawn anew, are looked up at an epoch's cut,
     or close with one.
     """
-    if found.plan is None or found.refreshes or found.emits_on_close:
+    if obj.plan is None or obj.refreshes or obj.emits_on_close:
         return False
-    return not any(rule(found.plan) for rule in (_reads_now, _volatile, _looks_up))
+    return not any(rule(obj.plan) for rule in (_reads_now, _volatile, _looks_up))
 
 
-def _late_rows(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+def _late_rows(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Name the tables that take the late rows of what the object reads."""
-    names = found.reads if found.plan is not None else (found.key,)
+    names = obj.reads if obj.plan is not None else (obj.key,)
     marked = (pipeline[k] for k in names if k in pipeline.objects)
     return tuple(
         Note("A101", f"rows older than the watermark go to {o.name}__late, counted per epoch")
@@ -93,24 +93,24 @@ def _arrangements(plan: StreamPlan) -> Notes:
     )
 
 
-def _refreshed(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if not found.refreshes or found.plan is None:
+def _refresh_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if not obj.refreshes or obj.plan is None:
         return ()
-    when = "every epoch" if follows_time(found.plan) else "an epoch that changes an input"
+    when = "every epoch" if follows_time(obj.plan) else "an epoch that changes an input"
     return (Note("A107", f"{when} reads all rows of its inputs again: refresh = 'full'"),)
 
 
-def _refused(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+def _refusal_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Say of what is only explained why it is not created."""
     refused = [o.refused for o in pipeline.objects.values() if o.refused is not None]
     return tuple(Note("A108", f"CREATE refuses it ({r.code}): {r.message}") for r in refused[:1])
 
 
-def _upstream(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    names = (*found.reads, *found.feeders)
-    above = [pipeline[k] for k in names if k in pipeline.objects and k != found.key]
+def _upstream(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    names = (*obj.reads, *obj.feeders)
+    above = [pipeline[k] for k in names if k in pipeline.objects and k != obj.key]
     text = "depends on where epochs are cut, as what it reads does: "
-    return tuple(Note("A110", text + o.name) for o in above if cut_notes(o, pipeline))
+    return tuple(Note("A110", text + o.name) for o in above if cut_dependence_notes(o, pipeline))
 
 
 def _reads_now(plan: StreamPlan) -> Notes:
@@ -127,16 +127,16 @@ def _is_clock(part: Expr) -> bool:
     return isinstance(part, Volatile) and part.function == CLOCK
 
 
-def _ingested(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.declared is None or not found.declared.ingestion_columns:
+def _ingest_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if obj.declared is None or not obj.declared.ingestion_columns:
         return ()
     text = "depends on where epochs are cut: INGESTION TIMESTAMP is the epoch's time"
     return (Note("A111", text),)
 
 
-def _periods(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+def _periods(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     text = "depends on where epochs are cut: now() is the epoch's time"
-    return (Note("A111", text),) if found.period else ()
+    return (Note("A111", text),) if obj.period else ()
 
 
 def _volatile(plan: StreamPlan) -> Notes:
@@ -146,13 +146,13 @@ def _volatile(plan: StreamPlan) -> Notes:
         part.function
         for e in exprs
         for part in walk(e)
-        if isinstance(part, Call) and class_of(part) in _evaluated_anew(part)
+        if isinstance(part, Call) and class_of(part) in _varying_classes(part)
     }
     text = "depends on where epochs are cut: {}() is evaluated anew for every update"
     return tuple(Note("A112", text.format(name)) for name in sorted(names))
 
 
-def _evaluated_anew(call: Call) -> tuple[Determinism, ...]:
+def _varying_classes(call: Call) -> tuple[Determinism, ...]:
     """Return the classes that differ between epochs; what a session is, built in, does not."""
     stable = (Determinism.STABLE,) if isinstance(call, UserCall) else ()
     return (Determinism.VOLATILE, *stable)
@@ -162,11 +162,11 @@ def _over_updates(node: n.Node, plan: StreamPlan) -> bool:
     return any(plan[child].mode is not ChangelogMode.APPEND_ONLY for child in node.inputs)
 
 
-def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    declared = found.declared
-    if declared is None or not declared.primary_key or found.kind is not Kind.TABLE:
+def _several_writers(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    declared = obj.declared
+    if declared is None or not declared.primary_key or obj.kind is not Kind.TABLE:
         return ()
-    writers = [pipeline.catalog.objects[k].name for k in found.feeders]
+    writers = [pipeline.catalog.objects[k].name for k in obj.feeders]
     writers += [f"connector {declared.connector}"] if declared.connector is not None else []
     if len(writers) < 2:
         return ()
@@ -174,40 +174,40 @@ def _several_writers(found: AnalysedObject, pipeline: Pipeline) -> Notes:
     return (Note("A114", text),)
 
 
-def _clock_options(found: AnalysedObject, pipeline: Pipeline) -> Notes:
+def _clock_options(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     names = (
         "watermark.idle_after", "watermark.advance", "watermark.max_ahead",
         "ttl", "retention_seconds",
     )  # fmt: skip
-    set_ = [name for name in names if found.object.option(name) is not None]
+    set_ = [name for name in names if obj.object.option(name) is not None]
     text = "depends on where epochs are cut: {} goes by the clock"
     return tuple(Note("A115", text.format(name)) for name in set_)
 
 
-def _judged_together(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.kind is not Kind.TABLE or found.declared is None or not found.declared.watermarks:
+def _feeder_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if obj.kind is not Kind.TABLE or obj.declared is None or not obj.declared.watermarks:
         return ()
     text = "depends on where epochs are cut: what {} brings in one is judged by one watermark"
-    return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in found.feeders)
+    return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in obj.feeders)
 
 
-def _fades(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.declared is None or found.declared.ttl_column is None:
+def _fades(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if obj.declared is None or obj.declared.ttl_column is None:
         return ()
     text = "depends on where epochs are cut: rows end below the watermark of the epoch before"
     return (Note("A119", text),)
 
 
-def _filtered_changes(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.kind is not Kind.SINK or found.append_only:
+def _condition_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if obj.kind is not Kind.SINK or obj.append_only:
         return ()
-    set_ = [name for name in ("force_append_only", "ignore_delete") if found.object.is_on(name)]
+    set_ = [name for name in ("force_append_only", "ignore_delete") if obj.object.is_on(name)]
     text = "depends on where epochs are cut: {} drops changes that an epoch may merge"
     return tuple(Note("A116", text.format(name)) for name in set_)
 
 
-def _no_snapshot(found: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if found.object.is_on("snapshot"):
+def _no_snapshot(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
+    if obj.object.is_on("snapshot"):
         return ()
     return (
         Note("A117", "depends on where epochs are cut: snapshot = false starts at one of them"),
@@ -215,8 +215,8 @@ def _no_snapshot(found: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
-    _late_rows, _refreshed, _refused, _upstream, _ingested, _periods, _several_writers,
-    _clock_options, _judged_together, _fades, _filtered_changes, _no_snapshot,
+    _late_rows, _refresh_notes, _refusal_notes, _upstream, _ingest_notes, _periods, _several_writers,
+    _clock_options, _feeder_notes, _fades, _condition_notes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[StreamPlan], Notes], ...] = (
     _of_operators, _arrangements, _reads_now, _volatile,

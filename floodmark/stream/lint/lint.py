@@ -33,12 +33,12 @@ class Advice:
     span: Span | None
 
 
-def lint_object(found: AnalysedObject, pipeline: Pipeline) -> tuple[Advice, ...]:
+def lint_object(obj: AnalysedObject, pipeline: Pipeline) -> tuple[Advice, ...]:
     """Return what there is to say of an object, in the order of its text."""
-    name = found.object.statement.name.span
-    notes = [n for n in advise(found, pipeline) if n.code not in LEFT_TO_EXPLAIN]
+    name = obj.object.statement.name.span
+    notes = [n for n in advise(obj, pipeline) if n.code not in LEFT_TO_EXPLAIN]
     advice = [Advice(note.code, note.text, name) for note in notes]
-    advice += [one for rule in _RULES for one in rule(found, pipeline)]
+    advice += [one for rule in _RULES for one in rule(obj, pipeline)]
     return tuple(sorted(advice, key=lambda a: (a.span.start if a.span else 0, a.code)))
 
 
@@ -53,26 +53,26 @@ def unused_functions(pipeline: Pipeline) -> tuple[Advice, ...]:
     )
 
 
-def _unused(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _unused_advice(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say which sources and plain views lead nowhere; tables and results are read by people."""
-    if found.kind not in (Kind.SOURCE, Kind.VIEW):
+    if obj.kind not in (Kind.SOURCE, Kind.VIEW):
         return
     catalog = pipeline.catalog
-    if not catalog.dependents(found.key):
-        text = f"nothing reads the {found.kind.value} {found.name}"
-        yield Advice(UNUSED, text, found.object.statement.name.span)
+    if not catalog.dependents(obj.key):
+        text = f"nothing reads the {obj.kind.value} {obj.name}"
+        yield Advice(UNUSED, text, obj.object.statement.name.span)
 
 
-def _every_column(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _every_column(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say where `*` stands for the columns of what rows come from."""
-    for select in _selects(found):
+    for select in _selects(obj):
         stars = [star for e in select.expressions if (star := _star(e)) is not None]
-        if not stars or (taken := _taken_in(select, pipeline)) is None:
+        if not stars or (taken := _stream_in_from(select, pipeline)) is None:
             continue
-        bare = getattr(found.object.statement, "from_relation", None) is not None
+        bare = getattr(obj.object.statement, "from_relation", None) is not None
         star = f"FROM {taken}" if bare else "*"
         text = f"{star} takes over every column that {taken} gets later; name the columns"
-        yield Advice("A121", text, span_of(stars[0], found.object.span) or found.object.span)
+        yield Advice("A121", text, span_of(stars[0], obj.object.span) or obj.object.span)
 
 
 def _star(expression: exp.Expression) -> exp.Expression | None:
@@ -80,7 +80,7 @@ def _star(expression: exp.Expression) -> exp.Expression | None:
     return expression if column or isinstance(expression, exp.Star) else None
 
 
-def _taken_in(select: exp.Select, pipeline: Pipeline) -> str | None:
+def _stream_in_from(select: exp.Select, pipeline: Pipeline) -> str | None:
     """Return the source or table that stands in a SELECT's own FROM, if one does."""
     for table in tables_of(select):
         read = pipeline.objects.get(table_name(table))
@@ -90,26 +90,26 @@ def _taken_in(select: exp.Select, pipeline: Pipeline) -> str | None:
     return None
 
 
-def _selects(found: AnalysedObject) -> Iterator[exp.Select]:
-    query = getattr(found.object.statement, "query", None)
+def _selects(obj: AnalysedObject) -> Iterator[exp.Select]:
+    query = getattr(obj.object.statement, "query", None)
     if query is not None:
         yield from query.find_all(exp.Select)
 
 
-def _no_key(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _no_key(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say which views that take rows back have no key that a reader could see."""
-    relation = found.relation
+    relation = obj.relation
     updates = relation.mode is not ChangelogMode.APPEND_ONLY
     hidden = [column for column in relation.stream_key if is_hidden(column)]
-    if found.kind is Kind.MATERIALIZED_VIEW and updates and hidden:
-        text = f"no visible columns are a key of {found.name}: readers cannot tell equal rows apart"
-        yield Advice("A122", text, found.object.statement.name.span)
+    if obj.kind is Kind.MATERIALIZED_VIEW and updates and hidden:
+        text = f"no visible columns are a key of {obj.name}: readers cannot tell equal rows apart"
+        yield Advice("A122", text, obj.object.statement.name.span)
 
 
-def _order_of_nothing(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _order_of_nothing(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say where rows are put in an order that a stored result does not have."""
-    query = getattr(found.object.statement, "query", None)
-    kept = found.kind in (Kind.MATERIALIZED_VIEW, Kind.SINK)
+    query = getattr(obj.object.statement, "query", None)
+    kept = obj.kind in (Kind.MATERIALIZED_VIEW, Kind.SINK)
     order = None if query is None or not kept else query.args.get("order")
     if (
         query is not None
@@ -117,33 +117,33 @@ def _order_of_nothing(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Adv
         and not (query.args.get("limit") or query.args.get("offset"))
     ):
         text = "rows at rest have no order: ORDER BY without LIMIT changes nothing here"
-        yield Advice("A123", text, span_of(order, found.object.span))
+        yield Advice("A123", text, span_of(order, obj.object.span))
 
 
-def _any_rows(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _any_rows(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say where LIMIT takes rows that no ORDER BY chooses."""
-    for select in _selects(found):
+    for select in _selects(obj):
         limit = select.args.get("limit")
         if limit is not None and select.args.get("order") is None:
             text = "LIMIT without ORDER BY keeps the rows that are first by all their columns"
-            yield Advice("A124", text, span_of(limit, found.object.span))
+            yield Advice("A124", text, span_of(limit, obj.object.span))
 
 
-def _by_position(found: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _by_position(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say which sinks write columns by their place."""
-    if found.kind is not Kind.SINK or found.object.target is None:
+    if obj.kind is not Kind.SINK or obj.object.target is None:
         return
-    target = pipeline[found.object.target]
-    if getattr(found.object.statement, "target_columns", ()) or len(target.relation.visible) < 2:
+    target = pipeline[obj.object.target]
+    if getattr(obj.object.statement, "target_columns", ()) or len(target.relation.visible) < 2:
         return
-    if found.name == target.name:
+    if obj.name == target.name:
         # CREATE TABLE … AS makes both, of one query.
         return
-    names = ", ".join(c.name for c in found.relation.columns if not is_hidden(c.name))
+    names = ", ".join(c.name for c in obj.relation.columns if not is_hidden(c.name))
     text = f"columns go into {target.name} by position; name them: INTO {target.name} ({names})"
-    yield Advice("A125", text, found.object.statement.name.span)
+    yield Advice("A125", text, obj.object.statement.name.span)
 
 
 _RULES: tuple[Callable[[AnalysedObject, Pipeline], Iterator[Advice]], ...] = (
-    _unused, _every_column, _no_key, _order_of_nothing, _any_rows, _by_position,
+    _unused_advice, _every_column, _no_key, _order_of_nothing, _any_rows, _by_position,
 )  # fmt: skip

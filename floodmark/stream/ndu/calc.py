@@ -31,11 +31,11 @@ class Calc:
         return frozenset(c for name in names for c in columns_of(self.columns[name]))
 
     @property
-    def tested(self) -> frozenset[str]:
+    def condition_columns(self) -> frozenset[str]:
         """Return the columns below that conditions read."""
         return frozenset(c for condition in self.conditions for c in columns_of(condition))
 
-    def made_by(self, name: str) -> n.Node:
+    def computing_node(self, name: str) -> n.Node:
         """Return the operator that computes a column."""
         for node in self.nodes:
             if not isinstance(node, n.Project):
@@ -69,15 +69,15 @@ def calc_of(node: n.Node) -> Calc:
     for step in reversed(run):
         match step:
             case n.Project():
-                columns = {name: _over(expr, columns) for name, expr in step.columns}
+                columns = {name: _substitute(expr, columns) for name, expr in step.columns}
             case n.Filter():
-                conditions.append(_over(step.predicate, columns))
+                conditions.append(_substitute(step.predicate, columns))
             case n.TemporalFilter():
-                conditions += [_over(bound, columns) for bound in step.bounds]
+                conditions += [_substitute(bound, columns) for bound in step.bounds]
     return Calc(below, columns, tuple(conditions), tuple(run))
 
 
-def _over(expr: Expr, columns: Mapping[str, Expr]) -> Expr:
+def _substitute(expr: Expr, columns: Mapping[str, Expr]) -> Expr:
     over = transform(expr, lambda e: columns[e.name] if isinstance(e, ColumnRef) else e)
     check_growth(over, expr.span)
     return over

@@ -17,8 +17,12 @@ from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import AggCall, AttemptExpr, ColumnRef, Expr, columns_of
 from floodmark.scalar.types import BOOLEAN, Schema
 from floodmark.stream.ndu.calc import Calc, calc_of, in_calc
-from floodmark.stream.ndu.culprits import culprits, untimely, volatile_aggregate
-from floodmark.stream.ndu.findings import Cause, Finding
+from floodmark.stream.ndu.culprits import (
+    nondeterministic_exprs,
+    nontemporal_exprs,
+    volatile_aggregate,
+)
+from floodmark.stream.ndu.findings import Cause, Violation
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.key_sets import Keys
 from floodmark.stream.properties.ranking import ranking_of
@@ -30,18 +34,18 @@ NONE: Columns = frozenset()
 
 @dataclass
 class Check:
-    """One walk over a plan; `findings` and `lookups`, those to store, are what it results in.
+    """One walk over a plan; `violations` and `lookups`, those to store, are what it results in.
 
-    `pulled_up` are lookups whose rows the owner's table can take back (strict only). `followed`:
+    `own_table_nodes` are lookups whose rows the owner's table can take back (strict only). `changes_pass`:
     changes of what is visited reach the operators above; those of what is looked up do not.
     """
 
     plan: StreamPlan
     strict: bool
-    pulled_up: frozenset[n.Node] = frozenset()
-    findings: list[Finding] = field(default_factory=list)
+    own_table_nodes: frozenset[n.Node] = frozenset()
+    violations: list[Violation] = field(default_factory=list)
     lookups: list[n.LookupJoin] = field(default_factory=list)
-    followed: bool = True
+    changes_pass: bool = True
 
     def hand(self, node: n.Node, required: Iterable[str], needed: Iterable[str]) -> None:
         """Hand a requirement to an input: `needed` are the columns that anything above reads."""
@@ -86,7 +90,7 @@ class Check:
             case n.Aggregate() | n.CloseAggregate():
                 self._aggregate(node, required, needed)
             case n.OverWindow():
-                self._over(node, required, needed)
+                self._over_window(node, required, needed)
             case _:
                 self._unary(node, required, needed)
 
@@ -128,58 +132,62 @@ class Check:
         if not all(isinstance(calc.columns[k.column], ColumnRef) for k in node.order):
             return
         for name in sorted(required, key=node.names.index):
-            called = culprits((calc.columns[name],))
+            called = nondeterministic_exprs((calc.columns[name],))
             if called:
-                self._found(Cause.FUNCTION, calc.made_by(name), (name,), called)
+                self._report(Cause.FUNCTION, calc.computing_node(name), (name,), called)
 
     def _also(self, columns: Iterable[str]) -> Columns:
         """Return what the strict check requires in addition."""
         return frozenset(columns) if self.strict else NONE
 
-    def _found(
+    def _report(
         self, cause: Cause, node: n.Node, columns: Iterable[str], functions: Iterable[str] = ()
     ) -> None:
-        found = Finding(cause, node, tuple(columns), tuple(functions))
-        if found not in self.findings:
-            self.findings.append(found)
+        violation = Violation(cause, node, tuple(columns), tuple(functions))
+        if violation not in self.violations:
+            self.violations.append(violation)
 
     def _scan(self, node: n.Scan, required: Columns) -> None:
         columns = [c for c in node.metadata if c in required]
-        if columns and self.followed and not self.appends(node):
-            self._found(Cause.METADATA, node, columns)
+        if columns and self.changes_pass and not self.appends(node):
+            self._report(Cause.METADATA, node, columns)
 
     def _calc(self, node: n.Node, required: Columns, needed: Columns) -> None:
         calc = calc_of(node)
-        below = calc.reads(needed) | calc.tested
+        below = calc.reads(needed) | calc.condition_columns
         if isinstance(calc.below, n.Values):
-            self._timed_constants(calc, needed)
+            self._check_constants(calc, needed)
         if self.appends(calc.below) or not (required or self.strict):
             self.hand(calc.below, NONE, below)
             return
         for condition in calc.conditions:
-            called = untimely(condition) if self.strict else culprits((condition,))
+            called = (
+                nontemporal_exprs(condition)
+                if self.strict
+                else nondeterministic_exprs((condition,))
+            )
             if called:
-                self._found(Cause.CONDITION, _filter_of(calc.nodes), (), called)
+                self._report(Cause.CONDITION, _filter_of(calc.nodes), (), called)
         # What is stored is not here any more: in strict, every call that is left is too many.
         for name in sorted(needed if self.strict else required, key=node.names.index):
-            called = culprits((calc.columns[name],))
+            called = nondeterministic_exprs((calc.columns[name],))
             if called:
-                self._found(Cause.FUNCTION, calc.made_by(name), (name,), called)
-        self.hand(calc.below, calc.reads(required) | self._also(calc.tested), below)
+                self._report(Cause.FUNCTION, calc.computing_node(name), (name,), called)
+        self.hand(calc.below, calc.reads(required) | self._also(calc.condition_columns), below)
 
-    def _timed_constants(self, calc: Calc, needed: Columns) -> None:
+    def _check_constants(self, calc: Calc, needed: Columns) -> None:
         """What is said of no row would keep the time at which the view was made."""
         for condition in calc.conditions:
             if self.strict and reads_now(condition):
-                self._found(Cause.CONDITION, _filter_of(calc.nodes), (), ("now()",))
+                self._report(Cause.CONDITION, _filter_of(calc.nodes), (), ("now()",))
         for name in sorted(needed, key=calc.nodes[0].names.index):
             if self.strict and reads_now(calc.columns[name]):
-                self._found(Cause.FUNCTION, calc.made_by(name), (name,), ("now()",))
+                self._report(Cause.FUNCTION, calc.computing_node(name), (name,), ("now()",))
 
     def _values(self, node: n.Values, needed: Columns) -> None:
         for index, name in enumerate(node.names):
             if self.strict and name in needed and any(reads_now(row[index]) for row in node.rows):
-                self._found(Cause.FUNCTION, node, (name,), ("now()",))
+                self._report(Cause.FUNCTION, node, (name,), ("now()",))
 
     def _materialize(self, node: n.MaterializeProject, required: Columns, needed: Columns) -> None:
         """Stored columns are what they were; the others are computed again."""
@@ -187,10 +195,14 @@ class Check:
         fresh = [c for c in node.names if c not in node.stored]
         if not self.appends(node.input):
             for name in node.names:
-                called = [f for f in culprits((exprs[name],)) if f == "now()" or name in fresh]
+                called = [
+                    f
+                    for f in nondeterministic_exprs((exprs[name],))
+                    if f == "now()" or name in fresh
+                ]
                 if called and name in needed:
                     cause = Cause.CONDITION if _of_condition(name, exprs[name]) else Cause.FUNCTION
-                    self._found(cause, node, (name,), called)
+                    self._report(cause, node, (name,), called)
         reads = (columns_of(exprs[c]) for c in required if c in fresh)
         below = frozenset().union(*(columns_of(exprs[c]) for c in needed))
         self.hand(node.input, frozenset().union(*reads), below)
@@ -222,11 +234,11 @@ class Check:
     def _join(self, node: n.Join, required: Columns, needed: Columns) -> None:
         updates = not (self.appends(node.left) and self.appends(node.right))
         inner = node.kind in (n.JoinKind.INNER, n.JoinKind.SEMI)
-        called = () if node.residual is None else culprits((node.residual,))
+        called = () if node.residual is None else nondeterministic_exprs((node.residual,))
         if self.strict and node.residual is not None and node.kind is n.JoinKind.INNER:
-            called = untimely(node.residual)
+            called = nontemporal_exprs(node.residual)
         if called and (updates or not inner):
-            self._found(Cause.CONDITION, node, (), called)
+            self._report(Cause.CONDITION, node, (), called)
         tested = NONE if node.residual is None else columns_of(node.residual)
         for side, keys in ((node.left, 0), (node.right, 1)):
             used = tested | {pair[keys] for pair in node.equi}
@@ -240,16 +252,16 @@ class Check:
         tested = NONE if node.residual is None else columns_of(node.residual)
         used = tested | {a for a, _ in node.equi}
         looked_up = (needed | tested | {b for _, b in node.equi}) & rights
-        followed, self.followed = self.followed, False
+        followed, self.changes_pass = self.changes_pass, False
         self._visit(node.right, NONE, looked_up)
-        self.followed = followed
+        self.changes_pass = followed
         wanted = (needed | used) & lefts
         if self.appends(node.left) or not (required or self.strict):
             self.hand(node.left, NONE, wanted)
             return
-        called = () if node.residual is None else culprits((node.residual,))
+        called = () if node.residual is None else nondeterministic_exprs((node.residual,))
         if called:
-            self._found(Cause.CONDITION, node, (), called)
+            self._report(Cause.CONDITION, node, (), called)
         if self._must_store(node, required & rights, looked_up):
             self.lookups.append(node)
         self.hand(node.left, (required & lefts) | (self._also(used) & lefts), wanted)
@@ -260,7 +272,7 @@ class Check:
         keys = frozenset(b for _, b in node.equi)
         unique = [key for key in self.keys(node.right, needed) if key <= keys]
         if self.strict:
-            return bool(required) or not unique or node not in self.pulled_up
+            return bool(required) or not unique or node not in self.own_table_nodes
         return bool(required) and not any(required <= key for key in unique)
 
     def _set_operation(self, node: n.SetOperation, required: Columns, needed: Columns) -> None:
@@ -293,7 +305,7 @@ class Check:
             own = volatile_aggregate(call)
             wanted = self.appends(node.input) and column in required
             if own is not None and (wanted or (self.strict and not self.appends(node.input))):
-                self._found(Cause.FUNCTION, node, (column,), (own,))
+                self._report(Cause.FUNCTION, node, (column,), (own,))
         self.hand(node.input, below, below)
 
     def _single(self, node: n.Aggregate, below: Columns) -> bool:
@@ -301,11 +313,11 @@ class Check:
 
     def _arguments(self, node: n.Aggregate | n.CloseAggregate, calls: dict[str, AggCall]) -> None:
         for column, call in calls.items():
-            called = culprits(call.children)
+            called = nondeterministic_exprs(call.children)
             if called:
-                self._found(Cause.FUNCTION, node, (column,), called)
+                self._report(Cause.FUNCTION, node, (column,), called)
 
-    def _over(self, node: n.OverWindow, required: Columns, needed: Columns) -> None:
+    def _over_window(self, node: n.OverWindow, required: Columns, needed: Columns) -> None:
         order = frozenset((*node.partition, *(k.column for k in node.order)))
         everywhere = needed if self.strict else required
         exprs: list[Expr] = []
@@ -313,8 +325,8 @@ class Check:
             parts = [*call.args, *([] if call.filter is None else [call.filter])]
             if column in everywhere:
                 exprs += parts
-                if not self.appends(node.input) and (called := culprits(parts)):
-                    self._found(Cause.FUNCTION, node, (column,), called)
+                if not self.appends(node.input) and (called := nondeterministic_exprs(parts)):
+                    self._report(Cause.FUNCTION, node, (column,), called)
         read = frozenset(c for e in exprs for c in columns_of(e))
         live = frozenset(
             c for name, call in node.calls if name in needed
@@ -327,9 +339,9 @@ class Check:
     def _project_set(self, node: n.ProjectSet, required: Columns, needed: Columns) -> None:
         made = {*node.outputs, node.ordinal}
         read = columns_of(node.call)
-        called = () if isinstance(node, n.GrowingSeries) else culprits((node.call,))
+        called = () if isinstance(node, n.GrowingSeries) else nondeterministic_exprs((node.call,))
         if not self.appends(node.input) and called and (self.strict or required & made):
-            self._found(Cause.FUNCTION, node, node.outputs, called)
+            self._report(Cause.FUNCTION, node, node.outputs, called)
         self.hand(node.input, (required - made) | self._also(read), (needed - made) | read)
 
 
@@ -364,7 +376,7 @@ def _only_grows(node: n.Node, key: n.SortKey, check: Check) -> bool:
     while isinstance(node, n.Project):
         expr = dict(node.columns)[column]
         reads = columns_of(expr)
-        if len(reads) != 1 or culprits((expr,)):
+        if len(reads) != 1 or nondeterministic_exprs((expr,)):
             return False
         (column,) = reads
         node = node.input

@@ -24,7 +24,7 @@ from floodmark.stream.properties.monotonicity import monotone_column
 _COMPARISONS = ("<", "<=", ">", ">=", "=")
 
 
-def culprits(expressions: Iterable[Expr]) -> tuple[str, ...]:
+def nondeterministic_exprs(expressions: Iterable[Expr]) -> tuple[str, ...]:
     """Return the non-deterministic calls inside, as people write them: `random()`."""
     found = (_name(part) for expr in expressions for part in walk(expr))
     return tuple(dict.fromkeys(name for name in found if name is not None))
@@ -45,14 +45,14 @@ def is_temporal(expr: Expr) -> bool:
             timed = [side for side in (a, b) if reads_now(side)]
             return len(timed) == 1 and _follows_time(timed[0]) and not is_volatile(expr)
         case BoolOp(op="and"):
-            return all(is_temporal(arg) or not culprits((arg,)) for arg in expr.args)
+            return all(is_temporal(arg) or not nondeterministic_exprs((arg,)) for arg in expr.args)
         case _:
             return False
 
 
-def untimely(condition: Expr) -> tuple[str, ...]:
+def nontemporal_exprs(condition: Expr) -> tuple[str, ...]:
     """Return the non-deterministic calls of a condition outside its temporal comparisons."""
-    return culprits(part for part in conjuncts(condition) if not is_temporal(part))
+    return nondeterministic_exprs(part for part in conjuncts(condition) if not is_temporal(part))
 
 
 def _follows_time(expr: Expr) -> bool:

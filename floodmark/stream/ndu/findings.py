@@ -15,7 +15,7 @@ from floodmark.plan.expr.printing import to_text
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.constants import constants
 from floodmark.sql import statements as s
-from floodmark.stream.ndu.culprits import culprits
+from floodmark.stream.ndu.culprits import nondeterministic_exprs
 from floodmark.stream.ndu.mode import DeterminismMode
 from floodmark.stream.ndu.outline import outline
 from floodmark.stream.operators.lower import StreamPlan
@@ -34,7 +34,7 @@ class Cause(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Violation:
     """One place: the operator, its columns and what makes them differ.
 
     A condition has none, or the column that its outcome would be stored in.
@@ -46,7 +46,7 @@ class Finding:
     functions: tuple[str, ...] = ()
 
     @property
-    def unnamed(self) -> Expr | None:
+    def unnamed_expr(self) -> Expr | None:
         """Return what is computed where the user has no name for its column."""
         if not isinstance(self.node, n.Project | n.MaterializeProject) or len(self.columns) != 1:
             return None
@@ -62,7 +62,7 @@ class Finding:
         called = ", ".join(self.functions)
         place = f"{plan[self.node].identifier} ({type(self.node).__name__})"
         match self.cause:
-            case Cause.FUNCTION if (unnamed := self.unnamed) is not None:
+            case Cause.FUNCTION if (unnamed := self.unnamed_expr) is not None:
                 what = f"the non-deterministic function {called}"
                 if (text := to_text(unnamed)) != called:
                     what = f"{text} with {what}"
@@ -76,52 +76,52 @@ class Finding:
 
 
 def refusal(
-    found: Finding, plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
+    violation: Violation, plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
 ) -> NotSupported:
     """Return the error for a finding: columns, cause, operator, plan, remedy."""
-    unnamed = found.unnamed
-    span = (unnamed and unnamed.span) or found.node.span or statement.span
-    text = f"{found.text(plan)}: rows that are updated must be deterministic"
-    detail = "related plan:\n" + outline(plan, found.node)
-    match found.cause:
+    unnamed = violation.unnamed_expr
+    span = (unnamed and unnamed.span) or violation.node.span or statement.span
+    text = f"{violation.text(plan)}: rows that are updated must be deterministic"
+    detail = "related plan:\n" + outline(plan, violation.node)
+    match violation.cause:
         case Cause.FUNCTION:
-            code, hint = "E0320", _function_hint(found, mode)
+            code, hint = "E0320", _function_hint(violation, mode)
         case Cause.CONDITION:
-            code, hint = "E0321", _condition_hint(found, mode)
+            code, hint = "E0321", _condition_hint(violation, mode)
         case Cause.METADATA:
             code = "E0322"
             hint = (
                 "leave the column out, or keep the source in a materialized view with it and "
                 "read that: a view's rows are taken back as they are stored"
             )
-    if found.cause is not Cause.METADATA and could_refresh(plan, statement):
+    if violation.cause is not Cause.METADATA and could_refresh(plan, statement):
         hint += "; or recompute the view in each epoch: WITH (refresh = 'full')"
     return NotSupported(code, text, span=span, detail=detail, hint=hint)
 
 
-def _function_hint(found: Finding, mode: DeterminismMode) -> str:
-    if "now()" in found.functions:
+def _function_hint(violation: Violation, mode: DeterminismMode) -> str:
+    if "now()" in violation.functions:
         return "use a time of the row in its place, or ask for now() when you read the view"
-    if session := _of_the_session(found):
+    if session := _of_the_session(violation):
         return f"write its value in its place, or ask for {session} when you read the view"
     if mode is DeterminismMode.FLINK:
         return "leave it out, or leave WITH (determinism = 'flink') out: the value is then stored"
     return "declare the function IMMUTABLE if it is, or compute it over append-only rows"
 
 
-def _condition_hint(found: Finding, mode: DeterminismMode) -> str:
-    if "now()" in found.functions:
+def _condition_hint(violation: Violation, mode: DeterminismMode) -> str:
+    if "now()" in violation.functions:
         return "leave it out, and compare with now() in the query that reads the view"
-    if session := _of_the_session(found):
+    if session := _of_the_session(violation):
         return f"write its value in its place, or ask for {session} when you read the view"
-    if mode is DeterminismMode.FLINK and _strict_stores(found.node):
+    if mode is DeterminismMode.FLINK and _strict_stores(violation.node):
         return "leave it out, or leave WITH (determinism = 'flink') out: the outcome is then stored"
     return "compute it in a view below, as a column, and compare that"
 
 
-def _of_the_session(found: Finding) -> str | None:
+def _of_the_session(violation: Violation) -> str | None:
     """Return the first built-in function that tells of the session: nobody declares that."""
-    return next((f for f in found.functions if f.removesuffix("()") in _SESSION), None)
+    return next((f for f in violation.functions if f.removesuffix("()") in _SESSION), None)
 
 
 def _strict_stores(node: n.Node) -> bool:
@@ -132,5 +132,5 @@ def _strict_stores(node: n.Node) -> bool:
     if not isinstance(node, n.Pairing) or node.kind is n.JoinKind.INNER or node.residual is None:
         return True
     sides = (node.left,) if n.is_lookup(node) else node.inputs
-    parts = (columns_of(p) for p in conjuncts(node.residual) if culprits((p,)))
+    parts = (columns_of(p) for p in conjuncts(node.residual) if nondeterministic_exprs((p,)))
     return all(any(part <= set(side.names) for side in sides) for part in parts)

@@ -26,9 +26,9 @@ class DeterminismMode(Enum):
     IGNORE = "ignore"
 
 
-def mode_of(found: CatalogObject) -> DeterminismMode:
+def mode_of(obj: CatalogObject) -> DeterminismMode:
     """Return the mode of a view or sink; E0324 for a value that is none."""
-    options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
+    options: tuple[s.Option, ...] = getattr(obj.statement, "options", ())
     for option in options:
         if option.name.lower() == OPTION:
             return parse_mode(option)

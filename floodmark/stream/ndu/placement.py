@@ -31,7 +31,7 @@ class Root:
     tells: tuple[str, ...] = ()
 
 
-def pulled_up(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
+def own_table_nodes(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
     """Return the operators whose stored values the root's table has."""
     if not (root.stores or root.target) or plan[plan.root].append_only:
         return frozenset()
@@ -39,7 +39,7 @@ def pulled_up(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
     # Columns of the current node that the key, a filter above, or what can fail above depends on.
     key, tested, tried = frozenset(root.key), _NONE, _NONE
     # Columns whose values the target's key tells.
-    told = frozenset(root.tells)
+    columns = frozenset(root.tells)
     node = plan.root
     while True:
         match node:
@@ -51,25 +51,27 @@ def pulled_up(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
                         # What stores by itself needs old rows whole.
                         return frozenset(found)
                     found.append(node)
-                tried = _reads(exprs, tried) | _tried(exprs.values())
+                tried = _reads(exprs, tried) | _columns_that_can_fail(exprs.values())
                 key, tested = _reads(exprs, key), _reads(exprs, tested)
-                told = frozenset(t for c in told if (t := injective_column(exprs[c])) is not None)
+                columns = frozenset(
+                    t for c in columns if (t := injective_column(exprs[c])) is not None
+                )
                 node = node.input
             case n.Filter():
                 tested |= columns_of(node.predicate)
-                tried |= _tried((node.predicate,))
+                tried |= _columns_that_can_fail((node.predicate,))
                 node = node.input
             case _ if n.is_lookup(node) and not node.stored:
                 rights = tuple(node.right.names)
                 fits = _unique(plan, node) and _holds(rights, key, tested, tried, root)
                 fails = node.residual is not None and can_fail(node.residual)
-                alone = not root.target or _alone(plan, node, told)
+                alone = not root.target or _alone(plan, node, columns)
                 if not (fits and alone) or fails or node.external is not None:
                     return frozenset(found)
                 found.append(node)
                 lefts = set(node.left.names)
                 key, tested, tried = key & lefts, tested & lefts, tried & lefts
-                told &= lefts
+                columns &= lefts
                 node = node.left
             case _:
                 return frozenset(found)
@@ -82,7 +84,7 @@ def _reads(exprs: Mapping[str, Expr], columns: Iterable[str]) -> frozenset[str]:
     return frozenset(below for c in columns for below in columns_of(exprs[c]))
 
 
-def _tried(exprs: Iterable[Expr]) -> frozenset[str]:
+def _columns_that_can_fail(exprs: Iterable[Expr]) -> frozenset[str]:
     """Return the columns on which it depends whether an expression refuses a row."""
     return frozenset(c for e in exprs if can_fail(e) for c in columns_of(e))
 
@@ -108,16 +110,16 @@ def _unique(plan: StreamPlan, node: n.Pairing) -> bool:
     return any(key <= keys for key in plan[node.right].unique_keys)
 
 
-def _alone(plan: StreamPlan, node: n.Pairing, told: frozenset[str]) -> bool:
+def _alone(plan: StreamPlan, node: n.Pairing, columns: frozenset[str]) -> bool:
     """Tell whether a left row that goes without a match takes no other row's back.
 
     An inner lookup takes back a key that it may never have written: so none is another row's key.
     """
     keys = plan[node.left].unique_keys
-    return node.kind is n.JoinKind.LEFT or any(key <= told for key in keys)
+    return node.kind is n.JoinKind.LEFT or any(key <= columns for key in keys)
 
 
-def placed(plan: StreamPlan, nodes: Iterable[n.Node]) -> StreamPlan:
+def colocate_state(plan: StreamPlan, nodes: Iterable[n.Node]) -> StreamPlan:
     """Return the plan with these operators' state in the owner's table."""
     chosen = set(nodes)
     operators = {

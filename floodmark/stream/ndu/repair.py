@@ -70,7 +70,7 @@ def conditions_lifted(node: n.Node) -> n.Node:
             return _lookup(node, stored=False)
         case n.Join(residual=Expr() as residual) if is_volatile(residual):
             if node.kind is n.JoinKind.INNER:
-                return _above(node, residual)
+                return _filter_above(node, residual)
             return _outer_join(node, (False, False), is_volatile)
         case _:
             return node
@@ -112,7 +112,7 @@ class _Repair:
             case n.Join():
                 return self._join(node, rebuilt, wanted, asks=asks)
             case n.OverWindow():
-                return _over(rebuilt, wanted if updating else _varies, stored=stored)
+                return _over_window(rebuilt, wanted if updating else _varies, stored=stored)
             case n.GrowingSeries():
                 return rebuilt
             case n.ProjectSet() if updating or asks:
@@ -126,12 +126,12 @@ class _Repair:
             return rebuilt
         left, right = (asks or not self.plan[child].append_only for child in node.inputs)
         if rebuilt.kind is n.JoinKind.INNER:
-            above = _above(rebuilt, rebuilt.residual)
+            above = _filter_above(rebuilt, rebuilt.residual)
             return _filter(above, wanted) if left or right else above
         return _outer_join(rebuilt, (left, right), wanted)
 
 
-def _above(node: n.Pairing, residual: Expr) -> n.Filter:
+def _filter_above(node: n.Pairing, residual: Expr) -> n.Filter:
     """Ask a condition of new pairs above their join, but for what may be asked before it there."""
     inside, outside = split_conditions(conjuncts(residual), bounds_pairs, node)
     pairs = replace(node, residual=all_of(inside))
@@ -172,7 +172,7 @@ def _lookup(node: n.Pairing, *, stored: bool) -> n.Node:
     names = frozenset(node.left.names)
     parts = conjuncts(node.residual)
     if node.kind is n.JoinKind.INNER and not all(_reads_only(names, p) for p in parts):
-        pairs = _above(node, node.residual)
+        pairs = _filter_above(node, node.residual)
         return _filter(pairs, is_volatile) if stored else pairs
     left = _Pulled(node.left, {*node.left.names, *node.right.names})
     kept = conjunction(tuple(_pull(part, left, names, is_volatile) for part in parts))
@@ -242,7 +242,7 @@ def _condition(filter_: Expr | None, below: _Pulled) -> Expr | None:
     return below.volatile(filter_)
 
 
-def _over(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
+def _over_window(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
     below = _Pulled(node.input, wanted=wanted)
     calls = tuple(
         (

@@ -9,20 +9,20 @@ from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.check import Check
-from floodmark.stream.ndu.findings import Finding, refusal
+from floodmark.stream.ndu.findings import Violation, refusal
 from floodmark.stream.ndu.flink_plan import without_idle_joins
 from floodmark.stream.ndu.mode import DeterminismMode
-from floodmark.stream.ndu.placement import Root, placed, pulled_up
+from floodmark.stream.ndu.placement import Root, colocate_state, own_table_nodes
 from floodmark.stream.ndu.repair import repair, repair_top
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.passes.rebuild import with_inputs
 
-__all__ = ["Resolved", "Root", "resolve"]
+__all__ = ["Resolution", "Root", "resolve"]
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolution:
     """A plan that may run, and what `ignore` let through, in sentences."""
 
     plan: StreamPlan
@@ -31,7 +31,7 @@ class Resolved:
 
 def resolve(
     plan: StreamPlan, root: Root, mode: DeterminismMode, statement: s.Statement
-) -> Resolved:
+) -> Resolution:
     """Return the plan with its non-deterministic updates repaired.
 
     Raises E0320 (a column of a function), E0321 (a condition) or E0322 (a metadata column) for the
@@ -41,23 +41,23 @@ def resolve(
         case DeterminismMode.STRICT:
             strict, findings = _strict(plan, root)
             _refuse(findings, strict, mode, statement)
-            return Resolved(strict)
+            return Resolution(strict)
         case DeterminismMode.FLINK:
-            check = checked(plan, root, strict=False)
-            _refuse(check.findings, check.plan, mode, statement)
-            return Resolved(_again(_storing(plan, check.lookups), root))
+            check = check_plan(plan, root, strict=False)
+            _refuse(check.violations, check.plan, mode, statement)
+            return Resolution(_derive_again(_with_stored_lookups(plan, check.lookups), root))
         case DeterminismMode.IGNORE:
             would, findings = _strict(plan, root)
             texts = [f.text(would) for f in findings]
             if not findings:
                 # What strict would store, and nothing here does.
-                check = checked(plan, root, strict=False)
-                texts = [f.text(check.plan) for f in check.findings]
+                check = check_plan(plan, root, strict=False)
+                texts = [f.text(check.plan) for f in check.violations]
             notes = tuple(f"determinism is ignored: {text}" for text in texts)
-            return Resolved(_again(plan, root), notes)
+            return Resolution(_derive_again(plan, root), notes)
 
 
-def checked(
+def check_plan(
     plan: StreamPlan, root: Root, *, strict: bool, pulled: frozenset[n.Node] = frozenset()
 ) -> Check:
     """Return the check of a plan, done."""
@@ -73,32 +73,34 @@ def checked(
     return check
 
 
-def _strict(plan: StreamPlan, root: Root) -> tuple[StreamPlan, list[Finding]]:
-    repaired = _analysed(plan, repair(plan, everywhere=True))
-    pulled = pulled_up(repaired, root)
-    check = checked(repaired, root, strict=True, pulled=pulled)
-    if not check.lookups or check.findings:
-        return placed(repaired, pulled & _updating(repaired)), check.findings
-    stored = _storing(repaired, check.lookups)
+def _strict(plan: StreamPlan, root: Root) -> tuple[StreamPlan, list[Violation]]:
+    repaired = _derive(plan, repair(plan, everywhere=True))
+    pulled = own_table_nodes(repaired, root)
+    check = check_plan(repaired, root, strict=True, pulled=pulled)
+    if not check.lookups or check.violations:
+        return colocate_state(repaired, pulled & _updating(repaired)), check.violations
+    stored = _with_stored_lookups(repaired, check.lookups)
     # What lies below a stored lookup has its state there: the own table has no row for each.
-    return placed(stored, pulled_up(stored, root) & _updating(stored)), check.findings
+    return colocate_state(
+        stored, own_table_nodes(stored, root) & _updating(stored)
+    ), check.violations
 
 
-def _again(plan: StreamPlan, root: Root) -> StreamPlan:
+def _derive_again(plan: StreamPlan, root: Root) -> StreamPlan:
     """Store what takes nothing or what an operator above reads again, in whatever mode."""
-    repaired = _analysed(plan, repair(plan, everywhere=False))
-    free = _analysed(repaired, repair_top(repaired))
+    repaired = _derive(plan, repair(plan, everywhere=False))
+    free = _derive(repaired, repair_top(repaired))
     stored = {node for node in free.nodes if isinstance(node, n.MaterializeProject)}
-    pulled = pulled_up(free, root)
+    pulled = own_table_nodes(free, root)
     if stored - set(repaired.nodes) <= pulled:
         repaired = free
     else:
-        pulled = pulled_up(repaired, root)
+        pulled = own_table_nodes(repaired, root)
     lookups = [node for node in _lookups(repaired) if node not in pulled]
     if lookups:
-        repaired = _storing(repaired, lookups)
-        pulled = pulled_up(repaired, root)
-    return placed(repaired, pulled & _updating(repaired))
+        repaired = _with_stored_lookups(repaired, lookups)
+        pulled = own_table_nodes(repaired, root)
+    return colocate_state(repaired, pulled & _updating(repaired))
 
 
 def _lookups(plan: StreamPlan) -> list[n.Node]:
@@ -113,23 +115,23 @@ def _updating(plan: StreamPlan) -> frozenset[n.Node]:
     )
 
 
-def _storing(plan: StreamPlan, lookups: Collection[n.Node]) -> StreamPlan:
-    return _analysed(plan, _stored(plan.root, lookups))
+def _with_stored_lookups(plan: StreamPlan, lookups: Collection[n.Node]) -> StreamPlan:
+    return _derive(plan, _store_lookups(plan.root, lookups))
 
 
-def _stored(node: n.Node, lookups: Collection[n.Node]) -> n.Node:
-    rebuilt = with_inputs(node, tuple(_stored(child, lookups) for child in node.inputs))
+def _store_lookups(node: n.Node, lookups: Collection[n.Node]) -> n.Node:
+    rebuilt = with_inputs(node, tuple(_store_lookups(child, lookups) for child in node.inputs))
     if n.is_lookup(rebuilt) and node in lookups:
         return replace(rebuilt, stored=True)
     return rebuilt
 
 
-def _analysed(plan: StreamPlan, root: n.Node) -> StreamPlan:
+def _derive(plan: StreamPlan, root: n.Node) -> StreamPlan:
     return plan if root == plan.root else lower(keep_keys(root))
 
 
 def _refuse(
-    findings: list[Finding], plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
+    findings: list[Violation], plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
 ) -> None:
     if findings:
         raise refusal(findings[0], plan, mode, statement)

@@ -17,7 +17,7 @@ from floodmark.plan.declared import Declared
 from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
-from floodmark.stream.objects.outside import Outside
+from floodmark.stream.objects.outside import ExternalSink
 from floodmark.stream.objects.owners import Owner
 from floodmark.stream.objects.snapshot import SNAPSHOT
 from floodmark.stream.operators.lower import StreamPlan
@@ -44,7 +44,7 @@ class AnalysedObject:
     notes: tuple[str, ...] = ()
     refused: NotSupported | None = None
     split: QuerySplit | None = None
-    outside: Outside | None = None
+    external_sink: ExternalSink | None = None
     writes: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
 
@@ -85,7 +85,7 @@ class AnalysedObject:
         return () if transform is None else transform.period
 
     @property
-    def owned(self) -> bool:
+    def has_owners(self) -> bool:
         """Tell whether the rows of a table say which sinks hold them: some own columns, or did."""
         return bool(self.owners) or (OWNED,) in self.object.past
 
@@ -106,12 +106,12 @@ class AnalysedObject:
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
         silent = (BACKFILL, SNAPSHOT, *TELLING)
-        told = (o for o in options_of(self.object) if o.name.lower() not in silent)
-        parts.append(repr(sorted((o.name, o.value) for o in told)))
-        if self.outside is not None:
+        note = (o for o in options_of(self.object) if o.name.lower() not in silent)
+        parts.append(repr(sorted((o.name, o.value) for o in note)))
+        if self.external_sink is not None:
             parts.append(repr(getattr(self.object.statement, "format", None)))
         parts += [self.object.target] if self.object.target is not None else []
-        parts += ["owned"] if self.owned else []
+        parts += ["owned"] if self.has_owners else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -137,15 +137,17 @@ class Pipeline:
         return functions_of(self.catalog.objects.values())
 
     @property
-    def stored(self) -> tuple[AnalysedObject, ...]:
+    def writing_objects(self) -> tuple[AnalysedObject, ...]:
         """Return what has rows of its own or writes outside, in the order of an epoch."""
         kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
-        return tuple(o for o in self.objects.values() if o.kind in kinds or o.outside is not None)
+        return tuple(
+            o for o in self.objects.values() if o.kind in kinds or o.external_sink is not None
+        )
 
 
-def options_of(found: CatalogObject) -> tuple[s.Option, ...]:
+def options_of(obj: CatalogObject) -> tuple[s.Option, ...]:
     """Return the WITH options of a definition."""
-    options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
+    options: tuple[s.Option, ...] = getattr(obj.statement, "options", ())
     return options
 
 

@@ -43,7 +43,7 @@ class SinkType(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outside:
+class ExternalSink:
     """A CREATE SINK to the outside, bound.
 
     `path` is absolute; `encode` is that of files, "parquet" for Delta. `columns` are those of the
@@ -74,7 +74,7 @@ class Outside:
         return name
 
     @property
-    def written(self) -> Schema:
+    def written_columns(self) -> Schema:
         """Return the columns at the outside: the row kind first, where there is one."""
         head = () if self.op is None else (Field(self.op, VARCHAR),)
         return (*head, *self.columns)
@@ -83,17 +83,17 @@ class Outside:
 _UPSERT = SinkType.UPSERT
 
 
-class _Placed(Protocol):
+class _HasExternalSink(Protocol):
     """An object that may be at a path."""
 
     @property
     def name(self) -> str: ...
 
     @property
-    def outside(self) -> Outside | None: ...
+    def external_sink(self) -> ExternalSink | None: ...
 
 
-class _Fed(Protocol):
+class _HasFeeders(Protocol):
     """An object, and what flows into it."""
 
     @property
@@ -109,7 +109,7 @@ class _Fed(Protocol):
     def feeders(self) -> tuple[str, ...]: ...
 
 
-def bind_outside(declared: CatalogObject, plan: StreamPlan) -> Outside:
+def bind_external_sink(declared: CatalogObject, plan: StreamPlan) -> ExternalSink:
     """Return what a sink says, checked against its query.
 
     Raises E0720 to E0725, and E0706 for updates into a sink that only adds rows.
@@ -126,7 +126,7 @@ def bind_outside(declared: CatalogObject, plan: StreamPlan) -> Outside:
     options.check_names(specs_of(*places), connector)
     forced, keeping = options.flag(FORCED, False), options.flag(KEEPING, False)
     _check_mode(options, plan, type_, forced=forced or keeping)
-    found = Outside(
+    sink = ExternalSink(
         connector,
         type_,
         _path(options, declared.resolved),
@@ -139,15 +139,17 @@ def bind_outside(declared: CatalogObject, plan: StreamPlan) -> Outside:
         options.flag("csv.header", True),
         _delimiter(options),
     )
-    check_types(found.written, encode, statement.name.span)
-    return found
+    check_types(sink.written_columns, encode, statement.name.span)
+    return sink
 
 
-def check_alone(found: Outside, declared: CatalogObject, others: Iterable[_Placed]) -> None:
+def check_alone(
+    sink: ExternalSink, declared: CatalogObject, others: Iterable[_HasExternalSink]
+) -> None:
     """Raise E0722 where another sink writes to the same path, or below or above it."""
     for other in others:
-        there = None if other.outside is None else other.outside.path
-        if there is not None and _overlap(there, found.path):
+        there = None if other.external_sink is None else other.external_sink.path
+        if there is not None and _overlap(there, sink.path):
             raise BindError(
                 "E0722",
                 f"the sink {other.name} writes to {there} already",
@@ -156,10 +158,12 @@ def check_alone(found: Outside, declared: CatalogObject, others: Iterable[_Place
             )
 
 
-def check_no_circle(found: Outside, declared: CatalogObject, folders: Mapping[str, Path]) -> None:
+def check_no_circle(
+    sink: ExternalSink, declared: CatalogObject, folders: Mapping[str, Path]
+) -> None:
     """Raise E0722 where the sink's rows would come back: `folders` are those its query reads."""
     for source, folder in folders.items():
-        if _overlap(folder, found.path):
+        if _overlap(folder, sink.path):
             raise BindError(
                 "E0722",
                 f"the sink would feed {source}, which its query reads: that takes in {folder}",
@@ -168,7 +172,7 @@ def check_no_circle(found: Outside, declared: CatalogObject, folders: Mapping[st
             )
 
 
-def folders(reads: Iterable[str], done: Mapping[str, _Fed]) -> dict[str, Path]:
+def folders(reads: Iterable[str], done: Mapping[str, _HasFeeders]) -> dict[str, Path]:
     """Return, by source, the folders that the objects of some keys are fed from."""
     out: dict[str, Path] = {}
     left, seen = list(reads), set[str]()
@@ -218,8 +222,8 @@ class _Options:
 
     def span(self, name: str) -> Span | None:
         """Return where an option stands, else the sink's name."""
-        found = self.found.get(name)
-        return self.statement.name.span if found is None else found.span
+        option = self.found.get(name)
+        return self.statement.name.span if option is None else option.span
 
     def wrong(self, name: str, what: str, hint: str) -> BindError:
         """Return E0721 for an option whose value does not do."""

@@ -10,17 +10,17 @@ from floodmark.scalar.functions import lookup
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 
-def pins_of(found: AnalysedObject, pipeline: Pipeline) -> dict[str, str] | None:
+def pins_of(obj: AnalysedObject, pipeline: Pipeline) -> dict[str, str] | None:
     """Return, by signature, what tells a function's present meaning from another one.
 
     Those that a TRANSFORM USING and the generated columns below it call: the version of a built-in
     function or cast, the digest of a user's definition. None for what has no transformation.
     """
-    declared = found.declared
+    declared = obj.declared
     if declared is None or declared.transform is None:
         return None
     generated = (c.generated for c in declared.columns if c.generated is not None)
-    pins = dict(_users(found.object.reads, pipeline))
+    pins = dict(_users(obj.object.reads, pipeline))
     for expr in (*generated, *declared.transform.expressions):
         pins.update(_builtin(expr))
     return pins
@@ -43,5 +43,5 @@ def _users(reads: tuple[str, ...], pipeline: Pipeline) -> Iterator[tuple[str, st
     """Yield the functions of users among what is read, and those that they call."""
     functions, catalog = pipeline.functions, pipeline.catalog
     for key in catalog.functions_below(reads):
-        found = functions[catalog.objects[key].name]
-        yield found.signature, found.definition
+        function = functions[catalog.objects[key].name]
+        yield function.signature, function.definition

@@ -18,10 +18,10 @@ from floodmark.plan.nodes import Node
 from floodmark.plan.nodes.size import within_stack
 from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.sql import statements as s
-from floodmark.stream.ndu import Resolved, Root, mode_of, resolve
+from floodmark.stream.ndu import Resolution, Root, mode_of, resolve
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.outside import (
-    bind_outside,
+    bind_external_sink,
     check_alone,
     check_no_circle,
     folders,
@@ -31,8 +31,8 @@ from floodmark.stream.objects.rereads import check_rereads
 from floodmark.stream.objects.sinks import (
     check_sole_writer,
     fit_to_target,
-    written_columns,
-    written_key,
+    target_columns,
+    target_key_columns,
 )
 from floodmark.stream.objects.snapshot import check_snapshot
 from floodmark.stream.objects.stored import declaration
@@ -40,7 +40,12 @@ from floodmark.stream.objects.supported import check_columns, check_options, che
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.periods import check_periods
 from floodmark.stream.passes.planning import known_of, plan_of, reads, relation_of
-from floodmark.stream.passes.refresh import check_repeatable, recomputed, refreshes, refuse_on_close
+from floodmark.stream.passes.refresh import (
+    check_repeatable,
+    refresh_plan,
+    refreshes,
+    refuse_on_close,
+)
 
 
 def analyse_catalog(
@@ -55,13 +60,13 @@ def analyse_catalog(
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
     for declared in definition_order(catalog):
-        found = _reuse(declared, catalog, known, done)
-        if found is None:
+        obj = _reuse(declared, catalog, known, done)
+        if obj is None:
             with within_stack(declared.statement.name.span):
-                found = analyse_object(declared, catalog, done, functions)
-        if runs and found.refused is not None:
-            raise found.refused
-        done[declared.key] = found
+                obj = analyse_object(declared, catalog, done, functions)
+        if runs and obj.refused is not None:
+            raise obj.refused
+        done[declared.key] = obj
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
 
@@ -160,7 +165,7 @@ def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
 
 def _resolved(
     plan: StreamPlan, root: Root, declared: CatalogObject, timed: NotSupported | None
-) -> Resolved:
+) -> Resolution:
     """Return the plan without non-deterministic updates; `timed` says more than its own refusal."""
     try:
         return resolve(plan, root, mode_of(declared), declared.statement)
@@ -197,7 +202,7 @@ def _view(
     timed = None if again else _refusal(partial(check_periods, plan, statement))
     notes: tuple[str, ...] = ()
     if again:
-        plan = recomputed(plan)
+        plan = refresh_plan(plan)
     elif isinstance(statement, s.CreateMaterializedView):
         root = Root(plan[plan.root].stream_key, stores=True)
         resolved = _resolved(plan, root, declared, timed)
@@ -236,9 +241,9 @@ def _sink(
     fitted = fit_to_target(source, declared, target.relation, target.declared)
     assert target.declared is not None
     check_owner(declared, target.relation, target.declared, feeders)
-    written = written_columns(source, declared, target.declared)
+    written = target_columns(source, declared, target.declared)
     tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
-    root = Root(written_key(fitted, target.relation), stores=False, target=True, tells=tells)
+    root = Root(target_key_columns(fitted, target.relation), stores=False, target=True, tells=tells)
     timed = _refusal(partial(check_periods, source, statement))
     resolved = _resolved(fitted, root, declared, timed)
     plan, notes = resolved.plan, resolved.notes
@@ -261,12 +266,12 @@ def _outward(
 ) -> AnalysedObject:
     """Return a sink to the outside; what it writes there must be told by its key."""
     check_columns(declared, source)
-    outside = bind_outside(declared, source)
+    outside = bind_external_sink(declared, source)
     check_alone(outside, declared, done.values())
     check_no_circle(outside, declared, folders(reads(source), done))
-    told = outside.key or tuple(f.name for f in outside.columns)
+    note = outside.key or tuple(f.name for f in outside.columns)
     timed = _refusal(partial(check_periods, source, declared.statement))
-    resolved = _resolved(source, Root(told, stores=False), declared, timed)
+    resolved = _resolved(source, Root(note, stores=False), declared, timed)
     plan = resolved.plan
     return AnalysedObject(
         declared,
@@ -275,5 +280,5 @@ def _outward(
         reads=reads(plan),
         notes=resolved.notes,
         refused=timed or _refusal(lambda: check_supported(plan)),
-        outside=outside,
+        external_sink=outside,
     )

@@ -31,16 +31,16 @@ def parse_backfill(option: s.Option) -> str:
     )
 
 
-def goes_on(sink: AnalysedObject, former: AnalysedObject) -> str:
+def goes_on(sink: AnalysedObject, previous: AnalysedObject) -> str:
     """Return how a sink with another query goes on: its option, else by what it writes.
 
     One that is its own former definition has nothing to make up for. What one has written that
     began without a snapshot does not follow from its query.
     """
-    if former.fingerprint == sink.fingerprint:
+    if previous.fingerprint == sink.fingerprint:
         return NONE
     adds = sink.relation.mode is ChangelogMode.APPEND_ONLY or keeps_rows(sink.object)
-    adds = adds or not _began_whole(sink, former)
+    adds = adds or not _began_whole(sink, previous)
     return (sink.object.option(BACKFILL) or (NONE if adds else DIFF)).lower()
 
 
@@ -48,15 +48,17 @@ def _began_whole(*sinks: AnalysedObject) -> bool:
     return all(takes_snapshot(sink.object) for sink in sinks)
 
 
-def check_difference(sink: AnalysedObject, former: AnalysedObject, target: AnalysedObject) -> None:
+def check_difference(
+    sink: AnalysedObject, previous: AnalysedObject, target: AnalysedObject
+) -> None:
     """Raise E0843 where what a sink's former query gave cannot be taken out of its target."""
     declared = target.declared
-    if goes_on(sink, former) == NONE or declared is None:
+    if goes_on(sink, previous) == NONE or declared is None:
         return
     action = declared.conflict.action
     reasons = (
         (
-            not _began_whole(sink, former),
+            not _began_whole(sink, previous),
             "has not got all of it: the sink began without a snapshot",
         ),
         (not declared.primary_key, "has no primary key to find them by"),

@@ -25,30 +25,30 @@ def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> No
     if refreshes:
         found = next((scan for scan in n.scans(plan.root) if scan.drops_silently), None)
         if found is not None:
-            raise _refused(name, "refresh = 'full'", found, found)
+            raise _refusal(name, "refresh = 'full'", found, found)
     for operator in plan.operators.values():
-        for scan in read_again(operator):
+        for scan in reread_scans(operator):
             if scan.drops_silently:
-                raise _refused(name, operator.title, operator.node, scan)
+                raise _refusal(name, operator.title, operator.node, scan)
 
 
-def read_again(operator: StreamOperator[Any]) -> tuple[n.Scan, ...]:
+def reread_scans(operator: StreamOperator[Any]) -> tuple[n.Scan, ...]:
     """Return the objects whose stored rows an operator reads beside their changes."""
     inputs = operator.inputs if operator.rereads else ()
-    return tuple(scan for below in inputs for scan in _stored(below))
+    return tuple(scan for below in inputs for scan in _scans_below(below))
 
 
-def _stored(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
+def _scans_below(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
     """Yield what is read of a subplan that has no rows kept apart, down to the next that has."""
     if not operator.has_arrangement or isinstance(operator.node, n.Aggregate):
         return
     if isinstance(operator.node, n.Scan):
         yield operator.node
     for below in operator.inputs:
-        yield from _stored(below)
+        yield from _scans_below(below)
 
 
-def _refused(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:
+def _refusal(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:
     return BindError(
         "E0759",
         f'{operator} in "{name}" reads rows of "{scan.object}" again, and that table forgets them: '

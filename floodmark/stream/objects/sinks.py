@@ -30,24 +30,24 @@ def fit_to_target(
         raise BindError(
             "E0225",
             f'"{target.name}" is not a table',
-            span=_into(statement),
+            span=_target_span(statement),
             hint="a sink writes into a table: CREATE TABLE … first",
         )
-    check_written(target.name, external=target.external, span=_into(statement))
+    check_written(target.name, external=target.external, span=_target_span(statement))
     _check_modes(source, sink, target, declared)
     columns = _columns(source, statement, declared)
     fitted = keep_keys(n.Project(source.root, tuple(columns), span=statement.span))
     return lower(_with_generated(fitted, declared, statement))
 
 
-def written_columns(source: StreamPlan, sink: CatalogObject, declared: Declared) -> tuple[str, ...]:
+def target_columns(source: StreamPlan, sink: CatalogObject, declared: Declared) -> tuple[str, ...]:
     """Return the target's columns that the query fills; the others get their defaults."""
     assert isinstance(sink.statement, s.CreateSink)
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
     return tuple(_target_names(sink.statement, declared, shown)[: len(shown)])
 
 
-def written_key(plan: StreamPlan, target: Relation) -> tuple[str, ...]:
+def target_key_columns(plan: StreamPlan, target: Relation) -> tuple[str, ...]:
     """Return the columns that settle the target's key: all of them where some are generated."""
     names = plan.root.names
     if all(column in names for column in target.primary_key):
@@ -75,12 +75,12 @@ def check_sole_writer(plan: StreamPlan, statement: s.CreateSink, target: str) ->
             raise NotSupported(
                 "E0358",
                 f'the sink takes back rows of "{target}" by key, and others write there, too',
-                span=node.span or _into(statement),
+                span=node.span or _target_span(statement),
                 hint="look it up in a materialized view and write that, or make it a LEFT JOIN",
             )
 
 
-def _into(statement: s.CreateSink):  # type: ignore[no-untyped-def]
+def _target_span(statement: s.CreateSink):  # type: ignore[no-untyped-def]
     return statement.into.span if statement.into is not None else statement.name.span
 
 
@@ -105,21 +105,21 @@ def _check_modes(
         raise BindError(
             "E0706",
             "The sink cannot be append-only: the query updates its rows.",
-            span=_into(statement),
+            span=_target_span(statement),
             hint=forced,
         )
     if not declared.primary_key:
         raise BindError(
             "E0226",
             f'the query updates its rows, but "{target.name}" has no primary key to update by',
-            span=_into(statement),
+            span=_target_span(statement),
             hint=f"give the table a PRIMARY KEY, or EMIT ON WINDOW CLOSE in the sink; {forced}",
         )
     if declared.append_only:
         raise BindError(
             "E0226",
             f'the query updates its rows, but "{target.name}" is append-only',
-            span=_into(statement),
+            span=_target_span(statement),
             hint=f"leave APPEND ONLY out of the table; {forced}",
         )
     if declared.conflict.action is s.ConflictAction.UPDATE_SET:
@@ -127,7 +127,7 @@ def _check_modes(
             "E0705",
             f'"{target.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
             f"the sink {sink.base_name} updates its rows: nothing takes the old ones back",
-            span=_into(statement),
+            span=_target_span(statement),
             hint=f"in the sink {sink.base_name}: {forced}",
         )
 
@@ -138,22 +138,22 @@ def _columns(
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
     given = dict(zip(_target_names(statement, declared, shown), shown, strict=True))
     missing_keys = [
-        k for k in declared.primary_key if k not in given and not _computed(declared, k)
+        k for k in declared.primary_key if k not in given and not _is_generated(declared, k)
     ]
     if missing_keys:
         raise BindError(
             "E0227",
             f'the sink does not write the key column "{missing_keys[0]}"',
-            span=_into(statement),
+            span=_target_span(statement),
             hint="every primary key column must come from the query",
         )
-    untyped = {f.name: _typed_null(source.root, f) for f in shown}
+    untyped = {f.name: _null_field(source.root, f) for f in shown}
     fields = {name: untyped[f.name] for name, f in given.items()}
     plain = (c for c in declared.columns if c.generated is None)
     return [(c.name, _value(c, fields.get(c.name), statement)) for c in plain]
 
 
-def _typed_null(root: n.Node, field: Field) -> Field:
+def _null_field(root: n.Node, field: Field) -> Field:
     """Return the column, of unknown type where the query gives a bare NULL."""
     if isinstance(root, n.Project):
         expr = dict(root.columns)[field.name]
@@ -162,7 +162,7 @@ def _typed_null(root: n.Node, field: Field) -> Field:
     return field
 
 
-def _computed(declared: Declared, name: str) -> bool:
+def _is_generated(declared: Declared, name: str) -> bool:
     return any(c.name == name and c.generated is not None for c in declared.columns)
 
 
@@ -173,18 +173,18 @@ def _target_names(statement: s.CreateSink, declared: Declared, shown: list[Field
         raise BindError(
             "E0228",
             f"the query has {len(shown)} columns, the target takes {len(names)}",
-            span=_into(statement),
+            span=_target_span(statement),
             hint="list the target columns that the query fills",
         )
     for name in names:
         if name not in writable:
-            raise not_writable(name, declared.columns, _into(statement))
+            raise not_writable(name, declared.columns, _target_span(statement))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise BindError(
             "E0229",
             f'column "{twice}" is named twice',
-            span=_into(statement),
+            span=_target_span(statement),
             hint="name it once",
         )
     return names
@@ -203,7 +203,7 @@ def _value(column: ColumnInfo, given: Field | None, statement: s.CreateSink) -> 
     raise BindError(
         "E0230",
         f'column type mismatch: "{column.name}" is {column.type}, the query gives {given.type}',
-        span=_into(statement),
+        span=_target_span(statement),
         hint=f"cast it in the query: CAST(… AS {column.type}) AS {column.name}",
     )
 

@@ -14,9 +14,9 @@ SNAPSHOT = "snapshot"
 _ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
 
 
-def takes_snapshot(found: CatalogObject) -> bool:
+def takes_snapshot(obj: CatalogObject) -> bool:
     """Tell whether an object is filled with what its inputs have when it is created."""
-    return found.is_on(SNAPSHOT)
+    return obj.is_on(SNAPSHOT)
 
 
 def parse_snapshot(option: s.Option) -> None:
@@ -30,13 +30,13 @@ def parse_snapshot(option: s.Option) -> None:
         )
 
 
-def check_snapshot(plan: StreamPlan, found: CatalogObject, *, stores: bool) -> None:
+def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> None:
     """Raise E0851 where rows that go would have to be there; `stores` tells a view from a sink.
 
     What an operator keeps has not seen the rows of before: nothing can be taken out of it, and
     nothing can be told to be missing.
     """
-    if takes_snapshot(found):
+    if takes_snapshot(obj):
         return
     keeps = stores or any(plan[node].state for node in plan.nodes)
     for node in plan.nodes:
@@ -50,8 +50,7 @@ def check_snapshot(plan: StreamPlan, found: CatalogObject, *, stores: bool) -> N
             )
             raise NotSupported(
                 "E0851",
-                f"{found.kind.value} {found.name} cannot begin without a snapshot: it {why} of "
-                "before",
-                span=node.span or found.statement.name.span,
+                f"{obj.kind.value} {obj.name} cannot begin without a snapshot: it {why} of before",
+                span=node.span or obj.statement.name.span,
                 hint="leave snapshot = false out, or read rows that are only added",
             )

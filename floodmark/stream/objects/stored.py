@@ -36,17 +36,17 @@ class Stored:
 
 
 def declaration(
-    found: CatalogObject,
+    obj: CatalogObject,
     functions: Functions,
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
 ) -> Stored:
     """Return what a source or table declares; a query that is split may read other relations."""
-    columns = declare_columns(found, functions)
+    columns = declare_columns(obj, functions)
     check_declared(columns)
-    _check_messages(found, columns)
-    raw = raw_relation(found, columns)
-    statement = found.statement
+    _check_messages(obj, columns)
+    raw = raw_relation(obj, columns)
+    statement = obj.statement
     if not (isinstance(statement, s.CreateSource) and statement.transforms):
         return Stored(columns, raw)
     part, split = statement.transforms[0], None
@@ -58,18 +58,18 @@ def declaration(
     if transform is None:
         return Stored(columns, raw)
     columns = replace(columns, transform=transform)
-    return Stored(columns, _transformed(raw, columns, transform), split)
+    return Stored(columns, _transform_relation(raw, columns, transform), split)
 
 
-def _check_messages(found: CatalogObject, declared: Declared) -> None:
+def _check_messages(obj: CatalogObject, declared: Declared) -> None:
     """Refuse messages of changes where each row that comes is computed with."""
     if declared.is_messages and declared.conflict.action is s.ConflictAction.UPDATE_SET:
-        clause = getattr(found.statement, "conflict", None)
+        clause = getattr(obj.statement, "conflict", None)
         raise BindError(
             "E0705",
-            f'"{found.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
+            f'"{obj.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
             f"messages of FORMAT {declared.format} update rows: nothing takes the old ones back",
-            span=clause.span if clause is not None else found.statement.name.span,
+            span=clause.span if clause is not None else obj.statement.name.span,
             hint="FORMAT PLAIN where each message is a row of its own; or DO UPDATE FULL",
         )
 
@@ -92,7 +92,7 @@ def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
         columns=(*_fields(columns), *hidden),
         stream_key=key,
         mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
-        watermarks=_marked(declared, columns),
+        watermarks=_watermark_columns(declared, columns),
         primary_key=columns.primary_key,
         metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
         static=declared.is_on("static"),
@@ -101,14 +101,14 @@ def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
     )
 
 
-def _marked(declared: CatalogObject, columns: Declared) -> tuple[tuple[str, str], ...]:
+def _watermark_columns(declared: CatalogObject, columns: Declared) -> tuple[tuple[str, str], ...]:
     """Return the columns with a watermark; what a TTL deletes can be below any."""
     if columns.ttl is not None and columns.ttl.deletes:
         return ()
     return tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks)
 
 
-def _transformed(raw: Relation, columns: Declared, transform: RowTransform) -> Relation:
+def _transform_relation(raw: Relation, columns: Declared, transform: RowTransform) -> Relation:
     """Return the relation of what is made of the rows.
 
     Rows with an end go again. A watermark says nothing of rows that are seen later than they come.

@@ -25,7 +25,7 @@ from floodmark.stream.objects.sinks import FORCED, KEEPING
 from floodmark.stream.objects.snapshot import SNAPSHOT, parse_snapshot
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.operators.pairing import unpaired
+from floodmark.stream.operators.pairing import unsupported_subquery
 from floodmark.stream.passes.refresh import OPTION as REFRESH
 from floodmark.stream.passes.refresh import parse_refresh
 
@@ -33,11 +33,11 @@ PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pair
 _SINK_TYPES = ("append-only", "upsert")
 
 
-def check_options(found: CatalogObject) -> None:
+def check_options(obj: CatalogObject) -> None:
     """Raise E0354 for an option of a view or sink that has no effect yet."""
-    options: tuple[s.Option, ...] = getattr(found.statement, "options", ())
-    format_ = getattr(found.statement, "format", None)
-    if isinstance(found.statement, s.CreateSink) and format_ is not None:
+    options: tuple[s.Option, ...] = getattr(obj.statement, "options", ())
+    format_ = getattr(obj.statement, "format", None)
+    if isinstance(obj.statement, s.CreateSink) and format_ is not None:
         raise NotSupported(
             "E0354",
             f"FORMAT {format_.format} has no meaning for a sink into a table",
@@ -47,29 +47,29 @@ def check_options(found: CatalogObject) -> None:
     for option in options:
         if option.name.lower() == "type" and option.value in _SINK_TYPES:
             continue
-        of_sink = found.kind is Kind.SINK and option.name.lower() in (FORCED, KEEPING)
+        of_sink = obj.kind is Kind.SINK and option.name.lower() in (FORCED, KEEPING)
         if of_sink and truth_of(option.value) is not None:
             continue
         if option.name.lower() == OPTION:
             parse_mode(option)
             continue
-        if option.name.lower() == SNAPSHOT and found.kind is not Kind.VIEW:
+        if option.name.lower() == SNAPSHOT and obj.kind is not Kind.VIEW:
             parse_snapshot(option)
             continue
-        if option.name.lower() == BACKFILL and found.kind is Kind.SINK:
+        if option.name.lower() == BACKFILL and obj.kind is Kind.SINK:
             parse_backfill(option)
             continue
-        if option.name.lower() == ON_DELETE and found.kind is Kind.SINK:
+        if option.name.lower() == ON_DELETE and obj.kind is Kind.SINK:
             parse_on_delete(option)
             continue
-        if option.name.lower() == REFRESH and found.kind is Kind.MATERIALIZED_VIEW:
+        if option.name.lower() == REFRESH and obj.kind is Kind.MATERIALIZED_VIEW:
             parse_refresh(option)
             continue
         raise NotSupported(
             "E0354",
             f"the option {option.name} = '{option.value}' is not available",
             span=option.span,
-            hint=f"leave it out: there is {_available(found.kind)}",
+            hint=f"leave it out: there is {_available(obj.kind)}",
         )
 
 
@@ -92,7 +92,7 @@ def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:
     for node, operator in plan.operators.items():
         if not refreshes:
             _check_calls(node)
-        reason = (None if refreshes else _unstable(operator)) or operator.unsupported()
+        reason = (None if refreshes else _unstable(operator)) or operator.unsupported_part()
         if reason is not None:
             raise NotSupported(
                 "E0350",
@@ -124,7 +124,7 @@ def _check_calls(node: n.Node) -> None:
 def _remedy(node: n.Node) -> str:
     if n.is_lookup(node) and node.residual is not None and is_volatile(node.residual):
         return "compute it in a view below, as a column, and compare that; or make the join inner"
-    if isinstance(node, n.Pairing) and unpaired(node) is not None:
+    if isinstance(node, n.Pairing) and unsupported_subquery(node) is not None:
         return PAIRED
     alone = "a SELECT on its own can use it: floodmark sql"
     if any(reads_now(e) for e in node.expressions):
@@ -134,7 +134,7 @@ def _remedy(node: n.Node) -> str:
 
 def _unstable(operator: StreamOperator[Any]) -> str | None:
     """Return what is not deterministic where nothing makes it so."""
-    expr = operator.unstable()
+    expr = operator.unstable_expression()
     return None if expr is None else f"{to_text(expr)} is {determinism(expr).value} and"
 
 

@@ -72,13 +72,13 @@ def sink_as(statement: s.CreateTableAs) -> s.CreateSink:
     return _sink(statement.name, query, statement.span)
 
 
-def table_of_view(found: AnalysedObject) -> tuple[s.CreateTable, s.CreateSink]:
+def table_of_view(obj: AnalysedObject) -> tuple[s.CreateTable, s.CreateSink]:
     """Return the table that takes a view's place, and the sink of its query into it.
 
     The table has the key of the view; without a visible one it only takes rows in. E0845 where
     rows change by a key that is hidden.
     """
-    statement, relation = found.object.statement, found.relation
+    statement, relation = obj.object.statement, obj.relation
     assert isinstance(statement, s.CreateMaterializedView)
     key = _key_of(relation, statement.name)
     shown = relation.visible
@@ -130,7 +130,7 @@ def _table(
         parts.append(conflict_sql(like.conflict))
     if options:
         parts.append(f"WITH {options_sql(options)}")
-    made = _parsed("\n".join(parts), span)
+    made = _parse("\n".join(parts), span)
     assert isinstance(made, s.CreateTable)
     return made
 
@@ -144,10 +144,10 @@ def _sink(
     options: tuple[s.Option, ...] = (),
 ) -> s.CreateSink:
     head = f"CREATE SINK {object_sql(name)} INTO {object_sql(name)} AS\n"
-    made = _parsed(head + print_expression(query, pretty=True) + tail_sql(on_close, options), span)
+    made = _parse(head + print_expression(query, pretty=True) + tail_sql(on_close, options), span)
     assert isinstance(made, s.CreateSink)
     return made
 
 
-def _parsed(text: str, span: Span) -> s.Statement:
+def _parse(text: str, span: Span) -> s.Statement:
     return parse_statement(text, span.file, line=span.line, column=span.column)

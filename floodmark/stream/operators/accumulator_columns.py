@@ -81,12 +81,12 @@ def fields_of(index: int, call: AggCall, upkeep: Upkeep) -> Schema:
 
 def accumulators(node: Grouping, mode: ChangelogMode, text: Print) -> Schema:
     """Return the accumulator columns of a node over input of a changelog mode."""
-    names = kept_names(node, mode, text)
+    names = accumulator_names(node, mode, text)
     fields = (f for i, call, upkeep in _calls(node, mode) for f in fields_of(i, call, upkeep))
     return tuple(f for f in fields if names[f.name] == f.name)
 
 
-def kept_names(node: Grouping, mode: ChangelogMode, text: Print) -> dict[str, str]:
+def accumulator_names(node: Grouping, mode: ChangelogMode, text: Print) -> dict[str, str]:
     """Return for each column of an aggregate the one that is kept: the first of its like."""
     values, ties = value_columns(distinct_arguments(node)), ties_of(node)
     first: dict[Hashable, str] = {}
@@ -159,18 +159,18 @@ def list_order(call: AggCall, text: Print, ties: Schema) -> tuple[ListKey, ...]:
         )
         for expr, descending, nulls_first in call.order_by
     ]
-    left = () if _ordered_by_itself(call) else _left_equal(call, ties)
+    left = () if _is_order_total(call) else _tie_columns(call, ties)
     return (*asked, *(ListKey(text(ColumnRef(f.type, f.name)), nullable=f.nullable) for f in left))
 
 
-def _ordered_by_itself(call: AggCall) -> bool:
+def _is_order_total(call: AggCall) -> bool:
     """Tell whether rows that ORDER BY leaves equal have the same bytes in the list."""
     value = call.args[0]
     loose = value.type.kind in (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL)
     return any(e == value for e, _, _ in call.order_by) and value.type.is_orderable and not loose
 
 
-def _left_equal(call: AggCall, ties: Schema) -> Schema:
+def _tie_columns(call: AggCall, ties: Schema) -> Schema:
     named = [e.name for e, _, _ in call.order_by if isinstance(e, ColumnRef)]
     return tuple(f for f in ties if f.name not in named and f.type.is_orderable)
 
@@ -202,7 +202,7 @@ def extremum_text(call: AggCall, text: Print) -> str:
     return aggregate_of(call).print_batch(operands(call, text), condition=condition)
 
 
-def counted(call: AggCall, text: Print) -> str:
+def count_text(call: AggCall, text: Print) -> str:
     """Return the text of how many arguments are not NULL."""
     condition = condition_of(call, text)
     clause = "" if condition is None else f" FILTER (WHERE {condition})"
@@ -222,23 +222,25 @@ def _contents(
     match upkeep:
         case Upkeep.ADDED:
             args, condition = [o.sql for o in operands(call, text)], condition_of(call, text)
-            return _added(call, args, WEIGHT, condition)
+            return _contributions(call, args, WEIGHT, condition)
         case Upkeep.VALUES:
             assert values is not None, call
-            return _added(call, [values[0]], values[1], None)
+            return _contributions(call, [values[0]], values[1], None)
         case Upkeep.EXTREMUM:
             return [(aggregate_of(call).extremum, extremum_text(call, text))]
         case Upkeep.SCOPE:
-            value = _recomputed(call, text, ties)
-            return [value, counted(call, text)] if overflows(call) else [value]
+            value = _recompute_parts(call, text, ties)
+            return [value, count_text(call, text)] if overflows(call) else [value]
 
 
-def _added(call: AggCall, args: Sequence[str], weight: str, cond: str | None) -> list[Hashable]:
+def _contributions(
+    call: AggCall, args: Sequence[str], weight: str, cond: str | None
+) -> list[Hashable]:
     parts = decomposition_of(call).accumulators
     return [(acc.gathered, contribution(acc, args, weight, cond)) for acc in parts]
 
 
-def _recomputed(call: AggCall, text: Print, ties: Schema) -> Hashable:
+def _recompute_parts(call: AggCall, text: Print, ties: Schema) -> Hashable:
     """Return what the value of an aggregate over all rows of a group is made of."""
     entry, args, condition = aggregate_of(call), operands(call, text), condition_of(call, text)
     if entry.over_list is None:

@@ -16,13 +16,13 @@ from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import COUNTED, Beside, StateTable, values_name
 from floodmark.stream.properties.strategy import distinct_arguments
 from floodmark.stream.properties.upsert_keys import removable
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 
@@ -51,7 +51,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         return ChangelogMode.RETRACT
 
     def derive_watermarks(self) -> Watermarks:
-        return among(self.input.marks, self.node.group)
+        return restrict_watermarks(self.input.marks, self.node.group)
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         group, below = frozenset(self.node.group), self.input.upsert_keys
@@ -61,7 +61,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         return True
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.group, self.input.marked),)
+        return (by_scope(self.node.group, self.input.watermark_names),)
 
     def derive_beside(self) -> Beside | None:
         """Each row of the object is one group, and its accumulators are hidden columns beside it.
@@ -72,12 +72,12 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         return None if refuses else Beside.GROUPS
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        return (self.accumulators, *self.values, *self.kept_input)
+        return (self.accumulators, *self.values, *self.input_tables)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.node.group)
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -95,7 +95,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         if not group:
             what = "an aggregate without GROUP BY that is not added to"
             return one_group(self, group, what) if self.recomputes else ()
-        if not self.state or not below.append_only or below.marked & set(group):
+        if not self.state or not below.append_only or below.watermark_names & set(group):
             return ()
         by = ", ".join(labels[below.node][c] for c in group)
         text = f"the state of {self.identifier} grows with the groups (by {by}): "

@@ -26,7 +26,7 @@ from floodmark.stream.properties.functional_dependencies import (
     Dependency,
     restrict,
 )
-from floodmark.stream.properties.key_sets import Keys, KeySet, closed, minimal
+from floodmark.stream.properties.key_sets import Keys, KeySet, minimal, normalize_keys
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import Beside, StateTable, arrangement_name
 from floodmark.stream.properties.strategy import Strategy
@@ -80,7 +80,7 @@ class StreamOperator(Generic[N]):
         holds = restrict(self.derive_dependencies(), frozenset(self.names))
         self.unique_keys: Keys = minimal(holds.reduce(key) for key in self.derive_unique_keys())
         self.dependencies: Dependencies = holds.settle(self.unique_keys, self.names)
-        self.upsert_keys: Keys = closed(self.derive_upsert_keys(), _MOST_UPSERT_KEYS)
+        self.upsert_keys: Keys = normalize_keys(self.derive_upsert_keys(), _MOST_UPSERT_KEYS)
         self.marks: Watermarks = self.derive_watermarks()
         self.stream_key: Key = self.key_of(self.node, tuple(i.stream_key for i in inputs))
         self._refuse_upserts()
@@ -168,7 +168,7 @@ class StreamOperator(Generic[N]):
         """
 
     @abstractmethod
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Return where the values of the changes lie, from those of the inputs' changes.
 
         None stands for no changes; `{}` knows nothing. The one input of a scan are the bounds of
@@ -189,11 +189,11 @@ class StreamOperator(Generic[N]):
         """Return notes on what it keeps and costs: their codes and texts."""
 
     @abstractmethod
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """Return an expression that is not deterministic where nothing makes it so, or None."""
 
     @abstractmethod
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         """Return what of the operator no epoch can compute, in words, or None."""
 
     def arrangements(self, *keys: Key) -> tuple[StateTable, ...]:
@@ -206,13 +206,13 @@ class StreamOperator(Generic[N]):
                 arrangement_name(self.node, i, self.identifier), "input arrangement", key, column
             )
             for i, (below, key, column) in enumerate(
-                zip(self.inputs, keys, self.cleaned_columns, strict=True)
+                zip(self.inputs, keys, self.cleaning_columns, strict=True)
             )
             if not below.has_arrangement
         )
 
     @property
-    def cleaned_columns(self) -> tuple[str | None, ...]:
+    def cleaning_columns(self) -> tuple[str | None, ...]:
         """Return for each input the column by whose watermark rows that are kept of it go."""
         return tuple(None if c is None else c.column for c in self.cleaning)
 
@@ -243,7 +243,7 @@ class StreamOperator(Generic[N]):
         return self.marks.pairs
 
     @property
-    def marked(self) -> frozenset[str]:
+    def watermark_names(self) -> frozenset[str]:
         """Return the names of the columns that carry a watermark alone."""
         return frozenset(w.column for w in self.marks.columns)
 
@@ -285,7 +285,7 @@ class StreamOperator(Generic[N]):
         assert set(self.stream_key) <= have, (self.stream_key, self.names)
         for keys in (self.unique_keys, self.upsert_keys):
             assert all(key <= have for key in keys), (keys, self.names)
-        assert self.marked <= have, (self.watermarks, self.names)
+        assert self.watermark_names <= have, (self.watermarks, self.names)
         paired = {c for p in self.watermark_pairs for c in (p.first, p.second)}
         assert paired <= have, (self.watermark_pairs, self.names)
         assert set(self.monotone) <= have, (self.monotone, self.names)

@@ -15,7 +15,7 @@ from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 from floodmark.stream.properties.window_bounds import closing
 
@@ -45,7 +45,7 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
         return ChangelogMode.APPEND_ONLY
 
     def derive_watermarks(self) -> Watermarks:
-        return among(self.input.marks, self.closing)
+        return restrict_watermarks(self.input.marks, self.closing)
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         return []
@@ -54,18 +54,18 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope((self.node.window,), self.input.marked),)
+        return (by_scope((self.node.window,), self.input.watermark_names),)
 
     def derive_beside(self) -> Beside | None:
         return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        return () if self.stateless else (self.accumulators, *self.kept_input)
+        return () if self.stateless else (self.accumulators, *self.input_tables)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.closing)
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Groups close without a change of the input, and their rows came before."""
         return EVERYWHERE
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.sessions import Sessions
-from floodmark.stream.operators.texts import held_lines
+from floodmark.stream.operators.texts import buffer_lines
 from floodmark.stream.printing.description import Description, Place
-from floodmark.stream.properties.state import StateTable, held_name
+from floodmark.stream.properties.state import StateTable, buffer_name
 from floodmark.stream.properties.strategy import Computed, Strategy
 
 
@@ -33,8 +33,8 @@ class StreamCloseSession(Sessions[n.CloseSession]):
         return 4
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        name = held_name(self.identifier)
+        name = buffer_name(self.identifier)
         return (StateTable(name, "open sessions", (self.node.time,), self.node.end),)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        return Description("Session", self.head(names), held_lines(self, place))
+        return Description("Session", self.head(names), buffer_lines(self, place))

@@ -12,7 +12,7 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import to_text
 from floodmark.stream.operators.base import Values
 from floodmark.stream.operators.selection import Selection
-from floodmark.stream.operators.texts import fitted
+from floodmark.stream.operators.texts import fit_head
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
@@ -69,11 +69,11 @@ class StreamFilter(Selection[n.Filter]):
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return {} if self.reads_now else inputs[0]
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        return fitted("Filter", to_text(self.node.predicate, names))
+        return fit_head("Filter", to_text(self.node.predicate, names))
 
     @property
     def title(self) -> str:
@@ -82,7 +82,7 @@ class StreamFilter(Selection[n.Filter]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """A row that is only added is filtered once, but not where the time goes on.
 
         A built-in volatile value is the same for all changes of a key.

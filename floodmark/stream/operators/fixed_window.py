@@ -46,5 +46,5 @@ class FixedWindow(RowLocal[W], family=True):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None

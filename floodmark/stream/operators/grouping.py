@@ -89,7 +89,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         return 2
 
     @property
-    def kept_input(self) -> tuple[StateTable, ...]:
+    def input_tables(self) -> tuple[StateTable, ...]:
         """Return the table with the rows of touched groups, where nothing else has them."""
         return self.arrangements(self.node.group) if self.recomputes else ()
 
@@ -100,12 +100,12 @@ class StreamGrouping(StreamOperator[G], family=True):
         for (column, call), how in zip(node.aggregates, self.calls, strict=True):
             text, label = aggregate_text(call, names), labels[column]
             line = text if label == text else f"{label}: {text}"
-            lines.append((line, *self._kept_cells(how, place)))
+            lines.append((line, *self._call_cells(how, place)))
         if not lines:
-            lines.append(("distinct", *self._kept_cells(self.strategy, place)))
+            lines.append(("distinct", *self._call_cells(self.strategy, place)))
         return Description("Aggregate", head, (*lines, *self._input_lines(place)))
 
-    def _kept_cells(self, how: Strategy, place: Place) -> tuple[str, ...]:
+    def _call_cells(self, how: Strategy, place: Place) -> tuple[str, ...]:
         """Return where a call is kept, and how."""
         if place.owner is None:
             return ()
@@ -118,7 +118,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         """Return a line for what touched groups are computed from."""
         if place.owner is None or not self.state or not self.recomputes:
             return []
-        table = next(iter(self.kept_input), None)
+        table = next(iter(self.input_tables), None)
         source = reread_text(self.input, place) if table is None else place.state_text(table)
         return [(f"input: {source}", *role_cells(table))]
 
@@ -129,8 +129,8 @@ class StreamGrouping(StreamOperator[G], family=True):
         first = next(again, None)
         return "the aggregate" if first is None else f"the aggregate {first}"
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return first_unstable(self.node.expressions)
 
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         return None

@@ -43,7 +43,7 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return {}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Series of any earlier epoch may go on."""
         return EVERYWHERE
 
@@ -58,6 +58,6 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """The series reads the time; that its next value is due is kept."""
         return None

@@ -55,7 +55,7 @@ class StreamHop(FixedWindow[n.Hop]):
         start, end = windows[0] if windows else (following, shift_clamped(following, node.size))
         return {**below, node.start: start, node.end: end}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else hop_bounds(self.node, inputs[0])
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:

@@ -14,19 +14,29 @@ from floodmark.plan.expr.expressions import columns_of
 from floodmark.plan.rules.interval_join import at_distance, distances
 from floodmark.scalar.functions.comparison import order_key
 from floodmark.stream.operators.base import Key, Values
-from floodmark.stream.operators.pairing import REDUCING, StreamPairing, pair_key, unpaired
+from floodmark.stream.operators.pairing import (
+    REDUCING,
+    StreamPairing,
+    pair_key,
+    unsupported_subquery,
+)
 from floodmark.stream.operators.texts import Lines, reread_text, role_cells
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, enclosing
-from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, join_cleaning
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import EXACT, Computed, Strategy, recomputed_text
-from floodmark.stream.properties.watermark import WatermarkPair, Watermarks, among, merged
+from floodmark.stream.properties.strategy import EXACT, Computed, Strategy, recompute_text
+from floodmark.stream.properties.watermark import (
+    WatermarkPair,
+    Watermarks,
+    merge_groups,
+    restrict_watermarks,
+)
 from floodmark.stream.properties.watermark_values import values_among
 
 
@@ -67,7 +77,7 @@ class StreamJoin(StreamPairing[n.Join]):
         for a, b in node.equi:
             if a not in lefts or b not in rights:
                 continue
-            group = merged((lefts[a], rights[b]))
+            group = merge_groups((lefts[a], rights[b]))
             padded = ((a, node.kind.pads_left), (b, node.kind.pads_right))
             columns += [n.WatermarkColumn(c, group) for c, pads in padded if not pads]
             if node.kind.pads_left or node.kind.pads_right:
@@ -75,10 +85,10 @@ class StreamJoin(StreamPairing[n.Join]):
         both, done = lefts | rights, {w.column for w in columns}
         for far in distances(node):
             if far.column not in done and far.column in both and far.other in both:
-                group = merged((both[far.column], both[far.other]))
+                group = merge_groups((both[far.column], both[far.other]))
                 columns.append(n.WatermarkColumn(far.column, group))
                 done.add(far.column)
-        return among(Watermarks(tuple(columns), tuple(pairs)), node.names)
+        return restrict_watermarks(Watermarks(tuple(columns), tuple(pairs)), node.names)
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         """Of rows that agree in the compared columns of a kept side all have a match, or none."""
@@ -107,7 +117,7 @@ class StreamJoin(StreamPairing[n.Join]):
         return exact and all(side.has_arrangement for side in self.inputs)
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return join_cleaning(self.node, self.left.marked, self.right.marked)
+        return join_cleaning(self.node, self.left.watermark_names, self.right.watermark_names)
 
     def derive_strategy(self) -> Strategy:
         left, right = (tuple(p[i] for p in self.node.equi) for i in (0, 1))
@@ -118,14 +128,14 @@ class StreamJoin(StreamPairing[n.Join]):
                 text = "exact delta of the left side; left rows between the old and the new value"
                 return Strategy(Computed.SCOPE, text)
             case n.JoinKind.SEMI | n.JoinKind.ANTI:
-                return _kept("left", left, "a match decides whether a left row is there")
+                return _side_strategy("left", left, "a match decides whether a left row is there")
             case n.JoinKind.LEFT:
-                return _kept("left", left, "a left row without a match is padded")
+                return _side_strategy("left", left, "a left row without a match is padded")
             case n.JoinKind.RIGHT:
-                return _kept("right", right, "a right row without a match is padded")
+                return _side_strategy("right", right, "a right row without a match is padded")
             case n.JoinKind.FULL:
                 why = "rows without a match are padded"
-                return Strategy(Computed.SCOPE, recomputed_text("keys", left, why), left)
+                return Strategy(Computed.SCOPE, recompute_text("keys", left, why), left)
 
     def derive_rereads(self) -> bool:
         return True
@@ -158,7 +168,7 @@ class StreamJoin(StreamPairing[n.Join]):
                 hold(far.column, both[far.column], least)
         return values_among(out, self.names)
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Return the bounds of the changes: of keys those of both sides.
 
         Where one side alone changes, that side's values are known unless they are padding in a row
@@ -209,11 +219,11 @@ class StreamJoin(StreamPairing[n.Join]):
         reduces = self.node.kind in REDUCING and not read & set(self.right.names)
         return reduces or any(not side.stream_key for side in self.inputs)
 
-    def unsupported(self) -> str | None:
-        return unpaired(self.node)
+    def unsupported_part(self) -> str | None:
+        return unsupported_subquery(self.node)
 
 
-def _kept(side: str, keys: Key, why: str) -> Strategy:
+def _side_strategy(side: str, keys: Key, why: str) -> Strategy:
     text = f"touched keys recomputed because {why}"
     if not keys:
         text = f"all its rows recomputed when the other one changes because {why}"

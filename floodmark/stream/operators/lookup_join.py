@@ -8,8 +8,8 @@ from datetime import datetime
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import Key, Values
-from floodmark.stream.operators.pairing import StreamPairing, pair_key, unpaired
-from floodmark.stream.operators.texts import stored_cells
+from floodmark.stream.operators.pairing import StreamPairing, pair_key, unsupported_subquery
+from floodmark.stream.operators.texts import state_cells
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
@@ -77,12 +77,12 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return inputs[0]
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         head = self.head(names)
-        cells = stored_cells(self, place)
+        cells = state_cells(self, place)
         unstored = "not stored" if self.node.external is None else "asked elsewhere, by key"
         kept = "stored: what was looked up" if self.node.stored else unstored
         details = ((kept, *cells),) if cells else ()
@@ -96,8 +96,8 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
         text = f"{self.identifier} looks its right side up at the epoch's cut"
         return () if self.node.static else (("A113", f"depends on where epochs are cut: {text}"),)
 
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         grouped = any(isinstance(below, n.Aggregate) for below in n.walk(self.node.right))
         if grouped or not self.right.has_arrangement:
             return "a lookup in a query that nothing stores"
-        return unpaired(self.node)
+        return unsupported_subquery(self.node)

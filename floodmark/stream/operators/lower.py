@@ -34,7 +34,7 @@ class StreamPlan:
         return self.operators[self.root]
 
     @property
-    def renamed(self) -> StreamOperator[Any] | None:
+    def top_without_projections(self) -> StreamOperator[Any] | None:
         """Return the operator whose rows are those of the plan under other names, or None.
 
         So it is where only projections are above it that pass all its columns on. What it stores

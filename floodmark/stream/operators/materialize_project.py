@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.projection import Projection
-from floodmark.stream.operators.texts import columns_text, stored_cells
+from floodmark.stream.operators.texts import columns_text, state_cells
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.state import StateTable
@@ -43,7 +43,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
         texts = self.column_texts(names)
         passed = ", ".join(text for text, named in texts if not named)
         computed = tuple((text,) for text, named in texts if named)
-        stored = (f"stored: {columns_text(self.node.stored, {})}", *stored_cells(self, place))
+        stored = (f"stored: {columns_text(self.node.stored, {})}", *state_cells(self, place))
         return Description("MaterializeProject", passed, (*computed, stored))
 
     @property
@@ -53,6 +53,6 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """What is volatile is stored."""
         return None

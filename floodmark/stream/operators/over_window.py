@@ -17,22 +17,22 @@ from floodmark.stream.operators.texts import (
     columns_text,
     first_unstable,
     one_group,
-    recomputed_lines,
+    recompute_lines,
 )
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.reach import Reach, moved, reach_of
+from floodmark.stream.properties.reach import Reach, move_outward, reach_of
 from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy, recomputed_text
+from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
 from floodmark.stream.properties.stream_key import distinct
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 
@@ -67,7 +67,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         Beyond it, nothing that comes later changes what they say of a row.
         """
         node, known, ahead = self.node, self.input.marks, self.ahead
-        kept = among(known, node.partition).columns
+        kept = restrict_watermarks(known, node.partition).columns
         if ahead is None:
             return Watermarks(kept)
         time = node.order[0].column
@@ -77,7 +77,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         inexact = node.input.field(time).type.kind in (Kind.REAL, Kind.DOUBLE)
         if ahead.counts or (ahead.distance and inexact):
             return Watermarks(kept)
-        return Watermarks(among(known, (*node.partition, time)).columns)
+        return Watermarks(restrict_watermarks(known, (*node.partition, time)).columns)
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         return self.input.dependencies.rules
@@ -97,12 +97,12 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.partition, self.input.marked) or self._by_frames(),)
+        return (by_scope(self.node.partition, self.input.watermark_names) or self._by_frames(),)
 
     def _by_frames(self) -> Cleaning | None:
         """Return the cleaning of rows that frames look back, and ahead, to: a time, or so many."""
         reach, order = self.reach, self.node.order
-        if reach is None or not order or order[0].column not in self.input.marked:
+        if reach is None or not order or order[0].column not in self.input.watermark_names:
             return None
         time = order[0].column
         if reach.unit != "RANGE":
@@ -113,7 +113,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         partition = self.node.partition
         if self.reach is None:
             why = "a row changes the frames around it"
-            text = recomputed_text("partitions", partition, why)
+            text = recompute_text("partitions", partition, why)
         else:
             unit = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}[self.reach.unit]
             text = f"touched ranges recomputed because frames end so many {unit} from their row"
@@ -143,10 +143,10 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
             return {**kept, node.closes: values[time]}
         if ahead.counts:
             return kept
-        final = moved(values[time], -ahead.distance) if ahead.distance else values[time]
+        final = move_outward(values[time], -ahead.distance) if ahead.distance else values[time]
         return kept if final is None else {**kept, time: final}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.partition)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -155,7 +155,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         calls = tuple((text if label == text else f"{label}: {text}",) for label, text in texts)
         by = [f"by {columns_text(node.partition, names)}"] if node.partition else []
         order = [f"order by {order_text(node.order, names)}"] if node.order else []
-        details = (*calls, *recomputed_lines(self, place))
+        details = (*calls, *recompute_lines(self, place))
         return Description("OverWindow", " ".join([*by, *order]), details)
 
     @property
@@ -166,19 +166,21 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return one_group(self, self.node.partition, "OVER without PARTITION BY")
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return first_unstable(self.node.expressions)
 
-    def unsupported(self) -> str | None:
-        return unlisted(self.node)
+    def unsupported_part(self) -> str | None:
+        return unsupported_frame(self.node)
 
 
-def unlisted(node: n.OverWindow) -> str | None:
+def unsupported_frame(node: n.OverWindow) -> str | None:
     """Return what leaves rows out of the frame of an aggregate that has no form over a list."""
-    return next((f"{c.function} with EXCLUDE" for _, c in node.calls if _unlisted(c)), None)
+    return next(
+        (f"{c.function} with EXCLUDE" for _, c in node.calls if _has_unsupported_frame(c)), None
+    )
 
 
-def _unlisted(call: n.WindowCall) -> bool:
+def _has_unsupported_frame(call: n.WindowCall) -> bool:
     """Tell whether a frame leaves rows out of an aggregate that has no form over a list."""
     if call.frame is None or call.frame[3] == "NO OTHERS" or call.function in WINDOWS:
         return False

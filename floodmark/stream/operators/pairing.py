@@ -11,7 +11,7 @@ from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.expr.printing import to_text
 from floodmark.stream.operators.base import Key, StreamOperator
-from floodmark.stream.operators.texts import first_unstable, fitted
+from floodmark.stream.operators.texts import first_unstable, fit_head
 from floodmark.stream.printing.description import Description
 from floodmark.stream.properties.functional_dependencies import (
     Dependencies,
@@ -44,11 +44,11 @@ class StreamPairing(StreamOperator[P], family=True):
     def derive_dependencies(self) -> Sequence[Dependency]:
         """Return what each side's rules, and the join's own equalities, say of the pairs."""
         node = self.node
-        rules = _followed(self.left.dependencies, node.left, padded=node.kind.pads_left)
+        rules = _side_rules(self.left.dependencies, node.left, padded=node.kind.pads_left)
         if node.kind in REDUCING:
             return rules
         if self.lasts:
-            rules += _followed(self.right.dependencies, node.right, padded=node.kind.pads_right)
+            rules += _side_rules(self.right.dependencies, node.right, padded=node.kind.pads_right)
         if node.kind is n.JoinKind.INNER:
             rules += [rule for a, b in node.equi for rule in each_other(a, b)]
             rules += [] if node.residual is None else equalities(node.residual)
@@ -85,7 +85,7 @@ class StreamPairing(StreamOperator[P], family=True):
             keys += left
         if unique_left and not node.kind.pads_right:
             keys += right
-        return _substituted(node, keys)
+        return _substitute_equals(node, keys)
 
     def derive_uses(self) -> int:
         return 4
@@ -105,9 +105,9 @@ class StreamPairing(StreamOperator[P], family=True):
             arguments = "cross" if node.kind is n.JoinKind.INNER else f"{node.kind.value} on true"
         else:
             arguments = f"{node.kind.value} on {' AND '.join([*pairs, *where])}"
-        return fitted(type(node).__name__, arguments)
+        return fit_head(type(node).__name__, arguments)
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return first_unstable(() if self.node.residual is None else (self.node.residual,))
 
 
@@ -122,15 +122,15 @@ def pair_key(node: n.Pairing, keys: tuple[Key, ...], *, lasts: bool) -> Key:
     left, right = keys
     if node.kind in REDUCING:
         return left
-    left_equi = _settled(node.left, {a for a, _ in node.equi})
-    right_equi = _settled(node.right, {b for _, b in node.equi})
+    left_equi = _injective_columns(node.left, {a for a, _ in node.equi})
+    right_equi = _injective_columns(node.right, {b for _, b in node.equi})
     if set(right) <= right_equi and not node.kind.pads_left:
         return left
     if lasts and set(left) <= left_equi and not node.kind.pads_right:
         return right
     if node.kind is n.JoinKind.FULL:
-        told = () if (column := left_row(node)) is None else (column,)
-        return distinct(*told, *left, *right, *(c for pair in node.equi for c in pair))
+        note = () if (column := left_row(node)) is None else (column,)
+        return distinct(*note, *left, *right, *(c for pair in node.equi for c in pair))
     if node.kind is n.JoinKind.RIGHT:
         stands_for = dict(node.equi)
         return distinct(*(stands_for.get(c, c) for c in left), *right, *(b for _, b in node.equi))
@@ -138,7 +138,7 @@ def pair_key(node: n.Pairing, keys: tuple[Key, ...], *, lasts: bool) -> Key:
     return distinct(*left, *(stands_for.get(c, c) for c in right), *(a for a, _ in node.equi))
 
 
-def unpaired(node: n.Pairing) -> str | None:
+def unsupported_subquery(node: n.Pairing) -> str | None:
     """Return what Spark cannot ask of a pair: it asks for one row at a time, or above the join."""
     if node.residual is None:
         return None
@@ -153,13 +153,13 @@ def unpaired(node: n.Pairing) -> str | None:
     return None
 
 
-def _settled(node: n.Node, columns: set[str]) -> set[str]:
+def _injective_columns(node: n.Node, columns: set[str]) -> set[str]:
     """Return the columns, and those that they are injective casts of: `ON q.big = u.k::bigint`."""
     if not isinstance(node, n.Project):
         return columns
     origins = {name: injective_column(expr) for name, expr in node.columns}
     known = {origin for name in columns if (origin := origins[name]) is not None}
-    below = _settled(node.input, known)
+    below = _injective_columns(node.input, known)
     return columns | {name for name, origin in origins.items() if origin in below}
 
 
@@ -168,12 +168,12 @@ def _both(node: n.Pairing, left: Keys, right: Keys) -> list[KeySet]:
     keys = [a | b for a in left for b in right]
     if node.kind is not n.JoinKind.FULL:
         return keys
-    told = left_row(node)
-    with_side = [key if told is None else key | {told} for key in keys]
-    return [k for k in (*keys, *with_side) if told in k or tells_padding(node, k)]
+    note = left_row(node)
+    with_side = [key if note is None else key | {note} for key in keys]
+    return [k for k in (*keys, *with_side) if note in k or tells_padding(node, k)]
 
 
-def _followed(side: Dependencies, node: n.Node, *, padded: bool) -> list[Dependency]:
+def _side_rules(side: Dependencies, node: n.Node, *, padded: bool) -> list[Dependency]:
     """Return a side's rules; of a padded one those that NULLs follow, too.
 
     They do where a given column is NULL in padded rows alone.
@@ -182,7 +182,7 @@ def _followed(side: Dependencies, node: n.Node, *, padded: bool) -> list[Depende
     return [rule for rule in side.rules if not padded or rule.given & never]
 
 
-def _substituted(node: n.Pairing, keys: list[KeySet]) -> list[KeySet]:
+def _substitute_equals(node: n.Pairing, keys: list[KeySet]) -> list[KeySet]:
     """Close the keys under the join's equalities, never onto a column that can be padded."""
     if node.kind is n.JoinKind.INNER:
         return with_equals(keys, node.equi)
@@ -191,9 +191,9 @@ def _substituted(node: n.Pairing, keys: list[KeySet]) -> list[KeySet]:
         n.JoinKind.RIGHT: set(node.right.names),
     }.get(node.kind, set())
     both = with_equals(keys, node.equi)
-    return [key for key in both if key in keys or _brought_in(key, keys) <= preserved]
+    return [key for key in both if key in keys or _new_columns(key, keys) <= preserved]
 
 
-def _brought_in(key: KeySet, keys: list[KeySet]) -> KeySet:
+def _new_columns(key: KeySet, keys: list[KeySet]) -> KeySet:
     """Return the columns that a substitution brought in, seen from the nearest original key."""
     return min((key - known for known in keys), key=len)

@@ -50,7 +50,7 @@ class StreamProject(Projection[n.Project]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """A row that is only added is projected once.
 
         What rows that are updated need stored is stored by now; a built-in volatile value that is

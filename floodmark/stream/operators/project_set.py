@@ -11,7 +11,7 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.base import Values
 from floodmark.stream.operators.repetition import Repetition
-from floodmark.stream.operators.texts import fitted
+from floodmark.stream.operators.texts import fit_head
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
@@ -42,13 +42,13 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return inputs[0]
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         made = ", ".join(map(show_name, self.node.outputs))
         word = "ProjectSet outer" if self.node.outer else "ProjectSet"
-        return fitted(word, f"{made}: {to_text(self.node.call, names)}")
+        return fit_head(word, f"{made}: {to_text(self.node.call, names)}")
 
     @property
     def title(self) -> str:
@@ -57,7 +57,7 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """A row that is only added is repeated once, but not where the time goes on.
 
         A built-in volatile value is the same for all changes of a key.

@@ -16,15 +16,15 @@ from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.properties.bounds import Bounds, projection_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, each_other
-from floodmark.stream.properties.key_sets import KeySet, through
+from floodmark.stream.properties.key_sets import KeySet, project_keys
 from floodmark.stream.properties.monotonicity import Origins, monotone_column, monotone_columns
 from floodmark.stream.properties.stream_key import columns_passed
 from floodmark.stream.properties.watermark import (
     WatermarkPair,
     Watermarks,
-    merged,
+    merge_groups,
 )
-from floodmark.stream.properties.watermark_values import followed
+from floodmark.stream.properties.watermark_values import lowest_result
 
 P = TypeVar("P", bound=n.Project | n.MaterializeProject, covariant=True)
 
@@ -54,7 +54,7 @@ class Projection(RowLocal[P], family=True):
             if not read or not read <= set(bounded):
                 continue
             if read & set(whole) or any({p.first, p.second} <= read for p in known.pairs):
-                columns.append(n.WatermarkColumn(name, merged(bounded[c] for c in read)))
+                columns.append(n.WatermarkColumn(name, merge_groups(bounded[c] for c in read)))
             if len(read) == 1:
                 alone.setdefault(min(read), name)
         pairs = (p for p in known.pairs if p.first in alone and p.second in alone)
@@ -62,14 +62,14 @@ class Projection(RowLocal[P], family=True):
         return Watermarks(tuple(columns), tuple(kept))
 
     def derive_dependencies(self) -> Sequence[Dependency]:
-        return [*self._equal_columns(), *self._computed_columns(), *self._renamed()]
+        return [*self._equality_rules(), *self._expression_rules(), *self._input_rules()]
 
     def derive_unique_keys(self) -> Sequence[KeySet]:
-        return through(self.node.columns, self.input.unique_keys)
+        return project_keys(self.node.columns, self.input.unique_keys)
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         """The empty key of a single row is not carried on."""
-        return [key for key in through(self.node.columns, self.input.upsert_keys) if key]
+        return [key for key in project_keys(self.node.columns, self.input.upsert_keys) if key]
 
     def derive_monotone(self) -> Origins:
         below = self.input.monotone
@@ -77,10 +77,10 @@ class Projection(RowLocal[P], family=True):
         return {name: below[c] for name, c in kept if c is not None and c in below}
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
-        lowest = ((name, followed(expr, inputs[0], now)) for name, expr in self.node.columns)
+        lowest = ((name, lowest_result(expr, inputs[0], now)) for name, expr in self.node.columns)
         return {name: value for name, value in lowest if value is not None}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else projection_bounds(self.node.columns, inputs[0])
 
     def column_texts(self, names: Mapping[str, str]) -> list[tuple[str, bool]]:
@@ -98,7 +98,7 @@ class Projection(RowLocal[P], family=True):
         return texts
 
     @property
-    def _kept(self) -> dict[str, str]:
+    def _passed_names(self) -> dict[str, str]:
         """Map columns below to the first column that passes them on."""
         kept: dict[str, str] = {}
         for name, expr in self.node.columns:
@@ -106,19 +106,19 @@ class Projection(RowLocal[P], family=True):
                 kept.setdefault(expr.name, name)
         return kept
 
-    def _equal_columns(self) -> Iterator[Dependency]:
+    def _equality_rules(self) -> Iterator[Dependency]:
         """Yield that columns which pass the same one on settle each other."""
-        kept = self._kept
+        kept = self._passed_names
         for name, expr in self.node.columns:
             if isinstance(expr, ColumnRef) and kept[expr.name] != name:
                 yield from each_other(kept[expr.name], name)
 
-    def _computed_columns(self) -> Iterator[Dependency]:
+    def _expression_rules(self) -> Iterator[Dependency]:
         """Yield that a column which is computed from others is settled by them.
 
         Not by floating-point columns: 0 and -0 are equal, and what is computed from them is not.
         """
-        kept, constants = self._kept, self.input.dependencies.constants
+        kept, constants = self._passed_names, self.input.dependencies.constants
         loose = {f.name for f in self.node.input.schema if _is_loose(f.type)}
         for name, expr in self.node.columns:
             if isinstance(expr, ColumnRef) or not is_deterministic(expr):
@@ -128,9 +128,9 @@ class Projection(RowLocal[P], family=True):
             if not reads & loose and given <= kept.keys():
                 yield Dependency(frozenset(kept[c] for c in given), frozenset((name,)))
 
-    def _renamed(self) -> Iterator[Dependency]:
+    def _input_rules(self) -> Iterator[Dependency]:
         """Yield the rules of the input with the names that its columns have here."""
-        kept, below = self._kept, self.input.dependencies
+        kept, below = self._passed_names, self.input.dependencies
         for rule in below.rules:
             given = rule.given - below.constants
             if given <= kept.keys():

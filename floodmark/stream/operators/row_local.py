@@ -22,5 +22,5 @@ class RowLocal(StreamOperator[N], family=True):
     def derive_beside(self) -> Beside | None:
         return None
 
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         return None

@@ -66,7 +66,7 @@ class StreamScan(RowLocal[n.Scan]):
         known = inputs[0]
         return {w.column: known[w.column] for w in self.node.watermarks if w.column in known}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -79,5 +79,5 @@ class StreamScan(RowLocal[n.Scan]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.sessions import Sessions
-from floodmark.stream.operators.texts import recomputed_lines
+from floodmark.stream.operators.texts import recompute_lines
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Computed, Strategy
@@ -36,4 +36,4 @@ class StreamSession(Sessions[n.Session]):
         return self.arrangements(self.node.partition)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        return Description("Session", self.head(names), recomputed_lines(self, place))
+        return Description("Session", self.head(names), recompute_lines(self, place))

@@ -18,7 +18,7 @@ from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import Beside
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 S = TypeVar("S", bound=n.Session, covariant=True)
@@ -42,7 +42,7 @@ class Sessions(StreamOperator[S], family=True):
         node, known = self.node, self.input.marks
         own = (w for w in known.columns if w.column == node.time)
         ends = (n.WatermarkColumn(node.end, w.group) for w in own)
-        return Watermarks((*among(known, node.partition).columns, *ends))
+        return Watermarks((*restrict_watermarks(known, node.partition).columns, *ends))
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         return self.input.dependencies.rules
@@ -60,7 +60,7 @@ class Sessions(StreamOperator[S], family=True):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.partition, self.input.marked),)
+        return (by_scope(self.node.partition, self.input.watermark_names),)
 
     def derive_beside(self) -> Beside | None:
         return None
@@ -70,7 +70,7 @@ class Sessions(StreamOperator[S], family=True):
         kept = values_among(values, node.partition)
         return {**kept, node.end: values[node.time]} if node.time in values else kept
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE
 
     def head(self, names: Mapping[str, str]) -> str:
@@ -86,8 +86,8 @@ class Sessions(StreamOperator[S], family=True):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return one_group(self, self.node.partition, "SESSION without a key")
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None
 
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         return None

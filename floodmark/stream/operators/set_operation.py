@@ -17,8 +17,8 @@ from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy, recomputed_text
-from floodmark.stream.properties.watermark import Watermarks, merged
+from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
+from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
 
 
@@ -34,7 +34,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return node.names
 
     @property
-    def compared(self) -> tuple[Key, Key]:
+    def comparison_columns(self) -> tuple[Key, Key]:
         """Return the columns of each side that are compared."""
         left, right = (tuple(c for c in side.names if not is_hidden(c)) for side in self.inputs)
         return left, right
@@ -46,7 +46,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         """Columns that meet by position carry one where both do: equal rows are equal in them."""
         lefts, rights = ({w.column: w.group for w in side.watermarks} for side in self.inputs)
         met = [(a, b) for a, b in self.node.pairs if a in lefts and b in rights]
-        columns = (n.WatermarkColumn(a, merged((lefts[a], rights[b]))) for a, b in met)
+        columns = (n.WatermarkColumn(a, merge_groups((lefts[a], rights[b]))) for a, b in met)
         return Watermarks(tuple(columns))
 
     def derive_dependencies(self) -> Sequence[Dependency]:
@@ -72,13 +72,13 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        left, right = (side.marked for side in self.inputs)
+        left, right = (side.watermark_names for side in self.inputs)
         met = next(((a, b) for a, b in self.node.pairs if a in left and b in right), None)
         return (None, None) if met is None else by_equality(*met)
 
     def derive_strategy(self) -> Strategy:
-        names, why = self.compared[0], "copies of a row on both sides decide"
-        return Strategy(Computed.SCOPE, recomputed_text("rows", names, why), names)
+        names, why = self.comparison_columns[0], "copies of a row on both sides decide"
+        return Strategy(Computed.SCOPE, recompute_text("rows", names, why), names)
 
     def derive_rereads(self) -> bool:
         return True
@@ -90,14 +90,14 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        return self.arrangements(*self.compared)
+        return self.arrangements(*self.comparison_columns)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         left, right = inputs
         met = [(a, b) for a, b in self.node.pairs if a in left and b in right]
         return {a: lowest((left[a], right[b]), self.node.field(a).type) for a, b in met}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return {}
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -111,8 +111,8 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None
 
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         return None

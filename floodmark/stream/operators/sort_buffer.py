@@ -12,13 +12,13 @@ from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.base import Values
 from floodmark.stream.operators.closing import closes_from_input
 from floodmark.stream.operators.selection import Selection
-from floodmark.stream.operators.texts import STATELESS, held_lines
+from floodmark.stream.operators.texts import STATELESS, buffer_lines
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.state import StateTable, held_name
+from floodmark.stream.properties.state import StateTable, buffer_name
 from floodmark.stream.properties.strategy import Computed, Strategy
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 
@@ -35,7 +35,7 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
 
     def derive_watermarks(self) -> Watermarks:
         """Rows wait for one column: other times may be passed before they come."""
-        return among(self.input.marks, (self.node.column,))
+        return restrict_watermarks(self.input.marks, (self.node.column,))
 
     def derive_arrangement(self) -> bool:
         """Which rows are there depends on the watermark."""
@@ -51,17 +51,17 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
         if closes_from_input(self.node, self.input):
             return ()
         column = self.node.column
-        return (StateTable(held_name(self.identifier), "rows", (column,), column),)
+        return (StateTable(buffer_name(self.identifier), "rows", (column,), column),)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], (self.node.column,))
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Rows of any earlier epoch may be released."""
         return EVERYWHERE
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        lines = held_lines(self, place)
+        lines = buffer_lines(self, place)
         if place.owner is not None:
             lines = lines or ((STATELESS,),)
         if self.node.condition is not None:
@@ -83,6 +83,6 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
         text = f"{self.identifier} releases rows by {names[column]} alone, not by "
         return (("A109", text + ", ".join(others)),)
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """A condition that reads the time is asked once, at the release."""
         return None

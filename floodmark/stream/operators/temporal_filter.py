@@ -14,14 +14,14 @@ from floodmark.plan.expr.printing import to_text
 from floodmark.scalar.types import Kind
 from floodmark.stream.operators.base import Values
 from floodmark.stream.operators.selection import Selection
-from floodmark.stream.operators.texts import due_lines, fitted
+from floodmark.stream.operators.texts import due_lines, fit_head
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.monotonicity import monotone_column
 from floodmark.stream.properties.state import DUE_AT, StateTable, due_name
 from floodmark.stream.properties.strategy import Computed, Strategy
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
@@ -51,7 +51,7 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
 
     def derive_watermarks(self) -> Watermarks:
         column = self.comes_by
-        return among(self.input.marks, () if column is None else (column,))
+        return restrict_watermarks(self.input.marks, () if column is None else (column,))
 
     def derive_arrangement(self) -> bool:
         """Which rows are there depends on the time."""
@@ -76,12 +76,12 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         known = [value for value in passed if value is not None]
         return {column: min(known)} if len(known) == len(passed) else {}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Rows of any earlier epoch may fall due."""
         return EVERYWHERE
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        head = fitted("TemporalFilter", to_text(self.node.condition, names))
+        head = fit_head("TemporalFilter", to_text(self.node.condition, names))
         lines = [(f"from: {to_text(lower, names)}",) for lower in self.node.lowers]
         lines += [(f"before: {to_text(upper, names)}",) for upper in self.node.uppers]
         details = (*head.details, *lines, *due_lines(self, place))
@@ -94,7 +94,7 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         """The condition reads the time; what follows from that is kept until it is due."""
         return None
 

@@ -21,7 +21,7 @@ STATELESS = "stateless: reads what the watermark has passed"
 _EVALUATED = ("stored values", "looked-up rows", "an epoch's fetched rows", "an epoch's rows")
 
 
-def fitted(operator: str, arguments: str) -> Description:
+def fit_head(operator: str, arguments: str) -> Description:
     """Return a head with its arguments; long ones stand on a line of their own."""
     if len(arguments) <= WIDEST_HEAD:
         return Description(operator, arguments)
@@ -45,7 +45,7 @@ def role_cells(table: StateTable | None) -> tuple[str, ...]:
     return (table.role,) if table.cleaned_by is None else (table.role, "cleaned by watermark")
 
 
-def recomputed_lines(operator: StreamOperator[Any], place: Place) -> Lines:
+def recompute_lines(operator: StreamOperator[Any], place: Place) -> Lines:
     """Return what the changes of rows in an order are computed from, and how."""
     if place.owner is None:
         return ()
@@ -54,7 +54,7 @@ def recomputed_lines(operator: StreamOperator[Any], place: Place) -> Lines:
     if table is not None and table.role == "first rows":
         return ((f"kept: {place.state_text(table, operator.node)}", table.role), how)
     source = reread_text(operator.input, place) if table is None else place.state_text(table)
-    before = (("before: own table",),) if operator.node == place.beside else ()
+    before = (("before: own table",),) if operator.node == place.own_table_node else ()
     return ((f"input: {source}", *role_cells(table)), *before, how)
 
 
@@ -66,14 +66,14 @@ def due_lines(operator: StreamOperator[Any], place: Place) -> Lines:
     return tuple((f"due: {place.state_text(t)}", t.role, how) for t in operator.state)
 
 
-def held_lines(operator: StreamOperator[Any], place: Place) -> Lines:
+def buffer_lines(operator: StreamOperator[Any], place: Place) -> Lines:
     """Return a line for what an operator holds until the watermark has passed."""
     if place.owner is None:
         return ()
     return tuple((f"held: {place.state_text(t)}", "cleaned by watermark") for t in operator.state)
 
 
-def stored_cells(operator: StreamOperator[Any], place: Place) -> tuple[str, ...]:
+def state_cells(operator: StreamOperator[Any], place: Place) -> tuple[str, ...]:
     """Return where the values are that an operator stores."""
     if place.owner is None:
         return ()

@@ -10,19 +10,19 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import order_text
 from floodmark.stream.operators.base import Key, StreamOperator, Values
-from floodmark.stream.operators.texts import columns_text, one_group, recomputed_lines
+from floodmark.stream.operators.texts import columns_text, one_group, recompute_lines
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import among as bounds_among
+from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import Beside, StateTable, first_name
-from floodmark.stream.properties.strategy import Computed, Strategy, recomputed_text
+from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
 from floodmark.stream.properties.stream_key import distinct
-from floodmark.stream.properties.watermark import Watermarks, among
+from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 
@@ -47,7 +47,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         return ChangelogMode.RETRACT
 
     def derive_watermarks(self) -> Watermarks:
-        return among(self.input.marks, self.node.group)
+        return restrict_watermarks(self.input.marks, self.node.group)
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         return self.input.dependencies.rules
@@ -77,7 +77,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.group, self.input.marked),)
+        return (by_scope(self.node.group, self.input.watermark_names),)
 
     def derive_strategy(self) -> Strategy:
         node = self.node
@@ -85,7 +85,7 @@ class StreamTopN(StreamOperator[n.TopN]):
             many = "row is" if node.limit == 1 else f"{node.limit} rows are"
             return Strategy(Computed.DELTA, f"exact delta: the first {many} kept")
         why = "another row takes the place of one that goes"
-        return Strategy(Computed.SCOPE, recomputed_text("groups", node.group, why), node.group)
+        return Strategy(Computed.SCOPE, recompute_text("groups", node.group, why), node.group)
 
     def derive_rereads(self) -> bool:
         return not self.keeps_first
@@ -98,14 +98,14 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         if self.keeps_first:
-            name, (column,) = first_name(self.identifier), self.cleaned_columns
+            name, (column,) = first_name(self.identifier), self.cleaning_columns
             return (StateTable(name, "first rows", self.node.group, column),)
         return self.arrangements(self.node.group)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.node.group)
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -116,7 +116,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         parts += ["with ties"] if node.with_ties else []
         parts += [f"offset {node.offset}"] if node.offset else []
         parts += ["numbered"] if node.number is not None else []
-        return Description("TopN", " ".join(parts), recomputed_lines(self, place))
+        return Description("TopN", " ".join(parts), recompute_lines(self, place))
 
     @property
     def title(self) -> str:
@@ -125,8 +125,8 @@ class StreamTopN(StreamOperator[n.TopN]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return one_group(self, self.node.group, "ORDER BY … LIMIT over everything")
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None
 
-    def unsupported(self) -> str | None:
+    def unsupported_part(self) -> str | None:
         return None

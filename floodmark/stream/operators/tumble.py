@@ -50,7 +50,7 @@ class StreamTumble(FixedWindow[n.Tumble]):
         ((start, end),) = windows_of(below[node.time], node.size, node.size, node.offset)
         return {**below, node.start: start, node.end: end}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else tumble_bounds(self.node, inputs[0])
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:

@@ -20,7 +20,7 @@ from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
 from floodmark.stream.properties.stream_key import UNION_KEY
-from floodmark.stream.properties.watermark import Watermarks, merged
+from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
 
 
@@ -42,7 +42,9 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
     def derive_watermarks(self) -> Watermarks:
         groups = [{w.column: w.group for w in i.watermarks} for i in self.inputs]
         shared = [c for c in groups[0] if all(c in branch for branch in groups)]
-        return Watermarks(tuple(n.WatermarkColumn(c, merged(g[c] for g in groups)) for c in shared))
+        return Watermarks(
+            tuple(n.WatermarkColumn(c, merge_groups(g[c] for g in groups)) for c in shared)
+        )
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         """Rows of different inputs need not agree."""
@@ -82,7 +84,7 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
                 out[field.name] = lowest(values, field.type)
         return out
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         columns = self.inputs[0].names
         present = [
             {name: known[c] for name, c in zip(columns, i.names, strict=True) if c in known}
@@ -101,5 +103,5 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return None

@@ -67,7 +67,7 @@ class StreamValues(RowLocal[n.Values]):
     def propagate(self, inputs: Sequence[Marks], now: datetime) -> Marks:
         return {}
 
-    def bound(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
+    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
@@ -81,5 +81,5 @@ class StreamValues(RowLocal[n.Values]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
-    def unstable(self) -> Expr | None:
+    def unstable_expression(self) -> Expr | None:
         return first_unstable([expr for row in self.node.rows for expr in row])

@@ -33,10 +33,10 @@ def lift_ends(root: n.Node, window_of: WindowOf) -> Lifted:
     match root:
         case n.TemporalFilter() if root.uppers:
             below, ends = lift_ends(root.input, window_of)
-            return _begun(root, below), (*ends, root.condition)
+            return _without_ends(root, below), (*ends, root.condition)
         case n.Project():
             below, ends = lift_ends(root.input, window_of)
-            return _through(root, below, ends)
+            return _pass_columns(root, below, ends)
         case n.Filter() | n.TemporalFilter() | n.Tumble() | n.Hop():
             below, ends = lift_ends(root.input, window_of)
             return root.with_inputs([below]), ends
@@ -56,16 +56,16 @@ def lift_ends(root: n.Node, window_of: WindowOf) -> Lifted:
             return root.with_inputs([child for child, _ in found]), ()
 
 
-def _begun(node: n.TemporalFilter, below: n.Node) -> n.Node:
+def _without_ends(node: n.TemporalFilter, below: n.Node) -> n.Node:
     """Return the rows from when they come on."""
     if not node.lowers:
         return below
     now = Now(TIMESTAMPTZ)
-    begun = conjunction([Call(BOOLEAN, "<=", (lower, now)) for lower in node.lowers])
-    return n.TemporalFilter(below, begun, node.lowers, (), span=node.span)
+    started = conjunction([Call(BOOLEAN, "<=", (lower, now)) for lower in node.lowers])
+    return n.TemporalFilter(below, started, node.lowers, (), span=node.span)
 
 
-def _through(node: n.Project, below: n.Node, ends: tuple[Expr, ...]) -> Lifted:
+def _pass_columns(node: n.Project, below: n.Node, ends: tuple[Expr, ...]) -> Lifted:
     """Return a projection that passes on, hidden, what the conditions read."""
     columns = list(node.columns)
     passed = {e.name: name for name, e in node.columns if isinstance(e, ColumnRef)}
@@ -74,10 +74,10 @@ def _through(node: n.Project, below: n.Node, ends: tuple[Expr, ...]) -> Lifted:
         name = fresh_name(f"{HIDDEN_PREFIX}asked", {name for name, _ in columns})
         columns.append((name, ColumnRef(field.type, column)))
         passed[column] = name
-    return n.Project(below, tuple(columns), span=node.span), _renamed(ends, passed)
+    return n.Project(below, tuple(columns), span=node.span), _rename(ends, passed)
 
 
-def _renamed(ends: Sequence[Expr], names: dict[str, str]) -> tuple[Expr, ...]:
+def _rename(ends: Sequence[Expr], names: dict[str, str]) -> tuple[Expr, ...]:
     def change(e: Expr) -> Expr:
         return replace(e, name=names[e.name]) if isinstance(e, ColumnRef) else e
 

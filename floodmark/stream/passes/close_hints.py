@@ -8,7 +8,7 @@ from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.scalar.types import Field, Kind
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.close_names import listed, named
+from floodmark.stream.passes.close_names import choice_text, watermark_texts
 from floodmark.stream.passes.close_window_hints import window_hint
 
 ELSEWHERE = "ask for it in a view without EMIT ON WINDOW CLOSE that reads this one"
@@ -33,9 +33,9 @@ def hint_of(plan: StreamPlan, node: n.Node | None = None) -> str:
         carrying = [c for c in node.inputs if plan[c].watermarks]
         paired = [c for c in node.inputs if plan[c].watermark_pairs]
         if paired and not carrying:
-            return _at(paired[0], plan)
+            return _operator_hint(paired[0], plan)
         if carrying:
-            return _at(node, plan)
+            return _operator_hint(node, plan)
         if not node.inputs:
             return _DEFINE
         node = max(node.inputs, key=lambda child: len([*n.walk(child)]))
@@ -44,29 +44,29 @@ def hint_of(plan: StreamPlan, node: n.Node | None = None) -> str:
 def group_hint(node: n.Aggregate, plan: StreamPlan) -> str:
     """Return what to group by where no group column carries a watermark."""
     into = "GROUP BY " if node.aggregates else "have in GROUP BY, or among what is DISTINCT, "
-    known = named(plan, node.input)
+    known = watermark_texts(plan, node.input)
     if known:
         return into + " or ".join(known)
     below = node.input
-    if isinstance(below, n.Project) and named(plan, below.input):
-        lost = _lost(node, below, plan)
+    if isinstance(below, n.Project) and watermark_texts(plan, below.input):
+        lost = _lost_watermark_hint(node, below, plan)
         place = "GROUP BY it" if node.aggregates else "have it among what is DISTINCT"
-        return lost or f"pass {listed(plan, below.input)} on, and {place}"
+        return lost or f"pass {choice_text(plan, below.input)} on, and {place}"
     return hint_of(plan, below)
 
 
-def _lost(node: n.Aggregate, below: n.Project, plan: StreamPlan) -> str | None:
+def _lost_watermark_hint(node: n.Aggregate, below: n.Project, plan: StreamPlan) -> str | None:
     """Return the hint for a group column that reads a time and has no watermark itself."""
     carried = [w.column for w in plan[below.input].watermarks]
     for column, expr in below.columns:
         for time in carried:
             if column in node.group and time in columns_of(expr):
                 field = below.input.field(time)
-                return f"`{to_text(expr)}` passes no watermark on: GROUP BY {_ordered(field)}"
+                return f"`{to_text(expr)}` passes no watermark on: GROUP BY {_grouping_text(field)}"
     return None
 
 
-def _ordered(field: Field) -> str:
+def _grouping_text(field: Field) -> str:
     """Return by what rows of a time can be grouped."""
     name = show_name(field.name)
     match field.type.kind:
@@ -80,28 +80,28 @@ def _ordered(field: Field) -> str:
             return name
 
 
-def _at(node: n.Node, plan: StreamPlan) -> str:
+def _operator_hint(node: n.Node, plan: StreamPlan) -> str:
     match node:
         case n.Project() | n.MaterializeProject():
-            if not named(plan, node.input):
-                return _at(node.input, plan)
-            return f"keep {listed(plan, node.input)} in the result"
+            if not watermark_texts(plan, node.input):
+                return _operator_hint(node.input, plan)
+            return f"keep {choice_text(plan, node.input)} in the result"
         case n.OverWindow():
             return window_hint(node, plan)
         case n.Ordered() if node.scope:
-            return f"PARTITION BY or DISTINCT ON {listed(plan, node.input)}"
+            return f"PARTITION BY or DISTINCT ON {choice_text(plan, node.input)}"
         case n.Ordered():
-            return f"rank within windows: PARTITION BY {listed(plan, node.input)}"
+            return f"rank within windows: PARTITION BY {choice_text(plan, node.input)}"
         case n.Join():
             return join_hint(node, plan)
-        case _ if node.met is not None:
+        case _ if node.positional_columns is not None:
             return "every input needs a watermark on the same column"
         case n.TemporalFilter() | n.GrowingSeries():
             return "a condition on now() passes none on: ask it in a view that reads this one"
         case n.Aggregate():
             return group_hint(node, plan)
         case _:
-            return f"keep {listed(plan, node.inputs[0])} in the result"
+            return f"keep {choice_text(plan, node.inputs[0])} in the result"
 
 
 def join_hint(node: n.Join, plan: StreamPlan) -> str:
@@ -110,7 +110,7 @@ def join_hint(node: n.Join, plan: StreamPlan) -> str:
         return "keep what is never NULL of both sides: the USING column, coalesce(l.ts, r.ts)"
     for side in node.inputs:
         if not any(plan[below].watermarks for below in n.walk(side)):
-            return _looked_up(node, side)
+            return _lookup_hint(node, side)
     if node.kind is n.JoinKind.FULL and all_distances(node):
         return _FULL
     if node.residual is not None and any(map(_has_months, walk(node.residual))):
@@ -120,7 +120,7 @@ def join_hint(node: n.Join, plan: StreamPlan) -> str:
     return _NEAR
 
 
-def _looked_up(node: n.Join, side: n.Node) -> str:
+def _lookup_hint(node: n.Join, side: n.Node) -> str:
     """Return the hint for a side without any watermark."""
     (name, *more) = {scan.object for scan in n.scans(side)} or {"VALUES"}
     called = "one side" if more else show_name(name)

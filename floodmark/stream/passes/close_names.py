@@ -9,19 +9,19 @@ from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.stream.operators.lower import StreamPlan
 
 
-def named(plan: StreamPlan, node: n.Node) -> list[str]:
+def watermark_texts(plan: StreamPlan, node: n.Node) -> list[str]:
     """Return the watermark columns of a node that a query can write."""
     found = (readable(node, w.column) for w in plan[node].watermarks)
     return list(dict.fromkeys(text for text in found if text is not None))
 
 
-def listed(plan: StreamPlan, node: n.Node) -> str:
+def choice_text(plan: StreamPlan, node: n.Node) -> str:
     """Return the watermark columns of a node, of which one is to be taken."""
-    names = named(plan, node)
+    names = watermark_texts(plan, node)
     return f"one of {', '.join(names)}" if len(names) > 1 else "".join(names) or "a time"
 
 
-def written(node: n.Node, column: str) -> str:
+def group_text(node: n.Node, column: str) -> str:
     """Return a group column as its query writes it: by the expression below."""
     expr = dict(node.columns).get(column) if isinstance(node, n.Project) else None
     if expr is None or isinstance(expr, ColumnRef):

@@ -23,7 +23,7 @@ def waits_for_rows(node: n.OverWindow) -> bool:
     return ahead is not None and ahead.counts
 
 
-def released(node: n.OverWindow) -> n.Node:
+def release_rows(node: n.OverWindow) -> n.Node:
     """Return a window's rows, each as soon as the rows that it looks ahead to have passed.
 
     Raises E0316 where two windows of one query look ahead by rows.
@@ -40,8 +40,8 @@ def released(node: n.OverWindow) -> n.Node:
         below = replace(window, calls=rest)
     closes = fresh_name(f"{HIDDEN_PREFIX}closes", set(window.names))
     own = tuple((name, call) for name, call in window.calls if name not in apart)
-    told = (closes, _last_seen(window, ahead))
-    waits = replace(window, input=below, calls=(*own, told), closes=closes)
+    note = (closes, _last_seen(window, ahead))
+    waits = replace(window, input=below, calls=(*own, note), closes=closes)
     buffer = n.SortBuffer(waits, closes, span=node.span)
     columns = tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)
     return n.Project(buffer, columns, span=node.span)
@@ -66,10 +66,12 @@ def windows(node: n.OverWindow) -> list[n.OverWindow]:
     return [node, *(windows(below) if isinstance(below, n.OverWindow) else ())]
 
 
-def on(node: n.OverWindow, base: n.Node) -> n.OverWindow:
+def rebase_windows(node: n.OverWindow, base: n.Node) -> n.OverWindow:
     """Return windows that lie on each other over other rows."""
     below = node.input
-    return replace(node, input=on(below, base) if isinstance(below, n.OverWindow) else base)
+    return replace(
+        node, input=rebase_windows(below, base) if isinstance(below, n.OverWindow) else base
+    )
 
 
 def _outermost(node: n.OverWindow) -> n.OverWindow:
@@ -87,11 +89,11 @@ def _outermost(node: n.OverWindow) -> n.OverWindow:
     out: n.Node = windows(node)[-1].input
     for window in reversed(windows(node)):
         if window is not last:
-            assert not _read(window) & {name for name, _ in last.calls}
+            assert not _columns_read(window) & {name for name, _ in last.calls}
             out = replace(window, input=out)
     return replace(last, input=out)
 
 
-def _read(node: n.OverWindow) -> set[str]:
+def _columns_read(node: n.OverWindow) -> set[str]:
     args = (c for _, call in node.calls for arg in call.args for c in columns_of(arg))
     return {*args, *node.partition, *(k.column for k in node.order)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.close_names import listed, named, readable
+from floodmark.stream.passes.close_names import choice_text, readable, watermark_texts
 from floodmark.stream.properties.look_ahead import of_call
 from floodmark.stream.properties.reach import parts_of
 
@@ -14,20 +14,20 @@ _OF_PLACES = ("row_number", "rank", "dense_rank")
 
 def window_hint(node: n.OverWindow, plan: StreamPlan) -> str:
     """Return what to change of a window that no watermark passes."""
-    times = listed(plan, node.input)
+    times = choice_text(plan, node.input)
     if not node.order:
         return f"ORDER BY, or PARTITION BY, {times}"
     key = node.order[0].column
-    within = f"PARTITION BY a window or {' or '.join(named(plan, node.input))}"
+    within = f"PARTITION BY a window or {' or '.join(watermark_texts(plan, node.input))}"
     if all(w.column != key for w in plan[node.input].watermarks):
         written = readable(node.input, key)
         own = f"the ORDER BY column{f' `{written}`' if written else ''}"
         return f"{own} must be a watermark column: {times}; or {within}"
     endless = [call for _, call in node.calls if of_call(node, call) is None]
-    return _ended(node, endless[0], within) if endless else within
+    return _call_hint(node, endless[0], within) if endless else within
 
 
-def _ended(node: n.OverWindow, call: n.WindowCall, within: str) -> str:
+def _call_hint(node: n.OverWindow, call: n.WindowCall, within: str) -> str:
     """Return what to change of a call that looks to the end of time."""
     descending, name = node.order[0].descending, call.function
     if name in _OF_THE_WHOLE:

@@ -13,8 +13,8 @@ from floodmark.sql import statements as s
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.close_conditions import lift_ends
 from floodmark.stream.passes.close_hints import group_hint, hint_of
-from floodmark.stream.passes.close_names import written
-from floodmark.stream.passes.close_over import on, released, waits_for_rows, windows
+from floodmark.stream.passes.close_names import group_text
+from floodmark.stream.passes.close_over import rebase_windows, release_rows, waits_for_rows, windows
 from floodmark.stream.passes.close_subqueries import refuse_endless
 from floodmark.stream.passes.keep_keys import keep_keys
 
@@ -55,19 +55,19 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
             left = _rewrite(node.left, plan)
             refuse_endless(node, plan)
             return node.with_inputs([left, _rewrite(node.right, plan)])
-        case n.Session() if _timed(node, plan):
+        case n.Session() if _has_end_watermark(node, plan):
             return n.CloseSession(
                 _rewrite(node.input, plan), node.time, node.gap, node.partition, node.keeps_untimed,
                 start=node.start, end=node.end, span=node.span,
             )  # fmt: skip
         case n.OverWindow() if any(_waits(window, plan) for window in windows(node)):
             base = windows(node)[-1].input
-            return released(on(node, _rewrite(base, plan)))
+            return release_rows(rebase_windows(node, _rewrite(base, plan)))
         case _:
             return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
 
 
-def _timed(node: n.Session, plan: StreamPlan) -> bool:
+def _has_end_watermark(node: n.Session, plan: StreamPlan) -> bool:
     return any(w.column == node.end for w in plan[node].watermarks)
 
 
@@ -109,7 +109,7 @@ def window_of(node: n.Aggregate, plan: StreamPlan) -> str:
             "Emit-On-Window-Close mode requires that watermark columns in GROUP BY are derived "
             "from the same upstream column.",
             span=node.span,
-            hint="group by one of " + ", ".join(written(node.input, c) for c in columns),
+            hint="group by one of " + ", ".join(group_text(node.input, c) for c in columns),
         )
     return columns[0]
 

@@ -16,14 +16,14 @@ Keyed = tuple[n.Node, tuple[str, ...]]
 
 def keep_keys(root: n.Node) -> n.Node:
     """Return the plan with every projection extended by the key columns that it drops."""
-    return _keyed(root)[0]
+    return _with_key(root)[0]
 
 
-def _keyed(node: n.Node) -> Keyed:
-    children = [_keyed(child) for child in node.inputs]
+def _with_key(node: n.Node) -> Keyed:
+    children = [_with_key(child) for child in node.inputs]
     if isinstance(node, n.Pairing):
-        children[0] = _apart(children[0], _read(node) & set(node.right.names))
-        children[0] = _told(node, *children)
+        children[0] = _apart(children[0], _join_columns(node) & set(node.right.names))
+        children[0] = _mark_left_rows(node, *children)
         children[1] = _apart(children[1], set(children[0][0].names))
     if isinstance(node, n.ProjectSet):
         children[0] = _apart(children[0], {*node.outputs, node.ordinal})
@@ -31,7 +31,7 @@ def _keyed(node: n.Node) -> Keyed:
     return rebuilt, class_of(rebuilt).key_of(rebuilt, tuple(key for _, key in children))
 
 
-def _read(node: n.Pairing) -> set[str]:
+def _join_columns(node: n.Pairing) -> set[str]:
     """Return the columns by which a join pairs rows: they keep their names."""
     residual = frozenset() if node.residual is None else columns_of(node.residual)
     return {*residual, *(c for pair in node.equi for c in pair)}
@@ -43,7 +43,7 @@ def _rebuild(node: n.Node, children: list[Keyed]) -> n.Node:
             (child, key) = children[0]
             return replace(node, input=child, columns=with_key(node.columns, child, key))
         case n.UnionAll():
-            return replace(node, branches=_aligned(children))
+            return replace(node, branches=_align(children))
         case _:
             return node.with_inputs([child for child, _ in children])
 
@@ -105,21 +105,21 @@ def _apart(side: Keyed, taken: set[str]) -> Keyed:
     return n.Project(node, columns), tuple(names[column] for column in key)
 
 
-def _told(node: n.Pairing, left: Keyed, right: Keyed) -> Keyed:
+def _mark_left_rows(node: n.Pairing, left: Keyed, right: Keyed) -> Keyed:
     """Add a constant to the left side of a full join where its key may be NULL in all columns.
 
     A row of each side without a match would have the same key: the constant is of the left one.
     """
     below, key = left
     columns = (*key, *right[1], *(c for pair in node.equi for c in pair))
-    told = stream_key.left_row(node) or stream_key.tells_padding(node, columns)
-    if node.kind is not n.JoinKind.FULL or told:
+    note = stream_key.left_row(node) or stream_key.tells_padding(node, columns)
+    if node.kind is not n.JoinKind.FULL or note:
         return left
     name = hidden_name(stream_key.LEFT_ROW, {*below.names, *right[0].names})
     return n.Project(below, (*below.identity, (name, Literal(BOOLEAN, True)))), key
 
 
-def _aligned(children: list[Keyed]) -> tuple[n.Node, ...]:
+def _align(children: list[Keyed]) -> tuple[n.Node, ...]:
     """Give the branches of a union one schema: visible columns, then keys under common names."""
     if all(_is_aligned(child) for child, _ in children):
         # A plan that has its keys already comes here again when it was rewritten.

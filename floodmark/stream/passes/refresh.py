@@ -21,9 +21,9 @@ OPTION = "refresh"
 FULL = "full"
 
 
-def refreshes(found: CatalogObject) -> bool:
+def refreshes(obj: CatalogObject) -> bool:
     """Tell whether an object is a view that is recomputed."""
-    return found.kind is Kind.MATERIALIZED_VIEW and found.option(OPTION) is not None
+    return obj.kind is Kind.MATERIALIZED_VIEW and obj.option(OPTION) is not None
 
 
 def parse_refresh(option: s.Option) -> None:
@@ -47,7 +47,7 @@ def refuse_on_close(statement: s.Definition) -> None:
     )
 
 
-def recomputed(plan: StreamPlan) -> StreamPlan:
+def refresh_plan(plan: StreamPlan) -> StreamPlan:
     """Return the plan of a view that is recomputed: no state, any row may go, no watermark."""
     operators = {node: known.evolve(state=()) for node, known in plan.operators.items()}
     top = operators[plan.root]
@@ -64,12 +64,12 @@ def could_refresh(plan: StreamPlan, statement: s.Statement) -> bool:
     """Tell whether a plan that cannot be kept incremental is a view's that could be recomputed."""
     if not isinstance(statement, s.CreateMaterializedView) or statement.emit_on_window_close:
         return False
-    return _done_once(plan) is None
+    return _single_use(plan) is None
 
 
 def check_repeatable(plan: StreamPlan) -> None:
     """Raise E0329 for the first operator that cannot be done again over the same rows."""
-    found = _done_once(plan)
+    found = _single_use(plan)
     if found is not None:
         span, what = found
         raise NotSupported(
@@ -80,7 +80,7 @@ def check_repeatable(plan: StreamPlan) -> None:
         )
 
 
-def _done_once(plan: StreamPlan) -> tuple[Span | None, str] | None:
+def _single_use(plan: StreamPlan) -> tuple[Span | None, str] | None:
     """Return where something is done once per row first, and what, in words."""
     for node in plan.nodes:
         loose = next((e for e in node.expressions if is_volatile(e)), None)

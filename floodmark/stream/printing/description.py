@@ -30,13 +30,13 @@ class Place:
     labels: Labels
     kinds: Mapping[str, str]
     owner: str | None
-    beside: n.Node | None = None
+    own_table_node: n.Node | None = None
     """The node whose rows or accumulators are in the owner's own table."""
     stores: bool = True
     """Whether the owner has a table; a sink's rows are in its target."""
 
     def state_text(self, table: StateTable, node: n.Node | None = None) -> str:
         """Return the name of a state table as people find it."""
-        if node is not None and node == self.beside:
+        if node is not None and node == self.own_table_node:
             return "state own table"
         return f"state {self.owner}.{table.name}"

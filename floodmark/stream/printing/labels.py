@@ -18,7 +18,7 @@ Labels = Mapping[n.Node, Mapping[str, str]]
 
 def labels_of(root: n.Node) -> Labels:
     """Return the labels of the output columns of every node."""
-    given = _given_names(root)
+    given = _user_names(root)
     found: dict[n.Node, Mapping[str, str]] = {}
     for node in n.walk(root):
         if node not in found:
@@ -36,7 +36,8 @@ def _labels(node: n.Node, found: Labels, given: Mapping[str, str]) -> dict[str, 
     if isinstance(node, n.Project | n.MaterializeProject):
         below = {}
     own = {
-        column: given.get(column) or _text(made, below) for column, made in node.generated.items()
+        column: given.get(column) or _text(made, below)
+        for column, made in node.generated_columns.items()
     }
     return {f.name: own.get(f.name) or below.get(f.name) or show_name(f.name) for f in node.schema}
 
@@ -51,7 +52,7 @@ def _text(made: AggCall | n.WindowCall | str, below: Mapping[str, str]) -> str:
             return made
 
 
-def _given_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
+def _user_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
     """Map generated columns to the first name that a projection above gives them."""
     given: dict[n.Node, dict[str, str]] = {}
     for node in n.walk(root):
@@ -66,7 +67,7 @@ def _given_names(root: n.Node) -> dict[n.Node, dict[str, str]]:
 
 def _origin(node: n.Node, column: str) -> n.Node | None:
     """Return the node below that makes a generated column, seen through what passes it on."""
-    if column in node.generated:
+    if column in node.generated_columns:
         return node
     if isinstance(node, n.Unary) and column in node.input.names:
         return _origin(node.input, column)

@@ -37,15 +37,15 @@ def hull(parts: Sequence[Bounds]) -> Bounds:
     return {name: bounds for name, bounds in found if bounds is not None}
 
 
-def bounds_of_expression(expr: Expr, found: Bounds) -> tuple[Any, Any] | None:
+def bounds_of_expression(expr: Expr, bounds: Bounds) -> tuple[Any, Any] | None:
     """Return the bounds of an expression: of a constant, or over columns that have them."""
     if isinstance(expr, Literal):
         ordered = expr.value is not None and expr.value == expr.value
         return (expr.value, expr.value) if ordered else None
     columns = monotone_columns(expr)
-    if not columns or not columns <= found.keys():
+    if not columns or not columns <= bounds.keys():
         return None
-    ends = [evaluate(expr, {c: found[c][i] for c in columns}, _NOW) for i in (0, 1)]
+    ends = [evaluate(expr, {c: bounds[c][i] for c in columns}, _NOW) for i in (0, 1)]
     if any(error is not None or value is None for value, error in ends):
         return None
     return ends[0][0], ends[1][0]
@@ -58,33 +58,33 @@ def enclosing(parts: Sequence[tuple[Any, Any] | None]) -> tuple[Any, Any] | None
     return min(low for low, _ in known), max(high for _, high in known)
 
 
-def among(found: Bounds, names: Sequence[str]) -> Bounds:
-    return {name: bounds for name, bounds in found.items() if name in names}
+def restrict_bounds(ranges: Bounds, names: Sequence[str]) -> Bounds:
+    return {name: bounds for name, bounds in ranges.items() if name in names}
 
 
-def projection_bounds(columns: Sequence[tuple[str, Expr]], found: Bounds) -> Bounds:
+def projection_bounds(columns: Sequence[tuple[str, Expr]], ranges: Bounds) -> Bounds:
     """Return the bounds of computed columns over rows within bounds."""
-    computed = ((name, bounds_of_expression(expr, found)) for name, expr in columns)
+    computed = ((name, bounds_of_expression(expr, ranges)) for name, expr in columns)
     return {name: bounds for name, bounds in computed if bounds is not None}
 
 
-def tumble_bounds(node: n.Tumble, found: Bounds) -> Bounds:
+def tumble_bounds(node: n.Tumble, bounds: Bounds) -> Bounds:
     """Return the bounds with those of the windows of rows within them."""
-    if node.time not in found:
-        return found
-    each = (windows_of(end, node.size, node.size, node.offset) for end in found[node.time])
+    if node.time not in bounds:
+        return bounds
+    each = (windows_of(end, node.size, node.size, node.offset) for end in bounds[node.time])
     low, high = (window for (window,) in each)
-    return {**found, node.start: (low[0], high[0]), node.end: (low[1], high[1])}
+    return {**bounds, node.start: (low[0], high[0]), node.end: (low[1], high[1])}
 
 
-def hop_bounds(node: n.Hop, found: Bounds) -> Bounds:
+def hop_bounds(node: n.Hop, bounds: Bounds) -> Bounds:
     """Return the bounds with those of the windows of rows within them.
 
     The first window of the lowest time starts less than its size before it.
     """
-    if node.time not in found:
-        return found
-    low, high = found[node.time]
+    if node.time not in bounds:
+        return bounds
+    low, high = bounds[node.time]
     last = align(high, node.slide, node.offset)
     starts = shift_clamped(low, node.size, -1), last
-    return {**found, node.start: starts, node.end: (low, shift_clamped(last, node.size))}
+    return {**bounds, node.start: starts, node.end: (low, shift_clamped(last, node.size))}

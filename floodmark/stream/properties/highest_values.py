@@ -30,7 +30,7 @@ def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Value
             known = scanned.get(node.object, {})
             return {w.column: known[w.column] for w in node.watermarks if w.column in known}
         case n.Project() | n.MaterializeProject():
-            found = ((name, _followed(expr, inputs[0], now)) for name, expr in node.columns)
+            found = ((name, _highest_value(expr, inputs[0], now)) for name, expr in node.columns)
             return {name: value for name, value in found if value is not None}
         case n.Tumble() | n.Hop() if node.time in inputs[0]:
             step = node.slide if isinstance(node, n.Hop) else node.size
@@ -47,7 +47,7 @@ def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Value
             return {column: value for column, value in both.items() if column in node.names}
 
 
-def _followed(expr: Expr, values: Values, now: datetime) -> Any:
+def _highest_value(expr: Expr, values: Values, now: datetime) -> Any:
     columns = monotone_columns(expr)
     nothing = dict.fromkeys(columns)
     known = sorted(columns & values.keys())

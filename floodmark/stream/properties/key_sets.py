@@ -30,12 +30,12 @@ def minimal(keys: Iterable[KeySet], most: int = MOST) -> Keys:
     return tuple(out[:most])
 
 
-def closed(keys: Iterable[KeySet], most: int = MOST) -> Keys:
+def normalize_keys(keys: Iterable[KeySet], most: int = MOST) -> Keys:
     """Return distinct keys in a fixed order; one may contain another (upsert keys)."""
     return tuple(sorted(set(keys), key=lambda k: (len(k), sorted(k)))[:most])
 
 
-def through(columns: Iterable[tuple[str, Expr]], keys: Keys) -> list[KeySet]:
+def project_keys(columns: Iterable[tuple[str, Expr]], keys: Keys) -> list[KeySet]:
     """Return the keys as a projection passes them on, with every alternative.
 
     A key survives where each of its columns does, as itself or through an injective cast.

@@ -33,13 +33,13 @@ def ranking_of(node: n.Filter) -> Ranking | None:
     if not isinstance(below, n.OverWindow) or len(below.calls) != 1:
         return None
     ((column, call),) = below.calls
-    bound = _bound(node.predicate, column)
+    bound = _rank_limit(node.predicate, column)
     if call.function not in _RANKS or bound is None:
         return None
     return Ranking(below, column, bound == 1 and call.function == "row_number")
 
 
-def _bound(predicate: Expr, column: str) -> int | None:
+def _rank_limit(predicate: Expr, column: str) -> int | None:
     match predicate:
         case Call(function="=" | "<=", args=(ColumnRef(name=name), Literal(value=int(value)))):
             return value if name == column else None

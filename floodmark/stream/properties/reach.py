@@ -109,7 +109,7 @@ def amount_on(bound: str, side: str) -> Decimal:
     return Decimal((months * _LONGEST_MONTH + days) * _DAY + micros)
 
 
-def moved(value: Any, by: Decimal) -> Any:
+def move_outward(value: Any, by: Decimal) -> Any:
     """Return a value moved outwards by at least a distance, None where that is not known."""
     outwards = math.copysign(math.ceil(abs(by)), by)
     try:

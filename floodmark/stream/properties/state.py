@@ -91,6 +91,6 @@ def arrangement_name(node: n.Node, i: int, identifier: str) -> str:
     return f"{identifier}_{side}"
 
 
-def held_name(identifier: str) -> str:
+def buffer_name(identifier: str) -> str:
     """Return the name of the table with the rows that a sort buffer holds."""
     return f"{identifier}_sort"

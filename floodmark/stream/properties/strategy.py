@@ -87,7 +87,7 @@ def aggregate_strategy(
     """
     why = _no_delta(call, mode, closes=closes)
     if why is not None:
-        return Strategy(Computed.SCOPE, recomputed_text("groups", group, why), group)
+        return Strategy(Computed.SCOPE, recompute_text("groups", group, why), group)
     if counts_values(call) and not closes:
         return _VALUES
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
@@ -114,6 +114,6 @@ def _no_delta(call: AggCall, mode: ChangelogMode, *, closes: bool) -> str | None
     )
 
 
-def recomputed_text(what: str, columns: tuple[str, ...], why: str) -> str:
+def recompute_text(what: str, columns: tuple[str, ...], why: str) -> str:
     scope = f"touched {what} recomputed" if columns else "everything recomputed"
     return f"{scope} because {why}"

@@ -22,14 +22,14 @@ LEFT_ROW = "__left_row"
 def left_row(node: n.Pairing) -> str | None:
     """Return the hidden column of a full join that tells which rows have a left row, if any."""
     columns = node.left.columns if isinstance(node.left, n.Project) else ()
-    told = (c for c, e in columns if c.startswith(LEFT_ROW) and isinstance(e, Literal))
-    return next(told, None) if node.kind is n.JoinKind.FULL else None
+    note = (c for c, e in columns if c.startswith(LEFT_ROW) and isinstance(e, Literal))
+    return next(note, None) if node.kind is n.JoinKind.FULL else None
 
 
 def tells_padding(node: n.Pairing, columns: Iterable[str]) -> bool:
     """Tell whether no two rows of a full join, padded on either side, are NULL in all columns."""
-    told = {f.name for f in (*node.left.schema, *node.right.schema) if not f.nullable}
-    return not told.isdisjoint(columns)
+    note = {f.name for f in (*node.left.schema, *node.right.schema) if not f.nullable}
+    return not note.isdisjoint(columns)
 
 
 def columns_passed(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:

@@ -53,12 +53,12 @@ def check_declared(declared: Declared) -> None:
         )
 
 
-def among(known: Watermarks, columns: tuple[str, ...]) -> Watermarks:
+def restrict_watermarks(known: Watermarks, columns: tuple[str, ...]) -> Watermarks:
     return Watermarks(
         tuple(w for w in known.columns if w.column in columns),
         tuple(p for p in known.pairs if p.first in columns and p.second in columns),
     )
 
 
-def merged(groups: Iterable[str]) -> str:
+def merge_groups(groups: Iterable[str]) -> str:
     return "+".join(sorted({one for group in groups for one in group.split("+")}))

@@ -25,7 +25,7 @@ def values_among(values: Values, columns: tuple[str, ...]) -> Values:
     return {column: value for column, value in values.items() if column in columns}
 
 
-def followed(expr: Expr, values: Values, now: datetime) -> Any:
+def lowest_result(expr: Expr, values: Values, now: datetime) -> Any:
     """Return the lowest value that an expression has when it follows one column that is bounded."""
     columns = monotone_columns(expr)
     if not columns or not columns <= values.keys():

@@ -83,7 +83,7 @@ class Recomputation:
     def _late(self) -> frozenset[str]:
         """The objects that have a table of late rows."""
         cut = self.reader.cut
-        stored = self.reader.pipeline.stored
+        stored = self.reader.pipeline.writing_objects
         return frozenset(o.key for o in stored if cut.version(o.key, layout.late_table(o)))
 
     @cached_property
