@@ -62,7 +62,7 @@ def write(spark: Any, folder: Path, data: Data) -> None:
         schema = columns_of(table)
         connector = make_connector(SourceSpec(table, schema, "", "", options))
         for number, (start, end) in enumerate(_cuts(table, data)):
-            rows = connector.read(spark, [Split(0, start, end, end - start, {})])
+            rows = connector.read_splits(spark, [Split(0, start, end, end - start, {})])
             columns = [f"`{column.name}`" for column in schema]
             _write_one(rows.selectExpr(*columns), folder / table / _name(number))
     side = spark.range(SIDE_ROWS).selectExpr("id AS key", "concat('value-', id) AS value")

@@ -79,7 +79,7 @@ class OptionSpec:
     def check(self, option: Option, code: str, hint: str) -> Any:
         """Return the value of an option that is given; a BindError where it has none."""
         try:
-            return self.parse.read(option.value)
+            return self.parse.parse(option.value)
         except UnfitError as error:
             what = f"{self.name} = '{option.value}' {error.problem}"
             raise BindError(code, what, span=option.span, hint=hint) from None

@@ -39,7 +39,7 @@ class Value(Protocol):
     @property
     def example(self) -> str: ...
 
-    def read(self, text: str) -> Any:
+    def parse(self, text: str) -> Any:
         """Return the value of a text; raises `UnfitError`."""
 
 
@@ -52,7 +52,7 @@ class Truth:
     def __str__(self) -> str:
         return "`true` or `false`"
 
-    def read(self, text: str) -> bool:
+    def parse(self, text: str) -> bool:
         """Return a yes or no."""
         if (value := truth_of(text)) is None:
             raise UnfitError("is neither true nor false", text)
@@ -70,7 +70,7 @@ class Choice:
     def __str__(self) -> str:
         return ", ".join(f"`{word}`" for word in self.words)
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         """Return the word, in lower case."""
         if text.lower() not in self.words:
             raise UnfitError(self.problem or f"is not one of {', '.join(self.words)}", text)
@@ -91,7 +91,7 @@ class Count:
         """Return a number."""
         return str(min(1000, self.most))
 
-    def read(self, text: str) -> int:
+    def parse(self, text: str) -> int:
         """Return the number."""
         digits = text.replace("_", "")
         if not re.fullmatch("[0-9]{1,18}", digits) or not 1 <= int(digits) <= self.most:
@@ -115,7 +115,7 @@ class Whole:
         """Return a number."""
         return str(min(max(1000, self.least), self.most))
 
-    def read(self, text: str) -> int:
+    def parse(self, text: str) -> int:
         """Return the number."""
         digits = text.replace("_", "")
         if not re.fullmatch("[+-]?[0-9]{1,19}", digits):
@@ -139,7 +139,7 @@ class Number:
         bounded = self.most < 1e300
         return f"a number from {self.least:g} to {self.most:g}" if bounded else "a number"
 
-    def read(self, text: str) -> float:
+    def parse(self, text: str) -> float:
         """Return the number."""
         try:
             number = float(text)
@@ -163,9 +163,9 @@ class Length:
     example: str = "7 days"
 
     def __str__(self) -> str:
-        return f"an interval of at most {_bound(self.most)}, without months"
+        return f"an interval of at most {_limit_text(self.most)}, without months"
 
-    def read(self, text: str) -> timedelta:
+    def parse(self, text: str) -> timedelta:
         """Return the length."""
         bare = _bare(text)
         try:
@@ -179,7 +179,7 @@ class Length:
     def fitting(self, length: timedelta, text: str) -> timedelta:
         """Return a length that an option can have."""
         if not timedelta() < length <= self.most:
-            raise UnfitError(f"is not between nothing and {_bound(self.most)}", text)
+            raise UnfitError(f"is not between nothing and {_limit_text(self.most)}", text)
         return length
 
 
@@ -187,11 +187,11 @@ class Length:
 class LengthWithUnit(Length):
     """A length of time that says its unit."""
 
-    def read(self, text: str) -> timedelta:
+    def parse(self, text: str) -> timedelta:
         """Return the length."""
         if lacks_unit(text):
             raise UnfitError("is a number without a unit", text)
-        return Length.read(self, text)
+        return Length.parse(self, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +201,9 @@ class Timeout(LengthWithUnit):
     def __str__(self) -> str:
         return f"`0`, or {Length.__str__(self)}"
 
-    def read(self, text: str) -> timedelta | None:  # type: ignore[override]
+    def parse(self, text: str) -> timedelta | None:  # type: ignore[override]
         """Return the length; None for 0."""
-        return None if text.strip() == "0" else LengthWithUnit.read(self, text)
+        return None if text.strip() == "0" else LengthWithUnit.parse(self, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class Seconds:
     def __str__(self) -> str:
         return "a whole number of seconds"
 
-    def read(self, text: str) -> timedelta:
+    def parse(self, text: str) -> timedelta:
         """Return the length."""
         if not re.fullmatch("[0-9]{1,12}", text.strip()):
             raise UnfitError("is not a whole number of seconds", text)
@@ -233,7 +233,7 @@ class Text:
     def __str__(self) -> str:
         return self.what
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         """Return the text."""
         if not self.empty and not text.strip():
             raise UnfitError("is not allowed to be empty", text)
@@ -249,9 +249,9 @@ class Folder:
     def __str__(self) -> str:
         return "a local path or a file:// URL"
 
-    def read(self, text: str) -> Path:
+    def parse(self, text: str) -> Path:
         """Return the absolute path."""
-        url = urlparse(Text().read(text))
+        url = urlparse(Text().parse(text))
         if url.scheme not in ("", "file"):
             raise UnfitError("is not a local folder or a file:// URL", text)
         return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
@@ -266,7 +266,7 @@ class Character:
     def __str__(self) -> str:
         return "one character, or empty for none"
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         """Return the character."""
         if len(text) > 1 or text > "\uffff" or (text and text in _NO_MARKS):
             raise UnfitError(f"is not {self}", text)
@@ -282,7 +282,7 @@ class Delimiter:
     def __str__(self) -> str:
         return "one character, and no line break"
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         """Return the character."""
         mark = text.replace("\\t", "\t")
         if len(mark) != 1 or mark in _NO_MARKS:
@@ -299,7 +299,7 @@ class Moment:
     def __str__(self) -> str:
         return "a timestamp"
 
-    def read(self, text: str) -> datetime:
+    def parse(self, text: str) -> datetime:
         """Return the moment."""
         try:
             moment = datetime.fromisoformat(text)
@@ -321,5 +321,5 @@ def _bare(text: str) -> str:
     return re.sub(r"^interval\s*'(.*)'$", r"\1", text.strip(), flags=re.I)
 
 
-def _bound(most: timedelta) -> str:
+def _limit_text(most: timedelta) -> str:
     return "100 years" if most == LONGEST else f"{most.days} days"

@@ -60,25 +60,29 @@ def backfill(
         from floodmark.tools.corrections.correct import EpochSpan, correct, parse_time
 
         span = EpochSpan(parse_time(first), parse_time(end))
-        found = correct(connection, name, span, in_place=in_place)
-    typer.echo(json.dumps(correction_json(found)) if as_json else text_of(found))
+        correction = correct(connection, name, span, in_place=in_place)
+    typer.echo(json.dumps(correction_json(correction)) if as_json else text_of(correction))
 
 
-def text_of(found: Corrected) -> str:
+def text_of(correction: Corrected) -> str:
     """Return what the backfill came to, in a line."""
-    where = f": SELECT * FROM {found.object}__corrections" if found.rows else ""
-    done = f"\nin the rows of {found.object} since epoch {found.taken_in}" if found.taken_in else ""
-    return f"{found.words}{where}{done}"
+    where = f": SELECT * FROM {correction.object}__corrections" if correction.rows else ""
+    done = (
+        f"\nin the rows of {correction.object} since epoch {correction.taken_in}"
+        if correction.taken_in
+        else ""
+    )
+    return f"{correction.words}{where}{done}"
 
 
-def correction_json(found: Corrected) -> dict[str, Any]:
+def correction_json(correction: Corrected) -> dict[str, Any]:
     """Return what the backfill came to for JSON."""
     return {
-        "object": found.object,
-        "from": found.span.first.isoformat(),
-        "to": found.span.end.isoformat(),
-        "epoch": found.epoch,
-        "backfill": found.backfill or None,
-        "corrections": found.rows,
-        "in_place_epoch": found.taken_in or None,
+        "object": correction.object,
+        "from": correction.span.first.isoformat(),
+        "to": correction.span.end.isoformat(),
+        "epoch": correction.epoch,
+        "backfill": correction.backfill or None,
+        "corrections": correction.rows,
+        "in_place_epoch": correction.taken_in or None,
     }

@@ -85,24 +85,24 @@ def _say(made: Backup, text: str, as_json: bool) -> None:
     typer.echo(json.dumps(_as_dict(made)) if as_json else text)
 
 
-def _say_all(found: list[Backup], damaged: list[Damaged], as_json: bool) -> None:
+def _say_all(backups: list[Backup], damaged: list[Damaged], as_json: bool) -> None:
     if as_json:
         broken = [{"folder": str(d.folder), "damaged": d.error.message} for d in damaged]
-        typer.echo(json.dumps([*map(_as_dict, found), *broken]))
+        typer.echo(json.dumps([*map(_as_dict, backups), *broken]))
         return
-    for b in found:
+    for b in backups:
         typer.echo(f"{b.folder.name}  epoch {b.epoch}, {cell(b.made_at)}, {size(b.bytes)}")
     for d in damaged:
         typer.echo(f"{d.folder.name}  damaged: {d.error.message}")
-    if not found and not damaged:
+    if not backups and not damaged:
         typer.echo("no backups")
-    _say_histories(found)
+    _say_histories(backups)
 
 
-def _say_histories(found: list[Backup]) -> None:
+def _say_histories(backups: list[Backup]) -> None:
     from floodmark.storage.backup_manifest import histories
 
-    ends = [backup.folder.name for backup in histories(found)]
+    ends = [backup.folder.name for backup in histories(backups)]
     if len(ends) > 1:
         typer.echo(f"histories end with {', '.join(ends)}: restore one by its folder", err=True)
 

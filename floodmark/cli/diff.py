@@ -61,31 +61,31 @@ def diff(
     with command_connection(settings) as connection:
         from floodmark.tools.diff import diff as compare
 
-        found = compare(connection, a, b, at_epoch=epoch, key=by, limit=limit)
-    typer.echo(json.dumps(diff_json(found)) if as_json else text_of(found))
-    raise typer.Exit(0 if found.same else DIFFERS)
+        diff = compare(connection, a, b, at_epoch=epoch, key=by, limit=limit)
+    typer.echo(json.dumps(diff_json(diff)) if as_json else text_of(diff))
+    raise typer.Exit(0 if diff.same else DIFFERS)
 
 
-def text_of(found: Diff) -> str:
+def text_of(diff: Diff) -> str:
     """Return sides, columns that differ, the numbers, and the examples."""
     sides = [
-        ["A", *_side(found.a), f"{found.rows_a:,}"],
-        ["B", *_side(found.b), f"{found.rows_b:,}"],
+        ["A", *_side(diff.a), f"{diff.rows_a:,}"],
+        ["B", *_side(diff.b), f"{diff.rows_b:,}"],
     ]
     lines = [columns(["", "relation", "at", "rows"], sides, right=["rows"])]
-    lines += [f"note     {text}" for text in found.notices]
-    lines += [f"column   {_column(d.name, d.a, d.b, d.is_compared)}" for d in found.schema]
-    how = f"by key ({', '.join(found.key)})" if found.key else "as bags: there is no key in both"
+    lines += [f"note     {text}" for text in diff.notices]
+    lines += [f"column   {_column(d.name, d.a, d.b, d.is_compared)}" for d in diff.schema]
+    how = f"by key ({', '.join(diff.key)})" if diff.key else "as bags: there is no key in both"
     lines.append(f"compared {how}")
-    if found.same_rows:
+    if diff.same_rows:
         lines.append("rows     the same")
         return "\n".join(lines)
-    numbers = [(found.only_a, "only in A"), (found.only_b, "only in B"), (found.changed, "changed")]
+    numbers = [(diff.only_a, "only in A"), (diff.only_b, "only in B"), (diff.changed, "changed")]
     lines.append("rows     " + ", ".join(f"{n:,} {what}" for n, what in numbers if n))
-    if found.changed:
-        counts = sorted(found.changed_columns.items(), key=lambda item: (-item[1], item[0]))
+    if diff.changed:
+        counts = sorted(diff.changed_columns.items(), key=lambda item: (-item[1], item[0]))
         lines.append("columns  " + ", ".join(f"{name} {count:,}" for name, count in counts))
-    lines += [f"{one.kind:<9}  {_example(found, one)}" for one in found.examples]
+    lines += [f"{one.kind:<9}  {_example(diff, one)}" for one in diff.examples]
     return "\n".join(lines)
 
 
@@ -100,24 +100,24 @@ def _column(name: str, a: object, b: object, compared: bool) -> str:
     return f"{name} is {a} in A, {b} in B" + ("" if compared else ": not compared")
 
 
-def _example(found: Diff, one: Example) -> str:
+def _example(diff: Diff, one: Example) -> str:
     """Return `k 1, v 2` of a row that one side has, `k 1, v 2 -> 3` of a changed one."""
     parts = []
-    for i, column in enumerate(found.columns):
+    for i, column in enumerate(diff.columns):
         a, b = (None if row is None else cell(row[i], str(column.type)) for row in (one.a, one.b))
-        if one.a is None or one.b is None or column.name in found.key:
+        if one.a is None or one.b is None or column.name in diff.key:
             parts.append(f"{column.name} {b if a is None else a}")
         elif a != b:
             parts.append(f"{column.name} {a} -> {b}")
     return ", ".join(parts)
 
 
-def diff_json(found: Diff) -> dict[str, Any]:
+def diff_json(diff: Diff) -> dict[str, Any]:
     """Return a comparison for JSON."""
     return {
-        "same": found.same,
-        "a": _side_json(found.a, found.rows_a),
-        "b": _side_json(found.b, found.rows_b),
+        "same": diff.same,
+        "a": _side_json(diff.a, diff.rows_a),
+        "b": _side_json(diff.b, diff.rows_b),
         "columns": [
             {
                 "column": d.name,
@@ -125,18 +125,18 @@ def diff_json(found: Diff) -> dict[str, Any]:
                 "b": None if d.b is None else str(d.b),
                 "compared": d.is_compared,
             }
-            for d in found.schema
+            for d in diff.schema
         ],
-        "key": list(found.key),
-        "only_a": found.only_a,
-        "only_b": found.only_b,
-        "changed": found.changed,
-        "changed_columns": dict(found.changed_columns),
+        "key": list(diff.key),
+        "only_a": diff.only_a,
+        "only_b": diff.only_b,
+        "changed": diff.changed,
+        "changed_columns": dict(diff.changed_columns),
         "examples": [
-            {"kind": e.kind, "a": _row_json(found, e.a), "b": _row_json(found, e.b)}
-            for e in found.examples
+            {"kind": e.kind, "a": _row_json(diff, e.a), "b": _row_json(diff, e.b)}
+            for e in diff.examples
         ],
-        "notices": list(found.notices),
+        "notices": list(diff.notices),
     }
 
 
@@ -145,8 +145,8 @@ def _side_json(side: Side, rows: int) -> dict[str, Any]:
     return {"name": side.name, **at, "rows": rows}
 
 
-def _row_json(found: Diff, row: tuple[Any, ...] | None) -> dict[str, Any] | None:
+def _row_json(diff: Diff, row: tuple[Any, ...] | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    pairs = zip(found.columns, row, strict=True)
+    pairs = zip(diff.columns, row, strict=True)
     return {c.name: json_value(value, str(c.type)) for c, value in pairs}

@@ -72,8 +72,8 @@ def plan(
         from floodmark.session.ddl.effects import effects
         from floodmark.session.ddl.file_objects import drift
 
-        found = connection.plan(settings.pipelines)
-        note, drifted = effects(found, connection.warehouse), drift(found.catalog)
+        plan = connection.plan(settings.pipelines)
+        note, drifted = effects(plan, connection.warehouse), drift(plan.catalog)
         started = pending_epoch(connection.warehouse)
         if settings.json:
             rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
@@ -88,14 +88,14 @@ def plan(
                 typer.echo(
                     f"! epoch {started} is open: the next run, statement or apply finishes it"
                 )
-        if apply and (found.changes or started) and (yes or settings.json or _confirm(found)):
+        if apply and (plan.changes or started) and (yes or settings.json or _confirm(plan)):
             code = _apply(connection, settings, discard_rows=discard_rows)
-        elif found.changes and not settings.json and not apply:
+        elif plan.changes and not settings.json and not apply:
             typer.echo("\nnothing has been changed; `floodmark plan --apply` does it")
     raise typer.Exit(code)
 
 
-def show(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:
+def show(effects: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:
     """Print a line per object, with its SQL where that differs and what follows from it."""
     from rich.console import Console
     from rich.text import Text
@@ -103,7 +103,7 @@ def show(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:
     from floodmark.session.ddl.effects import sql_diff, totals
 
     console = Console(soft_wrap=True, highlight=False)
-    changed = [effect for effect in found if effect.action != "keep"]
+    changed = [effect for effect in effects if effect.action != "keep"]
     if not changed:
         console.print("nothing would change")
     width = max((len(e.key) for e in changed), default=0)
@@ -118,16 +118,16 @@ def show(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:
         if effect.downstream and effect.action != "create":
             reached = ", ".join(f"{key} ({action})" for key, action in effect.downstream)
             console.print(Text(f"    downstream: {reached}", style="dim"))
-    kept = [effect.key for effect in found if effect.action == "keep"]
+    kept = [effect.key for effect in effects if effect.action == "keep"]
     if changed and kept:
         console.print(Text(f"= keep     {', '.join(kept)}", style="dim"))
     for drift in drifted:
         console.print(Text(f"! {drift}", style="yellow"))
     if changed:
-        console.print(", ".join(f"{n} to {action}" for action, n in totals(found).items()))
+        console.print(", ".join(f"{n} to {action}" for action, n in totals(effects).items()))
 
 
-def plan_json(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> dict[str, Any]:
+def plan_json(effects: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> dict[str, Any]:
     """Return a plan for JSON."""
     from floodmark.session.ddl.effects import sql_diff, totals
 
@@ -148,20 +148,20 @@ def plan_json(found: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> dict[s
                 "downstream": [key for key, _ in e.downstream],
                 "downstream_actions": dict(e.downstream),
             }
-            for e in found
+            for e in effects
             if e.action != "keep"
         ],
-        "kept": [e.key for e in found if e.action == "keep"],
-        "totals": dict(totals(found)),
+        "kept": [e.key for e in effects if e.action == "keep"],
+        "totals": dict(totals(effects)),
         "drift": [
             {"object": d.key, "what": d.what, "file": d.file, "line": d.line} for d in drifted
         ],
     }
 
 
-def _confirm(found: Plan) -> bool:
+def _confirm(plan: Plan) -> bool:
     """Ask before something that exists is lost; only where somebody can answer."""
-    loses = any(c.action not in ("create", "alter", "replace") for c in found.changes)
+    loses = any(c.action not in ("create", "alter", "replace") for c in plan.changes)
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")
 
 

@@ -60,31 +60,31 @@ def replay(
         raise typer.BadParameter("give --epoch or --sample, not both")
     settings = CommandSettings(warehouse, pipelines, wait, as_json)
     with command_connection(settings) as connection:
-        found = connection.replay(epoch, sample=sample, objects=object_ or None)
-    typer.echo(json.dumps([replay_json(r) for r in found]) if as_json else text_of(found))
-    raise typer.Exit(exit_code(found))
+        replays = connection.replay(epoch, sample=sample, objects=object_ or None)
+    typer.echo(json.dumps([replay_json(r) for r in replays]) if as_json else text_of(replays))
+    raise typer.Exit(exit_code(replays))
 
 
-def exit_code(found: Sequence[Replayed]) -> int:
+def exit_code(replays: Sequence[Replayed]) -> int:
     """Return 2 where something differs, 1 where nothing does and something is not known."""
-    outcomes = {r.outcome.name for r in found}
+    outcomes = {r.outcome.name for r in replays}
     if "DIFFERS" in outcomes:
         return DIFFERS
     return WRONG if "IMPOSSIBLE" in outcomes else 0
 
 
-def text_of(found: Sequence[Replayed]) -> str:
+def text_of(replays: Sequence[Replayed]) -> str:
     """Return a line per object and epoch; below it why, and the rows that differ."""
-    if not found:
+    if not replays:
         return "nothing to replay: no such epoch touched an object"
     rows = [
         [str(r.epoch), r.object, f"{r.rows:,}" if r.digest else "", r.digest, r.outcome.value]
-        for r in found
+        for r in replays
     ]
     headers = ["epoch", "object", "rows", "digest", "replay"]
     head, *lines = columns(headers, rows, right=["epoch", "rows"]).split("\n")
     out = [head]
-    for line, one in zip(lines, found, strict=True):
+    for line, one in zip(lines, replays, strict=True):
         out.append(line)
         out += [f"       {detail}" for detail in _details(one)]
     return "\n".join(out)

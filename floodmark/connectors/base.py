@@ -133,7 +133,7 @@ class Connector(Protocol):
     def reads_text(self) -> bool:
         """Tell whether `read` must get the text-ingest session (one split per file)."""
 
-    def offer(
+    def discover_splits(
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
     ) -> tuple[Split, ...]:
         """List what comes next, in order, without Spark.
@@ -144,7 +144,7 @@ class Connector(Protocol):
         unreadable folder, a file that changed after it was logged, a changed schema.
         """
 
-    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+    def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits again, always the same rows.
 
         The frame has the source's schema (physical columns) and, hidden, `__partition` INT,

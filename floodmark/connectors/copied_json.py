@@ -71,12 +71,12 @@ class _Reading:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, NoValue):
             return None
 
-    def _may_give(self, block: Block, found: pa.Table) -> bool:
+    def _may_give(self, block: Block, table: pa.Table) -> bool:
         """Tell whether a column may be given that has only been NULL."""
         if self.columns:
             return False
-        unknown = [n for n in found.column_names if n not in self.given]
-        unknown = [n for n in unknown if not _has_value(found, n)]
+        unknown = [n for n in table.column_names if n not in self.given]
+        unknown = [n for n in unknown if not _has_value(table, n)]
         spelt = (json.dumps(name, ensure_ascii=False).encode() for name in unknown)
         return any(text in block.data for text in spelt) or (bool(unknown) and b"\\u" in block.data)
 
@@ -124,12 +124,12 @@ def _pyarrow_type(type_: SqlType) -> pa.DataType:
     return arrow_type(type_) if type_.kind in _AS_ARE else pa.string()
 
 
-def _has_value(found: pa.Table, name: str) -> bool:
-    return bool(found.column(name).null_count < found.num_rows)
+def _has_value(table: pa.Table, name: str) -> bool:
+    return bool(table.column(name).null_count < table.num_rows)
 
 
-def _column(found: pa.Table, name: str, type_: SqlType) -> pa.Array:
-    values = found.column(name).combine_chunks()
+def _column(table: pa.Table, name: str, type_: SqlType) -> pa.Array:
+    values = table.column(name).combine_chunks()
     return values if type_.kind in _AS_ARE else parse_texts(values, type_)
 
 

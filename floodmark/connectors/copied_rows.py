@@ -75,12 +75,12 @@ def _parquet(
 
 
 def _batches(
-    file: CopyFile, found: pq.ParquetFile, names: Sequence[str]
+    file: CopyFile, parquet: pq.ParquetFile, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     row = 1
-    batches = found.iter_batches(ROWS_AT_A_TIME, columns=list(names))
+    batches = parquet.iter_batches(ROWS_AT_A_TIME, columns=list(names))
     while True:
         try:
             batch = next(batches, None)

@@ -25,7 +25,7 @@ _LARGEST_OF = {Kind.SMALLINT: 2**15 - 1, Kind.INT: 2**31 - 1, Kind.BIGINT: LARGE
 def make_datagen(spec: SourceSpec, options: Options) -> GeneratedConnector:
     """Make the connector from a source's options."""
     options.check_names(*(FIELD.format(column=c.name, name=n) for c in spec.schema for n in FIELDS))
-    seed = options.read("datagen.seed")
+    seed = options.read_option("datagen.seed")
     return GeneratedConnector(
         spec=spec,
         available=_available(options),
@@ -39,11 +39,11 @@ def make_datagen(spec: SourceSpec, options: Options) -> GeneratedConnector:
 
 def _available(options: Options) -> Callable[[], int]:
     if "datagen.rows.per.second" not in options.values:
-        rows = options.read("datagen.rows")
+        rows = options.read_option("datagen.rows")
         return lambda: rows
-    rate = options.read("datagen.rows.per.second")
-    start = options.read("datagen.start")
-    most = options.read("datagen.rows", str(_MOST))
+    rate = options.read_option("datagen.rows.per.second")
+    start = options.read_option("datagen.start")
+    most = options.read_option("datagen.rows", str(_MOST))
     return lambda: max(0, min(most, int((time.time() - start.timestamp()) * rate)))
 
 

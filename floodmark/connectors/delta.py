@@ -53,7 +53,7 @@ class DeltaConnector:
         """Return False: the files are Parquet."""
         return False
 
-    def offer(
+    def discover_splits(
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
     ) -> tuple[Split, ...]:
         """List the files of the commits that come next, of about `limit` rows in all."""
@@ -106,7 +106,7 @@ class DeltaConnector:
         """Return the splits: rows of a table are not put aside by the file."""
         return splits
 
-    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+    def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per folder, kind of file, and values of partition columns."""
         self.check(splits)
         ordered = sorted(splits, key=self._scan_key)
@@ -125,7 +125,7 @@ class DeltaConnector:
         folder = self._path(splits[0]).parent
         fed = kind.startswith("cdc")
         inner = [_as_file_split(split, self._path(split)) for split in splits]
-        frame = self._files(folder, feed=fed).read(spark, inner)
+        frame = self._files(folder, feed=fed).read_splits(spark, inner)
         if fed:
             kinds = _GONE if kind == "cdc-" else _CAME
             frame = frame.where(f"{CHANGE_TYPE} IN {kinds}")

@@ -169,8 +169,8 @@ class TableFeed:
         from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 
         path = self.folder / file.path
-        found = stat_file(path)
-        if found is None:
+        listed = stat_file(path)
+        if listed is None:
             raise DataError(
                 "E0489",
                 f"source {self.source}: {path}, of version {version}, is gone",
@@ -180,7 +180,7 @@ class TableFeed:
         extra = (Field("_change_type", VARCHAR),) if kind.startswith("cdc") else ()
         near = {name.lower() for name in values}
         inside = tuple(f for f in self.schema if f.name.lower() not in near)
-        facts = files_parquet.inspect_parquet(found, (*inside, *extra))
+        facts = files_parquet.inspect_parquet(listed, (*inside, *extra))
         if facts.bad is not None:
             raise self._unreadable_error(version, f"{path} is broken: {facts.bad}")
         if not facts.rows:
@@ -189,7 +189,7 @@ class TableFeed:
         types |= {f.name: None for f in self.schema if f.name.lower() in near}
         payload: dict[str, Any] = {
             "file": TABLE, "rest": True, "version": version, "kind": kind, "path": file.path,
-            "size": found.size, "mtime": found.mtime, "digest": digest_of(path),
+            "size": listed.size, "mtime": listed.mtime, "digest": digest_of(path),
         }  # fmt: skip
         payload |= {"values": values} if values else {}
         payload |= {"types": types} if types else {}

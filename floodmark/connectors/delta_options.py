@@ -13,8 +13,8 @@ from floodmark.errors import UserError
 def make_delta(spec: SourceSpec, options: Options) -> DeltaConnector:
     """Make the connector from a source's options; no file is touched."""
     options.check_names()
-    mode = options.read("mode")
-    ignores, skips = (options.read(n) for n in ("ignore_deletes", "skip_change_commits"))
+    mode = options.read_option("mode")
+    ignores, skips = (options.read_option(n) for n in ("ignore_deletes", "skip_change_commits"))
     if mode == CHANGE_FEED and (ignores or skips):
         name = "ignore_deletes" if ignores else "skip_change_commits"
         raise options.wrong(name, "is not an option of mode = 'change_feed'", "false")
@@ -30,11 +30,11 @@ def make_delta(spec: SourceSpec, options: Options) -> DeltaConnector:
         spec,
         TableFeed(
             spec.name,
-            options.read("path"),
+            options.read_option("path"),
             spec.schema,
             mode,
             ignores,
             skips,
-            None if first is None else options.read("starting_version"),
+            None if first is None else options.read_option("starting_version"),
         ),
     )

@@ -34,9 +34,9 @@ from floodmark.connectors.files_discovery import (
     FoundFile,
     check_inside,
     check_pinned,
+    discover_files,
     file_change,
     list_new,
-    offer_files,
     printable_name,
     printable_path,
 )
@@ -86,7 +86,7 @@ class FilesConnector:
         """Tell whether `read` must get the text-ingest session (one split per file)."""
         return self.encode != "parquet"
 
-    def offer(
+    def discover_splits(
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
     ) -> tuple[Split, ...]:
         """List the files that are new and cut them into splits of about `limit` rows."""
@@ -94,7 +94,7 @@ class FilesConnector:
         rest = discovery.partial_split(PARTITION)
         if rest is not None:
             check_pinned(self.folder, rest)
-        return offer_files(
+        return discover_files(
             list_new(self.folder, self.pattern, discovery),
             self._inspect,
             taken.get(PARTITION, 0),
@@ -102,34 +102,34 @@ class FilesConnector:
             rest,
         )
 
-    def _inspect(self, found: FoundFile) -> FileFacts:
+    def _inspect(self, listed: FoundFile) -> FileFacts:
         if not self.follow_links:
-            check_inside(found.path)
-        if printable_name(found.path.name) != found.path.name:
+            check_inside(listed.path)
+        if printable_name(listed.path.name) != listed.path.name:
             # Spark takes names as text: it would not find the file.
             facts = FileFacts(1, 1, bad="its name is not UTF-8")
-        elif ":" in (path := str(found.path)) and _GLOB.search(path):
+        elif ":" in (path := str(listed.path)) and _GLOB.search(path):
             # Spark takes what stands before the colon of a pattern for a scheme.
             facts = FileFacts(1, 1, bad=f"Spark reads no path with both : and one of {_MARKS}")
         elif self.encode == "parquet":
             from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
 
-            facts = files_parquet.inspect_parquet(found, self.spec.schema, self._required_columns)
+            facts = files_parquet.inspect_parquet(listed, self.spec.schema, self._mandatory_columns)
         else:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
             facts = files_inspection.inspect_text(
-                found, self.spec.schema, self.dialect, needed=self._required_columns, **rows
+                listed, self.spec.schema, self.dialect, needed=self._mandatory_columns, **rows
             )
         if facts.bad is not None and not self.dead_letters:
             raise _unreadable_error(
-                f"{printable_path(found.path)} is not {self.encode}: {facts.bad}"
+                f"{printable_path(listed.path)} is not {self.encode}: {facts.bad}"
             )
         if self.complete:
-            check_complete(facts.extra, printable_path(found.path))
+            check_complete(facts.extra, printable_path(listed.path))
         return facts
 
     @property
-    def _required_columns(self) -> Schema:
+    def _mandatory_columns(self) -> Schema:
         """Return the columns whose absence is worth telling: they have no DEFAULT."""
         return tuple(c for c in self.spec.schema if c.name not in self.spec.defaulted)
 
@@ -189,7 +189,7 @@ class FilesConnector:
                 raise _unreadable_error(split.payload["bad"])
         return found
 
-    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+    def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per form of file, plus one row for each file that is none."""
         self.check(splits)
         good = sorted(

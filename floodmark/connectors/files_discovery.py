@@ -49,7 +49,7 @@ class FileFacts:
 Inspect = Callable[[FoundFile], FileFacts]
 
 
-def offer_files(
+def discover_files(
     files: Iterator[FoundFile],
     inspect: Inspect,
     position: int,
@@ -65,8 +65,8 @@ def offer_files(
     if rest_of is not None:
         splits.append(_rest(rest_of, room))
         room, position = room - splits[0].estimate, splits[0].end
-    for found in files:
-        split = _split_after(splits, found, inspect, position, room, limit)
+    for listed in files:
+        split = _split_after(splits, listed, inspect, position, room, limit)
         if split is None:
             return tuple(replace(s, partition_end=False) for s in splits)
         splits.append(split)
@@ -76,13 +76,13 @@ def offer_files(
 
 
 def _split_after(
-    splits: list[Split], found: FoundFile, inspect: Inspect, position: int, room: int, limit: int
+    splits: list[Split], listed: FoundFile, inspect: Inspect, position: int, room: int, limit: int
 ) -> Split | None:
     """Make the next split; a file that is refused is so when its turn comes, not before."""
     if room <= 0:
         return None
     try:
-        return _split(found, inspect, position, room, limit, first=not splits)
+        return _split(listed, inspect, position, room, limit, first=not splits)
     except DataError:
         if not splits:
             raise
@@ -90,17 +90,17 @@ def _split_after(
 
 
 def _split(
-    found: FoundFile, inspect: Inspect, position: int, room: int, limit: int, *, first: bool
+    listed: FoundFile, inspect: Inspect, position: int, room: int, limit: int, *, first: bool
 ) -> Split | None:
     """Make the split of a new file, or None when it has to wait for the next epoch.
 
     `room` of the `limit` of rows is left.
     """
-    facts = inspect(found)
-    pinned = {"file": printable_name(found.path.name), "size": found.size, "mtime": found.mtime}
+    facts = inspect(listed)
+    pinned = {"file": printable_name(listed.path.name), "size": listed.size, "mtime": listed.mtime}
     if facts.bad is not None:
         return Split(PARTITION, position, position + 1, 1, {**pinned, "bad": facts.bad})
-    pinned["digest"] = digest_of(found.path)
+    pinned["digest"] = digest_of(listed.path)
     if facts.exact and facts.rows > room:
         # A file that is taken in whole need not be written anew.
         if not first and room <= limit // 2:
@@ -137,9 +137,9 @@ def list_new(folder: Path, pattern: str, discovery: Discovery) -> Iterator[Found
     being written.
     """
     for name in sorted(_names(folder, pattern, discovery)):
-        found = stat_file(folder / name)
-        if found is not None and found.size > 0:
-            yield found
+        listed = stat_file(folder / name)
+        if listed is not None and listed.size > 0:
+            yield listed
 
 
 def _names(folder: Path, pattern: str, discovery: Discovery) -> list[str]:
@@ -239,12 +239,12 @@ def file_change(folder: Path, split: Split, *, digest: bool = False) -> str | No
         # Nothing of the file is read again: its dead letter is in the log.
         return None
     path = folder / payload["file"]
-    found = stat_file(path)
-    if found is None:
+    listed = stat_file(path)
+    if listed is None:
         return f"{path} is gone"
-    if found.size != payload["size"]:
-        return f"{path} has changed: {found.size} bytes instead of {payload['size']}"
-    if found.mtime != payload["mtime"]:
+    if listed.size != payload["size"]:
+        return f"{path} has changed: {listed.size} bytes instead of {payload['size']}"
+    if listed.mtime != payload["mtime"]:
         return f"{path} has changed: its modification time is another"
     if digest and "digest" in payload and digest_of(path) != payload["digest"]:
         return f"{path} has changed: its content is another"

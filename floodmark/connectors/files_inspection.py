@@ -32,7 +32,7 @@ def _single_row(line: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def inspect_text(
-    found: FoundFile,
+    listed: FoundFile,
     schema: Schema,
     dialect: CsvDialect | None,
     rows_of: RowsOf = _single_row,
@@ -45,10 +45,10 @@ def inspect_text(
     columns is told, and what they have that no column takes.
     """
     try:
-        start, length = _unpack(found) if found.path.suffix == ".gz" else _plain(found)
+        start, length = _unpack(listed) if listed.path.suffix == ".gz" else _plain(listed)
     except (OSError, EOFError, zlib.error) as error:
         return FileFacts(1, 1, bad=f"cannot be read: {error}")
-    bad = _not_text(found, start)
+    bad = _not_text(listed, start)
     if bad is None and dialect is None:
         bad = _not_json_lines(start)
     if bad is not None:
@@ -70,13 +70,13 @@ def inspect_text(
     return _with_header(start, length, rows, schema, dialect, needed)
 
 
-def _plain(found: FoundFile) -> tuple[bytes, int]:
-    with found.path.open("rb") as file:
-        return file.read(_SNIFF), found.size
+def _plain(listed: FoundFile) -> tuple[bytes, int]:
+    with listed.path.open("rb") as file:
+        return file.read(_SNIFF), listed.size
 
 
-def _unpack(found: FoundFile) -> tuple[bytes, int]:
-    with gzip.open(found.path) as file:
+def _unpack(listed: FoundFile) -> tuple[bytes, int]:
+    with gzip.open(listed.path) as file:
         start = file.read(_SNIFF)
         length = len(start)
         while chunk := file.read(1 << 20):
@@ -84,9 +84,9 @@ def _unpack(found: FoundFile) -> tuple[bytes, int]:
     return start, max(length, 1)
 
 
-def _not_text(found: FoundFile, start: bytes) -> str | None:
-    if found.path.suffix in _COMPRESSED:
-        return f"compression {found.path.suffix} is not read; .gz is"
+def _not_text(listed: FoundFile, start: bytes) -> str | None:
+    if listed.path.suffix in _COMPRESSED:
+        return f"compression {listed.path.suffix} is not read; .gz is"
     if start.startswith(b"PAR1"):
         return "a Parquet file under another name"
     if start.startswith(_GZIP_MAGIC):

@@ -37,14 +37,14 @@ def make_files(spec: SourceSpec, options: Options) -> FilesConnector:
         files_text.check_text_types(spec.name, spec.schema)
     return FilesConnector(
         spec=spec,
-        folder=options.read("path"),
-        pattern=options.read("match_pattern"),
+        folder=options.read_option("path"),
+        pattern=options.read_option("match_pattern"),
         encode=encode,
         dialect=_dialect(options) if encode == "csv" else None,
-        dead_letters=options.read("on_error") != "fail",
+        dead_letters=options.read_option("on_error") != "fail",
         form=form,
-        complete=options.read("on_missing") == "error",
-        follow_links=options.read("follow_symlinks"),
+        complete=options.read_option("on_missing") == "error",
+        follow_links=options.read_option("follow_symlinks"),
     )
 
 
@@ -56,8 +56,8 @@ def _form_of(spec: SourceSpec, encode: str, options: Options) -> MessageForm | N
             f"source {spec.name}: messages of FORMAT {spec.format} are not read from {encode}",
             hint=f"FORMAT {spec.format} ENCODE JSON, one message a line",
         )
-    decimals = options.read("decimal.handling.mode")
-    binary = options.read("binary.handling.mode")
+    decimals = options.read_option("decimal.handling.mode")
+    binary = options.read_option("binary.handling.mode")
     if form is not DEBEZIUM:
         return form
     return replace(form, coding=Coding(decimals == "precise", binary != "hex"))
@@ -69,7 +69,7 @@ def _what(spec: SourceSpec) -> str:
 
 def _dialect(options: Options) -> files_text.CsvDialect:
     names = ("header", "delimiter", "quote", "escape", "null")
-    dialect = files_text.CsvDialect(**{name: options.read(f"csv.{name}") for name in names})
+    dialect = files_text.CsvDialect(**{name: options.read_option(f"csv.{name}") for name in names})
     for name, mark in (("csv.quote", dialect.quote), ("csv.escape", dialect.escape)):
         if mark == dialect.delimiter:
             what = f"is not another character than {name}"

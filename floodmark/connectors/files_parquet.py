@@ -28,7 +28,7 @@ WITHOUT_VALUES = (None, VOID)
 _WIDTH = {"smallint": 0, "int": 1, "bigint": 2}
 
 
-def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> FileFacts:
+def inspect_parquet(listed: FoundFile, schema: Schema, needed: Schema = ()) -> FileFacts:
     """Read a footer: the rows, and per column what differs from the declared type.
 
     `extra["types"]` maps a column to the Spark type that is in the file, to None when the file
@@ -37,7 +37,7 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     as declared.
     """
     try:
-        footer = pq.read_metadata(found.path)
+        footer = pq.read_metadata(listed.path)
         arrow = footer.schema.to_arrow_schema()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).strip().split("\n")[0]
@@ -52,7 +52,7 @@ def inspect_parquet(found: FoundFile, schema: Schema, needed: Schema = ()) -> Fi
     int96 = _int96_columns(footer)
     types: dict[str, str | None] = {}
     for column in schema:
-        stored = _column_type(found.path, column, arrow, int96)
+        stored = _column_type(listed.path, column, arrow, int96)
         if stored != spark_type(column.type):
             types[column.name] = stored
     unknown = _unknown_to_spark(footer, {find_name(c.name, arrow.names) for c in schema})
@@ -254,14 +254,14 @@ def is_intact(folder: Path, split: Split, needed: Sequence[str], times: Sequence
     )
 
 
-def _has_values(found: Sequence[Any]) -> bool:
-    counted = all(s is not None and s.has_null_count and s.null_count == 0 for s in found)
-    return bool(found) and counted
+def _has_values(chunks: Sequence[Any]) -> bool:
+    counted = all(s is not None and s.has_null_count and s.null_count == 0 for s in chunks)
+    return bool(chunks) and counted
 
 
-def _has_known_times(found: Sequence[Any]) -> bool:
+def _has_known_times(chunks: Sequence[Any]) -> bool:
     """Tell whether Python has the lowest and the highest time: those of the years 1 to 9999."""
-    for statistics in found:
+    for statistics in chunks:
         if statistics is None or not statistics.has_min_max:
             if statistics is None or statistics.num_values:
                 return False

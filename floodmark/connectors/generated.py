@@ -62,7 +62,7 @@ class GeneratedConnector(WithoutFiles):
         """Tell that the main session reads it."""
         return False
 
-    def offer(
+    def discover_splits(
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
     ) -> tuple[Split, ...]:
         """Offer the next `limit` rows as one split."""
@@ -72,7 +72,7 @@ class GeneratedConnector(WithoutFiles):
             return ()
         return (Split(PARTITION, start, end, end - start, {}, partition_end=end == total),)
 
-    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+    def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Compute the rows of splits."""
         ranges = [(s.start, s.end) for s in splits] or [(0, 0)]
         numbers = [

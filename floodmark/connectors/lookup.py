@@ -70,13 +70,13 @@ class Lookup(WithoutFiles):
         """Tell that nothing is read as text."""
         return False
 
-    def offer(
+    def discover_splits(
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
     ) -> tuple[Split, ...]:
         """Offer nothing: its rows come when they are asked for."""
         return ()
 
-    def read(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
+    def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Never called: there are no splits."""
         raise AssertionError(f"{self.spec.name} has no splits")
 
@@ -164,15 +164,15 @@ def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
                 f"{spec.name}.{field.name}: {field.type} cannot be looked up elsewhere",
                 hint="declare it as VARCHAR and cast it in the query, or leave it out",
             )
-    path = Path(options.read("path"))
+    path = Path(options.read_option("path"))
     store: LookupStore
-    if options.read("store") == "sqlite":
-        table = options.read("table", spec.name.rpartition(".")[2])
-        busy = options.read("busy_seconds")
+    if options.read_option("store") == "sqlite":
+        table = options.read_option("table", spec.name.rpartition(".")[2])
+        busy = options.read_option("busy_seconds")
         store = SqliteStore(spec.name, path, table, busy)
     else:
         store = DeltaLookup(spec.name, path)
-    return Lookup(spec, store, options.read("chunk"))
+    return Lookup(spec, store, options.read_option("chunk"))
 
 
 @dataclass(frozen=True)

@@ -190,8 +190,8 @@ def rows_of(table: str, events: int) -> int:
 def make_nexmark(spec: SourceSpec, options: Options) -> GeneratedConnector:
     """Make the connector for one table: `nexmark.table.type` = person | auction | bid."""
     options.check_names()
-    table = options.read("nexmark.table.type")
-    total = rows_of(table, options.read("nexmark.event.num"))
+    table = options.read_option("nexmark.table.type")
+    total = rows_of(table, options.read_option("nexmark.event.num"))
     generator = _generator(options)
     texts = _TABLES[table](generator)
     first, share = _SHARES[table]
@@ -223,8 +223,8 @@ def _column(spec: SourceSpec, table: str, column: Field, texts: Mapping[str, str
 
 def _generator(options: Options) -> Nexmark:
     return Nexmark(
-        seed=options.read("nexmark.seed"),
-        rate=options.read("nexmark.event.rate"),
-        base=options.read("nexmark.base.time"),
-        group_size=options.read("nexmark.out.of.order.group.size"),
+        seed=options.read_option("nexmark.seed"),
+        rate=options.read_option("nexmark.event.rate"),
+        base=options.read_option("nexmark.base.time"),
+        group_size=options.read_option("nexmark.out.of.order.group.size"),
     )

@@ -68,7 +68,7 @@ class Options:
             )
         return value
 
-    def read(self, name: str, default: str | None = None) -> Any:
+    def read_option(self, name: str, default: str | None = None) -> Any:
         """Return the value of an option; without a default, its own too, it must be there."""
         spec = self._specs()[name]
         return self.parse(name, spec.parse, spec.default if default is None else default)
@@ -89,13 +89,13 @@ class Options:
         """Return the value of an option that is of a type; E0473 where its text is none."""
         text = self.text(name, default)
         try:
-            return value.read(text)
+            return value.parse(text)
         except UnfitError as error:
             raise self.wrong(name, error.problem, value.example or default or "…") from None
 
     def rows_per_epoch(self, most: int) -> int:
         """Return the most rows that an epoch takes from the source, `most` unless it says so."""
-        return int(self.read("max_rows_per_epoch", str(most)))
+        return int(self.read_option("max_rows_per_epoch", str(most)))
 
     def wrong(self, name: str, problem: str, example: str) -> UserError:
         """Make the error for a value that an option does not take, with one that it does."""

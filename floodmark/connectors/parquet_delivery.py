@@ -79,11 +79,11 @@ def _is_plain(path: Path, schema: Schema) -> bool:
     return True
 
 
-def _is_exact(found: pa.DataType | None, column: Field) -> bool:
+def _is_exact(stored: pa.DataType | None, column: Field) -> bool:
     if column.type.kind is Kind.NUMERIC:
         precision, scale = column.type.precision, column.type.scale
-        return bool(found == pa.decimal128(precision or 38, scale if scale is not None else 10))
-    return found in _EXACT.get(column.type.kind, ())
+        return bool(stored == pa.decimal128(precision or 38, scale if scale is not None else 10))
+    return stored in _EXACT.get(column.type.kind, ())
 
 
 def _is_known(footer: Any) -> bool:

@@ -42,8 +42,8 @@ def check_connector(spec: SourceSpec) -> None:
 
 
 def _make(spec: SourceSpec, options: Options) -> Connector:
-    options.read("max_rows_per_epoch")
-    options.read("static")
+    options.read_option("max_rows_per_epoch")
+    options.read_option("static")
     name = options.text("connector").lower()
     if name not in CONNECTORS:
         raise UserError(

@@ -221,10 +221,10 @@ def _other_text(text: str, target: SqlType) -> Any:
         case Kind.INTERVAL:
             return parse_interval(text)
         case Kind.UUID:
-            found = re.match(UUID_TEXT, text)
-            if found is None:
+            match = re.match(UUID_TEXT, text)
+            if match is None:
                 raise RowError(_TEXT)
-            return "-".join(found.groups()).lower()
+            return "-".join(match.groups()).lower()
         case Kind.JSONB:
             return canonical_json(text)
         case Kind.LIST:
@@ -249,8 +249,8 @@ def _bytes(text: str) -> bytes:
     if "\\" in re.sub(BYTE_ESCAPE, "", text):
         raise RowError(_TEXT)
 
-    def byte(found: re.Match[bytes]) -> bytes:
-        escaped = found[1]
+    def byte(match: re.Match[bytes]) -> bytes:
+        escaped = match[1]
         return escaped if escaped == b"\\" else bytes([int(escaped, 8)])
 
     return re.sub(BYTE_ESCAPE.encode(), byte, text.encode())
@@ -274,22 +274,22 @@ def array_items(text: str) -> list[str | None]:
     if not inner.strip():
         return []
     while True:
-        found = _ITEM.match(inner, at)
-        if found is None:
+        match = _ITEM.match(inner, at)
+        if match is None:
             raise RowError(_TEXT)
-        quoted, bare, end = found.groups()
+        quoted, bare, end = match.groups()
         plain = None if bare is not None and bare.upper() == "NULL" else bare
         items.append(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted))
-        at = found.end()
+        at = match.end()
         if not end:
             return items
 
 
 def _moment(text: str) -> datetime:
-    found = re.match(TIMESTAMP_TEXT, text)
-    if found is None:
+    match = re.match(TIMESTAMP_TEXT, text)
+    if match is None:
         raise RowError(_TEXT)
-    year, month, day, _, hour, minute, _, second, fraction, *zones = found.groups()
+    year, month, day, _, hour, minute, _, second, fraction, *zones = match.groups()
     zone = zones[1] or zones[3] or zones[5]
     micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])
     try:
@@ -309,8 +309,8 @@ def _moment(text: str) -> datetime:
 
 def _rounding_carry(text: str) -> int:
     """Return the microseconds that more than six decimals add to the first six, as a double."""
-    found = re.search(MORE_DECIMALS, text)
-    return 0 if found is None else round(float(found[0]) * 1e6) - int(found[0][1:7])
+    match = re.search(MORE_DECIMALS, text)
+    return 0 if match is None else round(float(match[0]) * 1e6) - int(match[0][1:7])
 
 
 def _later(moment: datetime, micros: int) -> datetime:
@@ -336,10 +336,10 @@ def _zone(text: str) -> timezone:
 
 
 def _clock(text: str) -> int:
-    found = re.match(TIME_TEXT, text)
-    if found is None:
+    match = re.match(TIME_TEXT, text)
+    if match is None:
         raise RowError(_TEXT)
-    hour, minute, _, second, fraction = found.groups()
+    hour, minute, _, second, fraction = match.groups()
     if int(hour) > 23 or int(minute) > 59 or int(second or 0) > 59:
         raise RowError(_TEXT)
     micros = int((fraction or ".0")[1:].ljust(6, "0")[:6])

@@ -103,18 +103,18 @@ def _words(body: str) -> tuple[int, int, int]:
     backwards = body.lower().endswith(" ago")
     rest = body[:-4] if backwards else body
     total, position = (0, 0, 0), 0
-    for found in _PART.finditer(rest):
-        if rest[position : found.start()].strip(" ,@"):
+    for match in _PART.finditer(rest):
+        if rest[position : match.start()].strip(" ,@"):
             raise RowError(RowErrorCode.INVALID_TEXT)
-        position = found.end()
-        total = _add(total, _part(found))
+        position = match.end()
+        total = _add(total, _part(match))
     if position == 0 or rest[position:].strip():
         raise RowError(RowErrorCode.INVALID_TEXT)
     return _add((0, 0, 0), total, -1) if backwards else total
 
 
-def _part(found: re.Match[str]) -> tuple[int, int, int]:
-    number, word, sign, hour, minute, second = found.groups()
+def _part(match: re.Match[str]) -> tuple[int, int, int]:
+    number, word, sign, hour, minute, second = match.groups()
     if number is not None:
         return _parts(Decimal(number), word)
     micros = (int(hour) * 60 + int(minute)) * 60 * 10**6 + _whole(Decimal(second or 0) * 10**6)

@@ -76,10 +76,10 @@ def comparison_type(types: Iterable[SqlType]) -> SqlType | None:
     ('real', 'double precision')
     """
     known = [t for t in types if t.kind is not Kind.UNKNOWN]
-    found = common_type(known)
-    if found is None or leaf(found) != REAL or all(leaf(t) == REAL for t in known):
-        return found
-    return with_leaf(found, DOUBLE)
+    type_ = common_type(known)
+    if type_ is None or leaf(type_) != REAL or all(leaf(t) == REAL for t in known):
+        return type_
+    return with_leaf(type_, DOUBLE)
 
 
 def _wider(a: SqlType, b: SqlType) -> SqlType | None:

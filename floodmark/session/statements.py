@@ -199,7 +199,7 @@ def _ask_again(plan: Plan) -> None:
             continue
         if obj.declared.connector is not None:
             try:
-                connector_of(obj).offer({}, 1)
+                connector_of(obj).discover_splits({}, 1)
             except UserError as problem:
                 raise problem.with_span(obj.object.statement.name.span) from None
 

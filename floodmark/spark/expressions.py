@@ -112,19 +112,19 @@ def _compile_comparand(expr: Expr, around: _Around) -> Compiled:
             return _compile(expr, around)
 
 
-def _within_years(expr: Call, found: Compiled) -> Compiled:
+def _within_years(expr: Call, compiled: Compiled) -> Compiled:
     """Return the texts of a sum that is refused outside of the years."""
-    held = [Operand(found.value, expr.type)]
+    held = [Operand(compiled.value, expr.type)]
     value = bind_operands(held, lambda o: within_years(o[0].sql, expr.type))
     beyond = bind_operands(held, lambda o: OUTSIDE(o, within_years(o[0].sql, expr.type)) or "NULL")
-    return Compiled(value, smallest([found.error, beyond]))
+    return Compiled(value, smallest([compiled.error, beyond]))
 
 
 def _with_message(expr: Expr, around: _Around) -> Compiled:
-    found = _compile(expr, around)
+    compiled = _compile(expr, around)
     calls = [part for part in walk(expr) if isinstance(part, UserCall | OutcomeExpr)]
     if not calls or isinstance(expr, AttemptExpr):
-        return found
+        return compiled
     said = []
     for call in reversed(dict.fromkeys(calls)):
         if isinstance(call, OutcomeExpr):
@@ -133,7 +133,7 @@ def _with_message(expr: Expr, around: _Around) -> Compiled:
         operands = operands_of(call.args, [_compile(a, around) for a in call.args])
         name = literal(f"{call.function}(): ", VARCHAR)
         said.append(f"concat({name}, {call.user.print_call(operands)}.message)")
-    return replace(found, message=f"concat_ws('; ', {', '.join(said)})")
+    return replace(compiled, message=f"concat_ws('; ', {', '.join(said)})")
 
 
 def _compile(expr: Expr, around: _Around) -> Compiled:
@@ -147,7 +147,7 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
             return Compiled(now_literal(around.now_micros))
         case Cast():
             part = _compile(expr.operand, around)
-            return _at_once([expr.operand], [part], lambda found: _cast(expr, found[0]))
+            return _at_once([expr.operand], [part], lambda operands: _cast(expr, operands[0]))
         case AttemptExpr():
             return _attempt(expr, _with_message(expr.operand, around))
         case OutcomeExpr():
@@ -157,7 +157,7 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
             return once
         case BoolOp():
             parts = [_compile(a, around) for a in expr.args]
-            return _at_once(expr.args, parts, lambda found: _logic(expr, found))
+            return _at_once(expr.args, parts, lambda operands: _logic(expr, operands))
         case Case():
             return _case(expr, around)
         case Volatile() if around.seed is not None:
@@ -183,12 +183,12 @@ def _at_once(
     Value and error each name a part's value and error. Without it they grow with the power of how
     deep an expression is nested. No call of a user's function may be in `texts`.
     """
-    found = texts(parts)
-    if found.error is None:
-        return found
-    both = f"{found.value} {found.error}"
+    compiled = texts(parts)
+    if compiled.error is None:
+        return compiled
+    both = f"{compiled.value} {compiled.error}"
     if not any(_repetition(part, both) >= _LONG for part in parts):
-        return found
+        return compiled
     fields, named = [], []
     for i, (expr, part) in enumerate(zip(exprs, parts, strict=True)):
         if isinstance(expr, Literal | ColumnRef | Now):
@@ -214,8 +214,8 @@ def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | Non
     operand, others = tests[0].args[0], tests[1:]
     if any(test.args[0] != operand for test in others):
         return None
-    found = _compile(operand, around)
-    if found.error is None or len(found.pair) * len(others) < _LONG:
+    compiled = _compile(operand, around)
+    if compiled.error is None or len(compiled.pair) * len(others) < _LONG:
         return None
     held = OutcomeExpr(operand.type, ColumnRef(operand.type, _HELD))
     whens = tuple(replace(test, args=(held, *test.args[1:])) for test in tests)
@@ -228,7 +228,7 @@ def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | Non
     if any(isinstance(part, UserCall) for part in walk(rest)):
         return None  # Spark calls no function of a user in a lambda.
     inner = _compile(rest, replace(around, columns={**around.columns, _HELD: _HELD}))
-    pair = f"transform(array({found.pair}), {_HELD} -> {inner.pair})[0]"
+    pair = f"transform(array({compiled.pair}), {_HELD} -> {inner.pair})[0]"
     return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
 
 
@@ -260,10 +260,10 @@ def _cast(expr: Cast, operand: Compiled) -> Compiled:
     return Compiled(value, smallest([operand.error, error]))
 
 
-def _attempt(expr: AttemptExpr, found: Compiled) -> Compiled:
-    value = f"CAST({found.value} AS {spark_type(expr.operand.type)})"
-    error = f"CAST({found.error or 'NULL'} AS INT)"
-    message = f"CAST({found.message or 'NULL'} AS STRING)"
+def _attempt(expr: AttemptExpr, compiled: Compiled) -> Compiled:
+    value = f"CAST({compiled.value} AS {spark_type(expr.operand.type)})"
+    error = f"CAST({compiled.error or 'NULL'} AS INT)"
+    message = f"CAST({compiled.message or 'NULL'} AS STRING)"
     return Compiled(f"named_struct('value', {value}, 'error', {error}, 'message', {message})")
 
 
@@ -344,7 +344,7 @@ def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
         return Compiled(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
     if isinstance(expr, UserCall):
         return _apply(expr, function, parts)
-    return _at_once(expr.args, parts, lambda found: _apply(expr, function, found))
+    return _at_once(expr.args, parts, lambda compiled: _apply(expr, function, compiled))
 
 
 def _apply(expr: Call, function: Function, parts: Sequence[Compiled]) -> Compiled:

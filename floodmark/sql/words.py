@@ -106,13 +106,13 @@ def keyword_hint(word: str) -> str:
     return f'{word.upper()} is a keyword; as a name write "{word.lower()}" in double quotes'
 
 
-def slip_hint(before: Token, found: Token, following: Token) -> str | None:
-    """Guess what was meant where `found` does not fit."""
-    if found.kind is TokenKind.WORD and found.value in _SLIPS:
-        return f"did you mean {_SLIPS[found.value]}?"
+def slip_hint(before: Token, token: Token, following: Token) -> str | None:
+    """Guess what was meant where `token` does not fit."""
+    if token.kind is TokenKind.WORD and token.value in _SLIPS:
+        return f"did you mean {_SLIPS[token.value]}?"
     if before.kind is TokenKind.WORD and before.value in _SLIPS:
         return f"did you mean {_SLIPS[before.value]} instead of {before.value}?"
-    match found.value:
+    match token.value:
         case "," if before.value == ",":
             return "an element is missing between two commas"
         case ")" | "from" | "where" | "group" if before.value == ",":
@@ -123,6 +123,6 @@ def slip_hint(before: Token, found: Token, following: Token) -> str | None:
             return "equality is a single ="
         case "`":
             return "names stand in double quotes"
-    if found.kind is TokenKind.QUOTED:
+    if token.kind is TokenKind.QUOTED:
         return "strings stand in single quotes, names in double quotes"
     return None

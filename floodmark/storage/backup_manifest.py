@@ -78,14 +78,14 @@ def backups(folder: str | Path) -> list[Backup]:
     return find_backups(folder)[0]
 
 
-def histories(found: Iterable[Backup]) -> list[Backup]:
+def histories(backups: Iterable[Backup]) -> list[Backup]:
     """Return the newest backup of each history, that of the newest epoch first.
 
     A restored warehouse that goes on, or a copy, has other epochs than the original from there on.
     Backups of one history share the seals of their epochs.
     """
     newest = list[Backup]()
-    for backup in sorted(found, key=lambda b: (b.epoch, b.made_at), reverse=True):
+    for backup in sorted(backups, key=lambda b: (b.epoch, b.made_at), reverse=True):
         seal = _seal(backup, backup.epoch)
         if not any(seal is not None and seal == _seal(other, backup.epoch) for other in newest):
             newest.append(backup)

@@ -96,8 +96,8 @@ def actions_of(text: str, place: str) -> list[Action]:
     return actions
 
 
-def _is_shaped(found: Any, shape: Mapping[str, type]) -> bool:
-    return isinstance(found, dict) and all(isinstance(found.get(k), t) for k, t in shape.items())
+def _is_shaped(value: Any, shape: Mapping[str, type]) -> bool:
+    return isinstance(value, dict) and all(isinstance(value.get(k), t) for k, t in shape.items())
 
 
 def describe_commit(version: int, actions: Sequence[Action]) -> Mapping[str, Any]:

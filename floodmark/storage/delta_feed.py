@@ -125,12 +125,12 @@ def _files(actions: Iterable[Action]) -> Iterator[FeedFile]:
                 yield _file(kind, found)
 
 
-def _file(kind: str, found: Mapping[str, Any]) -> FeedFile:
-    values = found.get("partitionValues") or {}
-    vector = found.get("deletionVector") or {}
+def _file(kind: str, entry: Mapping[str, Any]) -> FeedFile:
+    values = entry.get("partitionValues") or {}
+    vector = entry.get("deletionVector") or {}
     return FeedFile(
         kind,
-        unquote(found["path"]),
+        unquote(entry["path"]),
         tuple((name, values[name]) for name in sorted(values)),
         bool(vector.get("storageType")),
     )

@@ -168,8 +168,8 @@ def _read_part(name: str, reader: _Reader, part: Any) -> Any:
     try:
         return reader(part)
     except ValueError as error:
-        found = UnknownField if isinstance(error, UnknownField) else Misshapen
-        raise found(f"{name}: {error}") from None
+        called = UnknownField if isinstance(error, UnknownField) else Misshapen
+        raise called(f"{name}: {error}") from None
 
 
 def _refuse_missing(names: Iterable[str]) -> None:

@@ -148,12 +148,12 @@ class RecordFiles:
         return record_text(plain, record).encode("ascii")
 
 
-def refuse_gaps(found: Iterable[int], first: int, what: str, folder: str) -> None:
+def refuse_gaps(given: Iterable[int], first: int, what: str, folder: str) -> None:
     """Raise `DataError` E0431 unless numbers are all those from `first` to the highest.
 
     E0432 where there is one below the first: it belongs elsewhere.
     """
-    numbers = set(found)
+    numbers = set(given)
     last = max(numbers, default=first - 1)
     if min(numbers, default=first) < first:
         raise DataError(

@@ -125,10 +125,10 @@ def _leaves(kind: pa.DataType) -> int:
     return sum(_leaves(kind.field(i).type) for i in range(kind.num_fields))
 
 
-def _column_bounds(found: list[Any], values: list[int]) -> tuple[Scalar, Scalar | None] | None:
+def _column_bounds(chunks: list[Any], values: list[int]) -> tuple[Scalar, Scalar | None] | None:
     lows: list[Scalar] = []
     highs: list[Scalar] = []
-    for statistics, count in zip(found, values, strict=True):
+    for statistics, count in zip(chunks, values, strict=True):
         if statistics is None:
             return None
         if statistics.has_min_max:

@@ -212,9 +212,9 @@ def record_of(store: Store, table: str, app: str, epoch: int) -> str | None:
     return None
 
 
-def refuse_other_record(table: str, epoch: int, found: str | None, record: str | None) -> None:
+def refuse_other_record(table: str, epoch: int, stored: str | None, record: str | None) -> None:
     """Raise `OtherHistory` E0433 where a table has an epoch by another record than the log's."""
-    if found is not None and found != record:
+    if stored is not None and stored != record:
         raise OtherHistory(
             "E0433",
             f"{table} has an epoch {epoch} that is not the epoch {epoch} of the log: "

@@ -101,7 +101,7 @@ class Settings:
         return DeterminismMode(self._value(determinism.OPTION))
 
     def _value(self, name: str) -> Any:
-        return SETTINGS[name].parse.read(self.values[name])
+        return SETTINGS[name].parse.parse(self.values[name])
 
 
 def value_of(statement: s.SetOption) -> str | None:
@@ -152,7 +152,7 @@ def _check_value(name: str, value: str, span: Span | None = None) -> None:
         mode_named(value, span)
         return
     try:
-        SETTINGS[name].parse.read(value)
+        SETTINGS[name].parse.parse(value)
     except UnfitError as problem:
         other = ", or '0' for as long as it takes" if name == QUERY_TIMEOUT else ""
         raise UserError(

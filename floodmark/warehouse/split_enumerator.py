@@ -111,7 +111,7 @@ class SplitEnumerator:
                 if known is not None and known[0].same_as(discovery):
                     splits = known[1]
                 else:
-                    splits = self.connector(obj).offer(taken, rows, discovery)
+                    splits = self.connector(obj).discover_splits(taken, rows, discovery)
             except Exception as error:  # Whatever it is, it is this source's alone.
                 errors[obj.name] = _as_coded_error(error, obj.name)
                 continue

@@ -49,7 +49,7 @@ class Reader:
     def next(self, limit: int = 1000) -> list[tuple[int, str, int]]:
         """Take in what is on offer: version, kind and rows of each file."""
         end = self.logged[-1].end if self.logged else 0
-        found = self.connector.offer({0: end}, limit, Discovery(_again(self.logged)))
+        found = self.connector.discover_splits({0: end}, limit, Discovery(_again(self.logged)))
         for split in found:
             assert split.start == end
             end = split.end

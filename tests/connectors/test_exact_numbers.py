@@ -158,7 +158,11 @@ def read(
     schema = (Field("id", INT), *more)
     format_, encode = form
     connector = make_connector(SourceSpec("s", schema, format_, encode, options, key=("id",)))
-    found = connector.read(sessions.ingest, connector.offer({}, 10**6)).toArrow().to_pylist()
+    found = (
+        connector.read_splits(sessions.ingest, connector.discover_splits({}, 10**6))
+        .toArrow()
+        .to_pylist()
+    )
     return {row["__line"]: row for row in found}
 
 

@@ -52,7 +52,7 @@ def parquet(path: Path, ids: list[int], type_: pa.DataType | None = None) -> Non
 
 def drain(connector: Connector, limit: int, discovery: Discovery | None = None) -> list[Split]:
     discovery, taken, logged = discovery or Discovery(), {}, []
-    while splits := connector.offer(taken, limit, discovery):
+    while splits := connector.discover_splits(taken, limit, discovery):
         discovery.add(splits)
         taken = {0: splits[-1].end}
         logged.extend(splits)
@@ -64,7 +64,7 @@ def test_files_come_by_name_and_temporary_ones_not_at_all(tmp_path: Path) -> Non
         parquet(tmp_path / f"{name}.parquet", [1, 2])
     parquet(tmp_path / "c.parquet.tmp", [1])
     (tmp_path / "empty.parquet").touch()
-    splits = source(tmp_path, "PARQUET").offer({}, 100)
+    splits = source(tmp_path, "PARQUET").discover_splits({}, 100)
     assert [(s.payload["file"], s.start, s.end) for s in splits] == [
         ("a.parquet", 0, 2),
         ("b.parquet", 2, 4),
@@ -75,10 +75,10 @@ def test_files_come_by_name_and_temporary_ones_not_at_all(tmp_path: Path) -> Non
 def test_a_late_name_that_sorts_first_is_still_found(tmp_path: Path) -> None:
     parquet(tmp_path / "b.parquet", [1, 2])
     connector, discovery = source(tmp_path, "PARQUET"), Discovery()
-    discovery.add(connector.offer({}, 100, discovery))
-    assert connector.offer({0: 2}, 100, discovery) == ()
+    discovery.add(connector.discover_splits({}, 100, discovery))
+    assert connector.discover_splits({0: 2}, 100, discovery) == ()
     parquet(tmp_path / "a.parquet", [3])
-    (late,) = connector.offer({0: 2}, 100, discovery)
+    (late,) = connector.discover_splits({0: 2}, 100, discovery)
     assert (late.payload["file"], late.start, late.end) == ("a.parquet", 2, 3)
 
 
@@ -100,10 +100,12 @@ def test_cuts_cover_every_row_once(tmp_path: Path, limit: int) -> None:
 def test_discovery_survives_its_json_form(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", list(range(10)))
     connector = source(tmp_path, "PARQUET")
-    first = connector.offer({}, 4)
+    first = connector.discover_splits({}, 4)
     assert not first[-1].partition_end
     again = Discovery.from_json(Discovery(first).as_json())
-    assert connector.offer({0: 4}, 100, again) == connector.offer({0: 4}, 100, Discovery(first))
+    assert connector.discover_splits({0: 4}, 100, again) == connector.discover_splits(
+        {0: 4}, 100, Discovery(first)
+    )
     assert Split.from_json(first[0].as_json()) == first[0]
 
 
@@ -117,10 +119,10 @@ def test_text_offsets_are_bytes_and_files_stay_whole(tmp_path: Path) -> None:
 def test_a_file_that_changes_while_it_is_cut_is_an_error(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", list(range(10)))
     connector = source(tmp_path, "PARQUET")
-    discovery = Discovery(connector.offer({}, 4))
+    discovery = Discovery(connector.discover_splits({}, 4))
     os.utime(tmp_path / "a.parquet", (1, 1))
     with pytest.raises(DataError, match="E0476"):
-        connector.offer({0: 4}, 4, discovery)
+        connector.discover_splits({0: 4}, 4, discovery)
 
 
 @pytest.mark.parametrize(
@@ -141,18 +143,18 @@ def test_a_file_of_another_kind_is_one_bad_row_or_an_error(
     tmp_path: Path, encode: str, content: bytes, reason: str
 ) -> None:
     (tmp_path / "x").write_bytes(content)
-    (split,) = source(tmp_path, encode).offer({5: 1, 0: 7}, 10)
+    (split,) = source(tmp_path, encode).discover_splits({5: 1, 0: 7}, 10)
     assert (split.start, split.end) == (7, 8)
     assert reason in split.payload["bad"]
     with pytest.raises(DataError, match="E0477"):
-        source(tmp_path, encode, on_error="fail").offer({}, 10)
+        source(tmp_path, encode, on_error="fail").discover_splits({}, 10)
 
 
 @pytest.mark.parametrize("rows", [0, 3])
 def test_a_parquet_file_with_none_of_the_columns_is_one_bad_row(tmp_path: Path, rows: int) -> None:
     pq.write_table(pa.table({"foo": list(range(rows))}), tmp_path / "a.parquet")
     pq.write_table(pa.table({}), tmp_path / "nothing.parquet")
-    bad, nothing = source(tmp_path, "PARQUET").offer({}, 10)
+    bad, nothing = source(tmp_path, "PARQUET").discover_splits({}, 10)
     assert bad.payload["bad"] == "the file has none of the declared columns, it has: foo"
     assert (bad.start, bad.end) == (0, 1) and "bad" not in nothing.payload
 
@@ -166,14 +168,14 @@ def test_a_file_that_only_others_than_spark_can_read_is_one_bad_row(
 ) -> None:
     content = {"id": pa.array([1, 2], pa.int32()), "x": ["a", "b"]}
     pq.write_table(pa.table(content), tmp_path / "a.parquet", **options)
-    (split,) = source(tmp_path, "PARQUET").offer({}, 10)
+    (split,) = source(tmp_path, "PARQUET").discover_splits({}, 10)
     assert re.match(
         r"Spark does not read (BROTLI|BYTE_STREAM_SPLIT) .column id", split.payload["bad"]
     )
     schema = (Field("x", VARCHAR),)
     if "compression" not in options:
         # What is not declared is not read.
-        (split,) = source(tmp_path, "PARQUET", schema).offer({}, 10)
+        (split,) = source(tmp_path, "PARQUET", schema).discover_splits({}, 10)
         assert "bad" not in split.payload
 
 
@@ -193,7 +195,7 @@ def test_a_nested_column_of_another_type_is_an_error(
 ) -> None:
     pq.write_table(pa.table({"c": values}), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"E0478.*column c is declared"):
-        source(tmp_path, "PARQUET", (Field("c", declared),)).offer({}, 10)
+        source(tmp_path, "PARQUET", (Field("c", declared),)).discover_splits({}, 10)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +212,7 @@ def test_other_forms_of_the_declared_type_are_read(
     tmp_path: Path, values: pa.Array, declared: SqlType
 ) -> None:
     pq.write_table(pa.table({"c": values}), tmp_path / "a.parquet")
-    (split,) = source(tmp_path, "PARQUET", (Field("c", declared),)).offer({}, 10)
+    (split,) = source(tmp_path, "PARQUET", (Field("c", declared),)).discover_splits({}, 10)
     assert not {"bad", "types"} & split.payload.keys()
 
 
@@ -220,7 +222,7 @@ def test_splits_of_broken_pages_are_marked_and_of_other_files_only_when_asked(
     for name in ("a", "b", "c"):
         parquet(tmp_path / f"{name}.parquet", list(range(100)))
     connector = source(tmp_path, "PARQUET")
-    splits = connector.offer({}, 1000)
+    splits = connector.discover_splits({}, 1000)
     assert connector.without_unreadable(splits, changed=True) == splits
     broken = tmp_path / "a.parquet"
     kept = broken.stat()
@@ -241,17 +243,17 @@ def test_splits_of_broken_pages_are_marked_and_of_other_files_only_when_asked(
 
 def test_a_changed_parquet_type_is_an_error_and_a_narrower_one_is_read(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", [1], pa.int32())
-    (split,) = source(tmp_path, "PARQUET").offer({}, 10)
+    (split,) = source(tmp_path, "PARQUET").discover_splits({}, 10)
     assert split.payload["types"] == {"id": "int"}
     with pytest.raises(
         DataError, match=r"E0478.*column id is declared integer, the file has int64"
     ):
         parquet(tmp_path / "a.parquet", [1])
-        source(tmp_path, "PARQUET", (Field("id", INT),)).offer({}, 10)
+        source(tmp_path, "PARQUET", (Field("id", INT),)).discover_splits({}, 10)
     nanos = pa.table({"ts": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns"))})
     pq.write_table(nanos, tmp_path / "a.parquet")
     with pytest.raises(DataError, match="microseconds"):
-        source(tmp_path, "PARQUET", (Field("ts", TIMESTAMP),)).offer({}, 10)
+        source(tmp_path, "PARQUET", (Field("ts", TIMESTAMP),)).discover_splits({}, 10)
 
 
 def test_bounds_come_from_the_row_groups_that_a_split_touches(tmp_path: Path) -> None:
@@ -298,7 +300,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="E0479"):
         source(tmp_path, "JSON", (Field("i", list_of(struct_of(("x", INTERVAL)))),))
     with pytest.raises(DataError, match="E0475"):
-        source(tmp_path / "missing", "CSV").offer({}, 10)
+        source(tmp_path / "missing", "CSV").discover_splits({}, 10)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +343,7 @@ def test_odd_entries_of_a_folder_stop_no_other(tmp_path: Path) -> None:
     os.mkfifo(folder / "pipe.json")
     with closing(socket.socket(socket.AF_UNIX)) as found:
         found.bind(str(folder / "socket.json"))
-        splits = source(folder, "JSON").offer({}, 100)
+        splits = source(folder, "JSON").discover_splits({}, 100)
     bad = {s.payload["file"]: s.payload.get("bad") for s in splits}
     assert bad == {
         "0.json": None,
@@ -354,7 +356,7 @@ def test_odd_entries_of_a_folder_stop_no_other(tmp_path: Path) -> None:
 def test_a_file_that_became_a_link_in_a_circle_is_gone(tmp_path: Path) -> None:
     parquet(tmp_path / "a.parquet", [1])
     connector = source(tmp_path, "PARQUET")
-    splits = connector.offer({}, 10)
+    splits = connector.discover_splits({}, 10)
     (tmp_path / "a.parquet").unlink()
     (tmp_path / "a.parquet").symlink_to("a.parquet")
     assert "is gone" in (connector.find_change(splits) or "")
@@ -386,4 +388,6 @@ def test_a_link_through_a_closed_folder_stops_no_other(
 
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", listed)
-    assert [s.payload["file"] for s in source(tmp_path, "PARQUET").offer({}, 10)] == ["a.parquet"]
+    assert [s.payload["file"] for s in source(tmp_path, "PARQUET").discover_splits({}, 10)] == [
+        "a.parquet"
+    ]

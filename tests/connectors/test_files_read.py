@@ -52,9 +52,9 @@ def source(folder: Path, encode: str, schema=SCHEMA, *metadata: Field, **options
 
 
 def rows(sessions: Sessions, connector: Connector, splits: Any = None) -> list[dict[str, Any]]:
-    splits = connector.offer({}, 10**6) if splits is None else splits
+    splits = connector.discover_splits({}, 10**6) if splits is None else splits
     session = sessions.ingest if connector.reads_text else sessions.main
-    found = connector.read(session, splits).toArrow().to_pylist()
+    found = connector.read_splits(session, splits).toArrow().to_pylist()
     return sorted(found, key=lambda row: row["__offset"])
 
 
@@ -77,7 +77,7 @@ def test_rows_keep_their_order_and_offsets_whatever_is_read_together(
         ids = list(range(number * 10, number * 10 + 1 + number % 3))
         write_rows(tmp_path / f"f {number:02d} [ü+%20].x", encode, ids)
     connector = source(tmp_path, encode, SCHEMA, NAME, NUMBER)
-    splits = connector.offer({}, 10**6)
+    splits = connector.discover_splits({}, 10**6)
     together = rows(sessions, connector, splits)
     assert [r["id"] for r in together] == sorted(r["id"] for r in together)
     assert len(together) == 24
@@ -104,7 +104,7 @@ def test_many_rows_find_their_file_by_a_join(
 def test_a_cut_parquet_file_gives_each_row_once(tmp_path: Path, sessions: Sessions) -> None:
     write_rows(tmp_path / "a", "PARQUET", list(range(10)))
     connector, discovery, logged, seen = source(tmp_path, "PARQUET"), Discovery(), [], []
-    while splits := connector.offer({0: logged[-1].end} if logged else {}, 4, discovery):
+    while splits := connector.discover_splits({0: logged[-1].end} if logged else {}, 4, discovery):
         discovery.add(splits)
         logged.extend(splits)
         seen.extend(r["id"] for r in rows(sessions, connector, splits))
@@ -229,7 +229,7 @@ def test_nothing_reads_as_no_rows_and_a_changed_file_not_at_all(
     connector = source(tmp_path, "PARQUET")
     assert rows(sessions, connector, ()) == []
     write_rows(tmp_path / "a", "PARQUET", [1])
-    splits: tuple[Split, ...] = connector.offer({}, 10)
+    splits: tuple[Split, ...] = connector.discover_splits({}, 10)
     os.utime(tmp_path / "a", (1, 1))
     with pytest.raises(DataError, match="E0476"):
         rows(sessions, connector, splits)

@@ -37,13 +37,13 @@ def datagen(**options: str) -> Connector:
 
 def cuts(connector: Connector, limit: int) -> list[Split]:
     found: list[Split] = []
-    while splits := connector.offer({0: found[-1].end} if found else {}, limit):
+    while splits := connector.discover_splits({0: found[-1].end} if found else {}, limit):
         found.extend(splits)
     return found
 
 
 def rows(spark: SparkSession, connector: Connector, splits: Any) -> list[dict[str, Any]]:
-    found = connector.read(spark, splits).toArrow().to_pylist()
+    found = connector.read_splits(spark, splits).toArrow().to_pylist()
     return sorted(found, key=lambda row: row["__offset"])
 
 
@@ -69,7 +69,7 @@ def test_another_seed_gives_other_rows(spark: SparkSession) -> None:
 def test_nexmark_has_its_shares_hot_keys_and_references(spark: SparkSession) -> None:
     tables = {"person": PERSON, "auction": AUCTION, "bid": BID}
     connectors = {name: nexmark(name, columns) for name, columns in tables.items()}
-    found = {name: rows(spark, c, c.offer({}, 10**6)) for name, c in connectors.items()}
+    found = {name: rows(spark, c, c.discover_splits({}, 10**6)) for name, c in connectors.items()}
     assert {name: len(r) for name, r in found.items()} == {
         "person": 100, "auction": 300, "bid": 4600,
     }  # fmt: skip
@@ -84,7 +84,7 @@ def test_nexmark_has_its_shares_hot_keys_and_references(spark: SparkSession) -> 
     assert 0.45 < sum(bid["channel"] in channels for bid in found["bid"]) / 4600 < 0.55
     times = [bid["date_time"] for bid in found["bid"]]
     assert times == sorted(times)
-    splits = connectors["bid"].offer({}, 10**6)
+    splits = connectors["bid"].discover_splits({}, 10**6)
     assert connectors["bid"].bounds(splits, "date_time") == (times[0], times[-1])
 
 
@@ -93,7 +93,8 @@ def test_a_shuffle_permutes_event_times_within_groups(spark: SparkSession) -> No
     plain = nexmark("bid", BID, 500)
     mixed = nexmark("bid", BID, 500, **{"nexmark.out.of.order.group.size": "10"})
     before, after = (
-        [row["date_time"] for row in rows(spark, c, c.offer({}, 1000))] for c in (plain, mixed)
+        [row["date_time"] for row in rows(spark, c, c.discover_splits({}, 1000))]
+        for c in (plain, mixed)
     )
     assert before != after
     assert max(abs((a - b).total_seconds()) for a, b in zip(before, after, strict=True)) < 10e-4

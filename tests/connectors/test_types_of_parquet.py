@@ -54,9 +54,9 @@ def test_parquet_types_are_taken_where_that_is_exact(tmp_path: Path, declared: S
     connector = make_connector(spec)
     for type_ in TAKEN.get(declared, ()):
         pq.write_table(pa.table({"c": pa.array([None], type_)}), tmp_path / "a.parquet")
-        (split,) = connector.offer({}, 10)
+        (split,) = connector.discover_splits({}, 10)
         assert "bad" not in split.payload, type_
     for type_ in REFUSED.get(declared, ()):
         pq.write_table(pa.table({"c": pa.array([None], type_)}), tmp_path / "a.parquet")
         with pytest.raises(DataError, match="E0478"):
-            connector.offer({}, 10)
+            connector.discover_splits({}, 10)

@@ -46,7 +46,11 @@ def reasons(folder: Path, sessions: Sessions, form: str, lines: list[str]) -> li
     (folder / "a.json").write_text("\n".join(lines) + "\n")
     options = {"connector": "files", "path": str(folder)}
     connector = make_connector(SourceSpec("s", SCHEMA, form, "JSON", options, (), ("id",)))
-    found = connector.read(sessions.ingest, connector.offer({}, 100)).toArrow().to_pylist()
+    found = (
+        connector.read_splits(sessions.ingest, connector.discover_splits({}, 100))
+        .toArrow()
+        .to_pylist()
+    )
     return [row["__reason"] for row in sorted(found, key=lambda row: row["__offset"])]
 
 

@@ -59,9 +59,9 @@ def test_each_option_has_one_entry_a_place_and_a_default_of_its_type() -> None:
     for spec in OPTIONS:
         assert spec.doc.endswith(".") and spec.applies_to, spec.name
         if spec.default is not None:
-            spec.parse.read(spec.default)
+            spec.parse.parse(spec.default)
         if spec.parse.example and not isinstance(spec.parse, Text):
-            spec.parse.read(spec.parse.example)
+            spec.parse.parse(spec.parse.example)
 
 
 def test_each_connector_has_options() -> None:
@@ -136,7 +136,7 @@ def test_words_are_those_of_the_engines_types() -> None:
 
 def test_a_value_says_what_is_wrong_with_a_text() -> None:
     timeout = specs_of(OptionPlace.SETTING)["query_timeout"].parse
-    assert timeout.read("0") is None and timeout.read("30 days").days == 30
+    assert timeout.parse("0") is None and timeout.parse("30 days").days == 30
     for text, problem in (("31 days", "not between nothing and 30 days"), ("5", "without a unit")):
         with pytest.raises(UnfitError, match=problem):
-            timeout.read(text)
+            timeout.parse(text)

@@ -119,13 +119,13 @@ def test_a_file_that_went_before_it_was_read_is_put_aside_when_its_source_is_res
     put(site.landing, "0", readings(0, 5))
     put(site.landing, "1", readings(5, 5))
     with site.connect() as fm:
-        read = FilesConnector.read
+        read = FilesConnector.read_splits
 
         def gone(self: FilesConnector, *arguments: Any) -> Any:
             (site.landing / "1.parquet").unlink(missing_ok=True)
             return read(self, *arguments)
 
-        monkeypatch.setattr(FilesConnector, "read", gone)
+        monkeypatch.setattr(FilesConnector, "read_splits", gone)
         fm.advance(now=NOW)
         stopped = fm.warehouse.log.suspensions()["s"]
         assert stopped.code == "E0476" and "1.parquet is gone" in stopped.message

@@ -51,18 +51,20 @@ def source(folder: Path, encode: str, **more: Any) -> Connector:
 @pytest.mark.parametrize("encode", ["json", "csv", "parquet"])
 def test_what_files_lack_and_what_nobody_takes(tmp_path: Path, encode: str) -> None:
     deliver(tmp_path, encode, "0", RENAMED)
-    assert fields_of(source(tmp_path, encode).offer({}, 100)) == Fields(("ts",), ("time",))
+    assert fields_of(source(tmp_path, encode).discover_splits({}, 100)) == Fields(
+        ("ts",), ("time",)
+    )
     with_default = source(tmp_path, encode, defaulted=("ts",))
-    assert fields_of(with_default.offer({}, 100)) == Fields((), ("time",))
+    assert fields_of(with_default.discover_splits({}, 100)) == Fields((), ("time",))
     refusing = source(tmp_path, encode, options={"on_missing": "error"})
     with pytest.raises(DataError, match="E0497") as refused:
-        refusing.offer({}, 100)
+        refusing.discover_splits({}, 100)
     assert "has no ts" in refused.value.message and "time" in (refused.value.hint or "")
     # One file that has the field is enough for the epoch.
     moment = datetime(2013, 1, 3)
     time = moment if encode == "parquet" else moment.isoformat()
     deliver(tmp_path, encode, "1", [{"ID": 3, "Ts": time, "v": "z"}])
-    assert fields_of(source(tmp_path, encode).offer({}, 100)).lacks == ()
+    assert fields_of(source(tmp_path, encode).discover_splits({}, 100)).lacks == ()
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_file_without_rows_says_nothing_of_rows(
 ) -> None:
     deliver(tmp_path, encode, "0", RENAMED)
     (tmp_path / f"1.{encode}").write_bytes(empty)
-    splits = source(tmp_path, encode).offer({}, 100)
+    splits = source(tmp_path, encode).discover_splits({}, 100)
     assert len(splits) == 2 and splits[1].start == splits[1].end
     assert fields_of(splits) == Fields(("ts",), ("time",))
     assert fields_of(splits[1:]) == Fields()
@@ -82,10 +84,10 @@ def test_a_file_without_rows_says_nothing_of_rows(
 def test_a_parquet_file_without_rows_says_nothing_of_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"foo": [1]}), tmp_path / "0.parquet")
     pq.write_table(pa.table({"id": pa.array([], pa.int64())}), tmp_path / "1.parquet")
-    assert fields_of(source(tmp_path, "parquet").offer({}, 100)) == Fields()
+    assert fields_of(source(tmp_path, "parquet").discover_splits({}, 100)) == Fields()
     (tmp_path / "0.parquet").unlink()
     with pytest.raises(DataError, match="E0497"):
-        source(tmp_path, "parquet", options={"on_missing": "error"}).offer({}, 100)
+        source(tmp_path, "parquet", options={"on_missing": "error"}).discover_splits({}, 100)
 
 
 @pytest.mark.parametrize("encode", ["json", "csv", "parquet"])
@@ -94,12 +96,12 @@ def test_a_file_of_other_columns_is_refused_where_that_is_wanted(
 ) -> None:
     deliver(tmp_path, encode, "0", [{"foo": 1}])
     with pytest.raises(DataError, match=r"E0497.*has no id, ts, v"):
-        source(tmp_path, encode, options={"on_missing": "error"}).offer({}, 100)
+        source(tmp_path, encode, options={"on_missing": "error"}).discover_splits({}, 100)
 
 
 def test_the_log_has_no_more_where_all_fits(tmp_path: Path) -> None:
     deliver(tmp_path, "json", "0", [{"id": 1, "ts": None, "v": "x"}])
-    (split,) = source(tmp_path, "json").offer({}, 100)
+    (split,) = source(tmp_path, "json").discover_splits({}, 100)
     assert split.payload.keys() == {"file", "size", "mtime", "digest"}
 
 

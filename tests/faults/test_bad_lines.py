@@ -96,7 +96,7 @@ def test_a_file_without_a_line_of_text_is_one_letter(tmp_path: Path, encode: str
     schema = (Field("id", INT), Field("b", VARCHAR))
     options = {"connector": "files", "path": str(tmp_path)}
     connector = make_connector(SourceSpec("s", schema, "PLAIN", encode.upper(), options))
-    other, later = connector.offer({}, 1_000_000)
+    other, later = connector.discover_splits({}, 1_000_000)
     assert "NUL" in other.payload["bad"]
     # A CSV file needs its header; lines of JSON stand alone, behind what was looked at, too.
     assert ("bad" in later.payload) == (encode == "csv")

@@ -58,18 +58,18 @@ def landed(site: Site) -> tuple[Path, Path]:
 
 def test_a_line_nested_deeper_than_python_goes_is_looked_at(tmp_path: Path) -> None:
     (tmp_path / "0.json").write_text(f'{DEEP}\n{{"A": 1}}\n')
-    (split,) = source(tmp_path).offer({}, 100)
+    (split,) = source(tmp_path).discover_splits({}, 100)
     assert split.payload["columns"] == ["A"]
 
 
 def test_a_name_that_is_not_utf8_is_put_aside_once(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.json")).write_text('{"a": 1}\n')
-    (split,) = source(tmp_path).offer({}, 100)
+    (split,) = source(tmp_path).discover_splits({}, 100)
     assert split.payload["file"] == "caf\\xe9.json" and "UTF-8" in split.payload["bad"]
     json.dumps(split.as_json(), ensure_ascii=False).encode()
-    assert source(tmp_path).offer({0: split.end}, 100, Discovery((split,))) == ()
+    assert source(tmp_path).discover_splits({0: split.end}, 100, Discovery((split,))) == ()
     with pytest.raises(DataError, match="E0477") as refused:
-        source(tmp_path, on_error="fail").offer({}, 100)
+        source(tmp_path, on_error="fail").discover_splits({}, 100)
     str(refused.value).encode()
 
 
@@ -80,14 +80,14 @@ def test_a_link_that_leaves_the_folder_is_refused_unless_wanted(tmp_path: Path) 
     (folder / "0.json").write_text('{"a": 0}\n')
     (folder / "1.json").symlink_to(folder / "0.json")
     (folder / "2.json").symlink_to("../secret.json")
-    (first, second) = source(folder).offer({}, 100)
+    (first, second) = source(folder).discover_splits({}, 100)
     taken = Discovery((first, second))
     with pytest.raises(DataError, match="E0496"):
-        source(folder).offer({0: second.end}, 100, taken)
-    assert len(source(folder, follow_symlinks="true").offer({}, 100)) == 3
+        source(folder).discover_splits({0: second.end}, 100, taken)
+    assert len(source(folder, follow_symlinks="true").discover_splits({}, 100)) == 3
     # The folder itself may be a link.
     (tmp_path / "link").symlink_to(folder)
-    assert len(source(tmp_path / "link", match_pattern="[01].json").offer({}, 100)) == 2
+    assert len(source(tmp_path / "link", match_pattern="[01].json").discover_splits({}, 100)) == 2
 
 
 STRUCT = pa.array([{"X": 1, "x": 2}])
@@ -107,14 +107,14 @@ def test_parquet_columns_that_differ_in_case_alone(
     schema = (Field("a", BIGINT), Field("b", struct_of(("x", BIGINT))))
     options = {"connector": "files", "path": str(tmp_path)}
     connector = make_connector(SourceSpec("s", schema, "PLAIN", "PARQUET", options))
-    (split,) = connector.offer({}, 100)
+    (split,) = connector.discover_splits({}, 100)
     assert f"columns {names} differ" in split.payload["bad"]
 
 
 def test_columns_that_nobody_declares_may_differ_in_case_alone(tmp_path: Path) -> None:
     columns = {"a": pa.array([1]), "b": pa.array(["x"]), "Z": pa.array([1]), "z": STRUCT}
     pq.write_table(pa.table(columns), tmp_path / "0.parquet")
-    (split,) = source(tmp_path, "PARQUET").offer({}, 100)
+    (split,) = source(tmp_path, "PARQUET").discover_splits({}, 100)
     assert "bad" not in split.payload
 
 
@@ -126,14 +126,14 @@ def test_what_nobody_expects_of_a_source_is_its_own(
 ) -> None:
     site = Site(tmp_path, NO_SPARK)
     bad, _ = landed(site)
-    offer = FilesConnector.offer
+    offer = FilesConnector.discover_splits
 
     def failing(self: FilesConnector, *arguments: Any) -> Any:
         if self.folder == bad:
             raise error
         return offer(self, *arguments)
 
-    monkeypatch.setattr(FilesConnector, "offer", failing)
+    monkeypatch.setattr(FilesConnector, "discover_splits", failing)
     with connect(site.root / "warehouse", site.pipelines) as fm:
         pipeline = fm.deployed.pipeline
         assert fm.warehouse.splits.new_splits(pipeline).keys() == {"good"}

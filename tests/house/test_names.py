@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[2] / "floodmark"
-MOST = 0.059
+MOST = 0.0535
 """Which part of all functions is called otherwise at most; the aim is 0.03. It only goes down."""
 PREPOSITIONS = frozenset(
     (
@@ -157,9 +157,12 @@ PARAMETERS_TO_DO += ("sql", "storage")
 
 
 def functions() -> Iterator[str]:
+    # sqlglot finds the printer of a node by its name: `ordered_sql`.
     for path in HOUSE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("__"):
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
+                continue
+            if path.name != "dialect.py" or not node.name.endswith("_sql"):
                 yield node.name.strip("_")
 
 
@@ -189,7 +192,7 @@ def test_a_name_tells_what_it_is_of() -> None:
         if place.parts[0] not in TO_DO:
             names = [path.stem, *map(defined, nodes)]
             known += [(str(place), name) for name in names if name in UNTOLD]
-        if place.parts[0] not in PARAMETERS_TO_DO:
+        if place.parts[0] not in TO_DO:
             names = [node.arg for node in nodes if isinstance(node, ast.arg)]
             known += [(str(place), name) for name in names if name in UNTOLD_PARAMETERS]
     assert not known

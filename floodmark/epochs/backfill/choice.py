@@ -88,7 +88,7 @@ def large_bytes(limits: Limits = LIMITS) -> int:
     """Return above how many bytes of inputs a view is backfilled; E0881 for no number."""
     text = os.environ.get(VARIABLE, str(limits.backfill_bytes)).strip()
     try:
-        return int(Whole(0).read(text))
+        return int(Whole(0).parse(text))
     except UnfitError:
         raise UserError(
             "E0881",

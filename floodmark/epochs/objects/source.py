@@ -98,7 +98,7 @@ class SourceIngest:
 
     def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
         session = sessions.ingest if self.connector.reads_text else sessions.main
-        return self.connector.read(session, splits)
+        return self.connector.read_splits(session, splits)
 
     def _import_files(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
         """Store the files of the splits as they are; None where their rows have to be read."""

@@ -245,7 +245,7 @@ class TableIngest(TablePart):
         task, declared = self.task, self.declaration
         splits = task.work.splits[self.obj.key]
         session = sessions.ingest if connector.reads_text else sessions.main
-        rows = connector.read(session, splits)
+        rows = connector.read_splits(session, splits)
         frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
         columns = self._connector_fields()
         if declared.is_messages:

@@ -111,7 +111,7 @@ def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:
 
 def _duration(option: Option, text: str) -> timedelta:
     try:
-        return Length().read(text)
+        return Length().parse(text)
     except UnfitError as why:
         raise _wrong(option, str(why)) from None
 

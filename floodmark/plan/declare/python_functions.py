@@ -22,11 +22,11 @@ def check_loaded(function: UserFunction) -> None:
     Raises E0280 and E0281 where it cannot be loaded, E0290 for an aggregate that cannot be computed
     from the values of a group, E0297 for what does not take the declared parameters or is `async`.
     """
-    found = function.callable
+    called = function.callable
     if function.kind is FunctionKind.AGGREGATE:
-        methods = all(callable(getattr(found, name, None)) for name in METHODS)
-        check_aggregate(function, isinstance(found, type) and not methods)
-    for name, part, count in _parts(function, found):
+        methods = all(callable(getattr(called, name, None)) for name in METHODS)
+        check_aggregate(function, isinstance(called, type) and not methods)
+    for name, part, count in _parts(function, called):
         _check_call(function, name, part, count)
 
 
@@ -44,20 +44,20 @@ def check_aggregate(function: UserFunction, is_bare: bool) -> None:
 
 
 def _parts(
-    function: UserFunction, found: Callable[..., Any]
+    function: UserFunction, called: Callable[..., Any]
 ) -> Iterator[tuple[str, Callable[..., Any], int]]:
     """Yield what is called, as people name it, with the number of its arguments."""
     count = len(function.types)
-    if not isinstance(found, type) or function.kind is not FunctionKind.AGGREGATE:
-        yield function.signature, found, count
+    if not isinstance(called, type) or function.kind is not FunctionKind.AGGREGATE:
+        yield function.signature, called, count
         return
-    yield f"the class {found.__name__}", found, 0
+    yield f"the class {called.__name__}", called, 0
     for name, taken in zip(METHODS, (count, 0), strict=True):
-        method = inspect.getattr_static(found, name)
+        method = inspect.getattr_static(called, name)
         if inspect.isfunction(method):
-            yield f"{found.__name__}.{name}", method, taken + 1
+            yield f"{called.__name__}.{name}", method, taken + 1
         elif isinstance(method, staticmethod | classmethod):
-            yield f"{found.__name__}.{name}", getattr(found, name), taken
+            yield f"{called.__name__}.{name}", getattr(called, name), taken
 
 
 def _check_call(function: UserFunction, name: str, part: Callable[..., Any], count: int) -> None:

@@ -94,7 +94,7 @@ def _length(options: Mapping[str, Option], span: Span | None) -> timedelta:
     given = retention or ttl
     assert given is not None
     try:
-        length: timedelta = _SPECS[given.name.lower()].parse.read(given.value)
+        length: timedelta = _SPECS[given.name.lower()].parse.parse(given.value)
     except UnfitError as why:
         name = given.name.lower()
         hint = _EXAMPLE if name == TTL else f"write {RETENTION} = 604800 for seven days"

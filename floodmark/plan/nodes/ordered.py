@@ -33,7 +33,7 @@ class Ordered(Unary):
         """Return the order of the rows of a group."""
         raise NotImplementedError
 
-    def over(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> Ordered:
+    def rearrange(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> Ordered:
         """Return the node over another input, divided and ordered by other columns."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class TopN(Ordered):
     def keys(self) -> tuple[SortKey, ...]:
         return self.order
 
-    def over(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> TopN:
+    def rearrange(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> TopN:
         return replace(self, input=below, group=scope, order=keys)
 
     @property
@@ -123,7 +123,9 @@ class OverWindow(Ordered):
     def keys(self) -> tuple[SortKey, ...]:
         return self.order
 
-    def over(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> OverWindow:
+    def rearrange(
+        self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]
+    ) -> OverWindow:
         return replace(self, input=below, partition=scope, order=keys)
 
     @property

@@ -26,7 +26,7 @@ def interval_keys(node: n.Node) -> n.Node:
         case n.Ordered():
             below, names = _add_forms(node.input, (*node.scope, *(k.column for k in node.keys)))
             scope, keys = names[: len(node.scope)], _sort_keys(node.keys, names)
-            return _restore_columns(node.over(below, scope, keys), node)
+            return _restore_columns(node.rearrange(below, scope, keys), node)
         case n.Pairing(external=None):
             left, lefts = _add_forms(node.left, (a for a, _ in node.equi), node.right)
             right, rights = _add_forms(node.right, (b for _, b in node.equi), left)

@@ -107,10 +107,10 @@ def count_nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str
     return counts
 
 
-def check_rows(found: Mapping[str, int], target: AnalysedObject, span: Span | None = None) -> None:
-    """Raise E0235 for a NULL in a NOT NULL column; `found` counts NULLs per column."""
+def check_rows(nulls: Mapping[str, int], target: AnalysedObject, span: Span | None = None) -> None:
+    """Raise E0235 for a NULL in a NOT NULL column; `nulls` counts NULLs per column."""
     for column in columns_of_table(target):
-        if column.not_null and found.get(column.name):
+        if column.not_null and nulls.get(column.name):
             raise BindError(
                 "E0235",
                 f'null value in column "{column.name}" of relation "{target.name}" violates '

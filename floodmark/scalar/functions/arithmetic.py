@@ -132,11 +132,11 @@ def widen_for_quotient(left: SqlType, right: SqlType, scale: int) -> tuple[SqlTy
         for digits in range(39 - p2):
             for extra in range(more + 1):
                 a, b = numeric(p1 + more, s1 + extra), numeric(p2 + digits, s2)
-                found = spark_quotient_scale(a, b)
-                if found == scale:
+                number = spark_quotient_scale(a, b)
+                if number == scale:
                     return a, b
-                if found > scale and (best is None or found < best[0]):
-                    best = (found, a, b)
+                if number > scale and (best is None or number < best[0]):
+                    best = (number, a, b)
     return (best[1], best[2]) if best is not None else (left, right)
 
 

@@ -25,7 +25,7 @@ _NESTED = re.compile(r"(?<!\\)(?:\\\\)*(?:\[|&&)")
 def check_regex(operand: Operand) -> None:
     """Refuse a pattern that is not a regular expression both Python and Java read alike."""
     pattern = operand.constant or ""
-    sets = (found[0] for found in _ATOMS.finditer(pattern) if found[0][0] == "[")
+    sets = (match[0] for match in _ATOMS.finditer(pattern) if match[0][0] == "[")
     if any(_NESTED.search(text, 1) for text in sets):
         raise NotSupported(
             "E0371",

@@ -48,12 +48,12 @@ def _group(text: str, regex: str, i: int) -> str:
     return _if_taken(text, regex, i, f"regexp_extract({text}, {quote(regex)}, {i})")
 
 
-def _if_taken(text: str, regex: str, i: int, found: str) -> str:
+def _if_taken(text: str, regex: str, i: int, group: str) -> str:
     """Return what was found of a group, NULL where it took no part in the first match."""
     if not may_stay_out(regex, i):
-        return found
+        return group
     start, same = (f"regexp_instr({text}, {quote(r)})" for r in (regex, _with_group(regex, i)))
-    return f"CASE WHEN {found} <> '' OR {start} = {same} THEN {found} END"
+    return f"CASE WHEN {group} <> '' OR {start} = {same} THEN {group} END"
 
 
 def _of_each(text: str, regex: str, i: int, every: str) -> str:

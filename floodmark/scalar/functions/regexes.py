@@ -51,16 +51,16 @@ def _every(regex: str, s: str) -> Iterator[re.Match[str]]:
     Python's own would also begin where an empty one was.
     """
     compiled, at = re.compile(regex), 0
-    while at <= len(s) and (found := compiled.search(s, at)) is not None:
-        yield found
-        at = found.end() + (found.end() == found.start())
+    while at <= len(s) and (match := compiled.search(s, at)) is not None:
+        yield match
+        at = match.end() + (match.end() == match.start())
 
 
 def _substring(s: str, pattern: str) -> str | None:
-    found = re.search(pattern, s)
-    if found is None:
+    match = re.search(pattern, s)
+    if match is None:
         return None
-    return found[1] if found.re.groups else found[0]
+    return match[1] if match.re.groups else match[0]
 
 
 def _print_substring(o: Operands) -> str:
@@ -68,8 +68,8 @@ def _print_substring(o: Operands) -> str:
 
 
 def _groups(s: str, pattern: str, flags: str = "") -> tuple[str | None, ...] | None:
-    found = _search(s, pattern, flags)
-    return None if found is None else found.groups() or (found[0],)
+    match = _search(s, pattern, flags)
+    return None if match is None else match.groups() or (match[0],)
 
 
 def _group(s: str, pattern: str, *flags_and_number: Any) -> str | None:
@@ -105,9 +105,9 @@ def print_every_match(o: Operands) -> str:
 
 def _split(s: str, pattern: str) -> tuple[str, ...]:
     pieces, at = [], 0
-    for found in re.finditer(pattern, s):
-        pieces.append(s[at : found.start()])
-        at = found.end()
+    for match in re.finditer(pattern, s):
+        pieces.append(s[at : match.start()])
+        at = match.end()
     return (*pieces, s[at:])
 
 

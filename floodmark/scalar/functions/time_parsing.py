@@ -105,11 +105,11 @@ def _skip_pattern(count: int, after_field: bool) -> str:
 
 def _parse(text: str, pattern: str, what: str) -> datetime:
     compiled = _compile(pattern, what)
-    found = re.match(compiled.regex, text)
-    if found is None:
+    match = re.match(compiled.regex, text)
+    if match is None:
         raise RowError(RowErrorCode.INVALID_TEXT)
     read: dict[str, int] = {}
-    reached = [(f, t) for f, t in zip(compiled.fields, found.groups(), strict=True) if t]
+    reached = [(f, t) for f, t in zip(compiled.fields, match.groups(), strict=True) if t]
     for field, group in reached:
         part, value = _read(field, group)
         if read.get(part, value) not in (0, value):

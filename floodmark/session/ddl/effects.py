@@ -158,9 +158,9 @@ def _rows(count: int | None) -> str:
     return "1 row" if count == 1 else f"{count or 0:,} rows"
 
 
-def totals(found: Iterable[ObjectEffect]) -> Mapping[str, int]:
+def totals(effects: Iterable[ObjectEffect]) -> Mapping[str, int]:
     """Return how many objects have each effect, in the order of `ACTIONS`."""
-    actions = [effect.action for effect in found]
+    actions = [effect.action for effect in effects]
     return {action: actions.count(action) for action in ACTIONS if action in actions}
 
 

@@ -44,7 +44,7 @@ _ACTIONS = "ADD COLUMN, DROP COLUMN, RENAME, ALTER WATERMARK, ON CONFLICT, SET, 
 def read_alter(cursor: Cursor, start: int) -> Statement:
     """Read what follows ALTER."""
     statement = _read_one(cursor, start)
-    if cursor.at(","):
+    if cursor.is_at(","):
         raise cursor.syntax_error("the end of the statement", hint=_ALONE)
     return statement
 
@@ -83,7 +83,7 @@ def _read_one(cursor: Cursor, start: int) -> Statement:
 def _read_rename(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
     if cursor.accept("to"):
         new_name = cursor.name("a new name")
-        if cursor.at("."):
+        if cursor.is_at("."):
             raise NotSupported(
                 "E0794",
                 "RENAME TO takes a name without a schema: an object stays in its own",
@@ -99,15 +99,15 @@ def _read_rename(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
 
 
 def _read_alter_table(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
-    marked = any(cursor.at(word, "watermark", "for") for word in ("add", "alter"))
-    if not marked and (cursor.at("add") or cursor.at("drop")):
+    marked = any(cursor.is_at(word, "watermark", "for") for word in ("add", "alter"))
+    if not marked and (cursor.is_at("add") or cursor.is_at("drop")):
         return _read_columns(cursor, start, head)
     if cursor.accept_any("add", "alter"):
         if not marked:
             _refuse_column(cursor, start)
         watermark = read_watermark(cursor)
         return AlterWatermark(**head, watermark=watermark, span=cursor.span_from(start))
-    if cursor.at("on", "conflict"):
+    if cursor.is_at("on", "conflict"):
         conflict = read_conflict(cursor)
         return AlterConflict(**head, conflict=conflict, span=cursor.span_from(start))
     raise cursor.syntax_error(_ACTIONS)
@@ -117,7 +117,7 @@ def _read_columns(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement
     """Read ADD COLUMN and DROP COLUMN, one or several."""
     actions = [_read_column(cursor, start, head)]
     while cursor.accept(","):
-        if not (cursor.at("add") or cursor.at("drop")):
+        if not (cursor.is_at("add") or cursor.is_at("drop")):
             raise cursor.syntax_error("ADD COLUMN or DROP COLUMN", hint=_ALONE)
         actions.append(_read_column(cursor, cursor.index, head))
     if len(actions) == 1:
@@ -149,9 +149,9 @@ def _refuse_column(cursor: Cursor, start: int) -> NoReturn:
     cursor.accept("column")
     column = cursor.name("a column name, or WATERMARK FOR a column")
     what, hint = f'the type of the column "{column}" stays', _OTHER_TYPE.format(c=column)
-    if cursor.accept_any("set", "drop") is not None and not cursor.at("data"):
+    if cursor.accept_any("set", "drop") is not None and not cursor.is_at("data"):
         what, hint = f'the DEFAULT of the column "{column}" stays', _OTHER_DEFAULT
-        if cursor.at("not"):
+        if cursor.is_at("not"):
             what, hint = f'whether "{column}" can be NULL stays', _OTHER_TABLE
     elif not cursor.at_any("type", "data"):
         raise cursor.syntax_error("TYPE, SET or DROP", hint=hint)
@@ -164,7 +164,7 @@ def _read_add_column(cursor: Cursor, start: int, head: dict[str, Any]) -> AlterA
         raise cursor.syntax_error("a column name", hint=_OTHER_TABLE)
     if_not_exists = cursor.accept("if", "not", "exists")
     column = read_column(cursor)
-    conflict = read_conflict(cursor) if cursor.at("on", "conflict") else None
+    conflict = read_conflict(cursor) if cursor.is_at("on", "conflict") else None
     return AlterAddColumn(
         **head,
         column=column,
@@ -178,7 +178,7 @@ def _read_alter_query(cursor: Cursor, start: int, head: dict[str, Any]) -> State
     is_materialized = head["kind"] is ObjectKind.MATERIALIZED_VIEW
     if is_materialized and cursor.accept("to", "table"):
         return AlterToTable(**head, span=cursor.span_from(start))
-    if not cursor.at("as"):
+    if not cursor.is_at("as"):
         raise cursor.syntax_error("AS, RENAME TO, SET or RESUME")
     query = read_as_query(cursor, head["kind"].value)
     tail = read_view_tail(cursor)

@@ -18,7 +18,7 @@ def _read_emit(cursor: Cursor) -> Span | None:
     start = cursor.index
     if cursor.accept("emit", "immediately"):
         return None
-    if not cursor.at("emit", "on"):
+    if not cursor.is_at("emit", "on"):
         raise cursor.syntax_error("EMIT ON WINDOW CLOSE")
     cursor.expect("emit", "on", "window", "close")
     return cursor.span_from(start)
@@ -37,7 +37,7 @@ def read_view_tail(cursor: Cursor) -> dict[str, Any]:
     tail: dict[str, Any] = {}
     while True:
         start = cursor.index
-        if cursor.at("emit"):
+        if cursor.is_at("emit"):
             span = _read_emit(cursor)
             if "emit_on_window_close" in tail:
                 refuse_twice("EMIT ON WINDOW CLOSE", span)

@@ -42,7 +42,7 @@ def read_call_or_column(cursor: Cursor) -> exp.Expression:
         cursor.advance()
         return read_call(cursor, start, token.value)
     parts = [cursor.identifier("an expression")]
-    while cursor.at(".") and len(parts) < 4:
+    while cursor.is_at(".") and len(parts) < 4:
         if cursor.peek().value == "*":
             return _read_qualified_star(cursor, start, parts)
         cursor.advance()
@@ -92,7 +92,7 @@ def read_arguments(cursor: Cursor) -> list[exp.Expression]:
     cursor.expect("(")
     if cursor.accept(")"):
         return []
-    if cursor.at("*"):
+    if cursor.is_at("*"):
         start = cursor.index
         cursor.advance()
         cursor.expect(")")
@@ -101,7 +101,7 @@ def read_arguments(cursor: Cursor) -> list[exp.Expression]:
     distinct = cursor.accept("distinct")
     if not distinct:
         cursor.accept("all")
-    arguments = [] if cursor.at("order") else cursor.comma_list(read_subquery_or_expression)
+    arguments = [] if cursor.is_at("order") else cursor.comma_list(read_subquery_or_expression)
     if distinct:
         arguments = [cursor.node(start, exp.Distinct(expressions=arguments))]
     order_at = cursor.index
@@ -118,7 +118,7 @@ def read_arguments(cursor: Cursor) -> list[exp.Expression]:
 
 def read_subquery_or_expression(cursor: Cursor) -> exp.Expression:
     """Read a query without its own parentheses, or an expression."""
-    if at_query(cursor) and not cursor.at("("):
+    if at_query(cursor) and not cursor.is_at("("):
         start = cursor.index
         return cursor.node(start, exp.Subquery(this=cursor.descend(Cursor.query)))
     return cursor.expression()
@@ -150,14 +150,16 @@ def read_call_clauses(cursor: Cursor, start: int, call: exp.Expression) -> exp.E
     nulls = _read_nulls(cursor)
     if nulls is not None:
         call = cursor.node(start, nulls(this=call))
-    if cursor.at("over") and (cursor.peek().value == "(" or cursor.peek().kind is TokenKind.WORD):
+    if cursor.is_at("over") and (
+        cursor.peek().value == "(" or cursor.peek().kind is TokenKind.WORD
+    ):
         cursor.advance()
         return _read_over(cursor, start, call)
     return call
 
 
 def _read_over(cursor: Cursor, start: int, call: exp.Expression) -> exp.Expression:
-    if not cursor.at("("):
+    if not cursor.is_at("("):
         window = exp.Window(this=call, alias=cursor.identifier("a window name"), over="OVER")
         return cursor.node(start, window)
     return cursor.node(start, exp.Window(this=call, over="OVER", **read_window_body(cursor)))

@@ -67,7 +67,7 @@ def _read_element(cursor: Cursor, elements: Elements) -> None:
         elements.keys.append(PrimaryKey(columns=columns, span=cursor.span_from(start)))
     elif named and cursor.current.value not in _REFUSED_CONSTRAINTS:
         raise cursor.syntax_error("PRIMARY KEY", hint="a column has no CONSTRAINT in front of it")
-    elif cursor.at("watermark", "for"):
+    elif cursor.is_at("watermark", "for"):
         elements.watermarks.append(read_watermark(cursor))
     elif cursor.current.value in _REFUSED_CONSTRAINTS and cursor.current.kind is TokenKind.WORD:
         _refuse_constraint(cursor)
@@ -106,7 +106,7 @@ def read_column(cursor: Cursor) -> ColumnDef:
     start = cursor.index
     name = cursor.name("a column name")
     type_: TypeName | None = None
-    if not cursor.at("as"):
+    if not cursor.is_at("as"):
         type_ = read_type_name(cursor)
     facts: dict[str, object] = {}
     while _read_column_fact(cursor, name, facts):
@@ -126,7 +126,7 @@ def _read_column_fact(cursor: Cursor, name: str, facts: dict[str, object]) -> bo
         key = "nullable"
     elif cursor.accept("default"):
         key, value = "default", cursor.expression()
-    elif cursor.at("generated", "always", "as", "identity") or cursor.at("generated", "by"):
+    elif cursor.is_at("generated", "always", "as", "identity") or cursor.is_at("generated", "by"):
         _refuse_constraint(cursor)
     elif cursor.accept("generated", "always", "as") or cursor.accept("as"):
         key, value = "generated", cursor.expression()

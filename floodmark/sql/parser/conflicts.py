@@ -48,7 +48,7 @@ def _read_action(cursor: Cursor) -> ConflictAction:
     for words, action in _CONFLICT_ACTIONS:
         if cursor.accept(*words.split()):
             return action
-    if cursor.at("with", "version"):
+    if cursor.is_at("with", "version"):
         return ConflictAction.UPDATE_FULL
     raise cursor.syntax_error(
         "a conflict behaviour",
@@ -62,7 +62,7 @@ def read_version_columns(cursor: Cursor) -> tuple[str, ...]:
         return ()
     if cursor.accept_any("column", "columns") is None:
         raise cursor.syntax_error("COLUMN")
-    if not cursor.at("("):
+    if not cursor.is_at("("):
         raise cursor.syntax_error("the version columns in parentheses")
     return read_names(cursor)
 
@@ -70,7 +70,7 @@ def read_version_columns(cursor: Cursor) -> tuple[str, ...]:
 def read_assignment(cursor: Cursor) -> Assignment:
     """Read `column = value` or `(c1, c2) = row`."""
     start = cursor.index
-    if cursor.at("("):
+    if cursor.is_at("("):
         targets = cursor.paren_list(_read_target_column)
         cursor.expect("=")
         value = cursor.expression()

@@ -20,7 +20,7 @@ def read_copy(cursor: Cursor, start: int) -> CopyFrom | CopyTo:
         return _read_copy_to(cursor, start, query)
     at = cursor.index
     table = read_object_name(cursor, "a table name, or a query in parentheses")
-    columns = cursor.paren_list(read_placed_name) if cursor.at("(") else []
+    columns = cursor.paren_list(read_placed_name) if cursor.is_at("(") else []
     direction = cursor.accept_any("from", "to")
     if direction is None:
         raise cursor.syntax_error("FROM or TO")
@@ -54,7 +54,7 @@ def _read_copy_to(
 def _read_copy_options(cursor: Cursor) -> tuple[Option, ...]:
     """Read `[WITH] (format csv, header true)`, as in PostgreSQL also without `=`."""
     cursor.accept("with")
-    if not cursor.at("("):
+    if not cursor.is_at("("):
         return ()
     return read_options(cursor, bare=True)
 

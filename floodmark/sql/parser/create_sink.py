@@ -23,10 +23,10 @@ def read_create_sink(cursor: Cursor, start: int, head: dict[str, Any]) -> Create
     if cursor.accept("from"):
         parts["from_relation"] = read_object_name(cursor, "the name of a table or view")
         parts["query"] = _make_star_query(cursor, parts["from_relation"], from_at)
-    elif cursor.at("as"):
+    elif cursor.is_at("as"):
         parts["query"] = read_as_query(cursor, "SINK")
     else:
-        behind = " WITH (…): the options come last" if cursor.at("with") else ""
+        behind = " WITH (…): the options come last" if cursor.is_at("with") else ""
         raise cursor.syntax_error(
             "FROM or AS", hint=f"write CREATE SINK k INTO t {{AS SELECT … | FROM v}}{behind}"
         )

@@ -35,13 +35,13 @@ def read_create_source(cursor: Cursor, start: int, head: dict[str, Any]) -> Crea
 
 def _read_transform_clause(cursor: Cursor, clauses: dict[str, Any]) -> bool:
     start = cursor.index
-    if cursor.at("transform", "using"):
+    if cursor.is_at("transform", "using"):
         _check_one_kind(cursor, clauses, for_tables=False)
         set_clause(cursor, clauses, "transforms", (_read_transform(cursor, {}),), start)
-    elif cursor.at("for", "tables"):
+    elif cursor.is_at("for", "tables"):
         _check_one_kind(cursor, clauses, for_tables=True)
         cursor.expect("for", "tables", "(")
-        if cursor.at(")"):
+        if cursor.is_at(")"):
             raise cursor.syntax_error(
                 "a table name", hint="FOR TABLES (t TRANSFORM USING (SELECT … FROM t), u)"
             )

@@ -31,7 +31,7 @@ def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
     clauses: dict[str, Any] = {}
     while read_ingestion_clause(cursor, clauses) or _read_conflict_clause(cursor, clauses):
         pass
-    if cursor.at("as"):
+    if cursor.is_at("as"):
         if elements.columns:
             raise SqlSyntaxError(
                 "E0119",
@@ -55,15 +55,15 @@ def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
 
 def _at_bare_names(cursor: Cursor) -> bool:
     """Tell `(a, b)` from `(a int, …)`."""
-    return cursor.at("(") and cursor.peek(2).value in (",", ")") and cursor.peek(1).value != ")"
+    return cursor.is_at("(") and cursor.peek(2).value in (",", ")") and cursor.peek(1).value != ")"
 
 
 def _read_conflict_clause(cursor: Cursor, clauses: dict[str, Any]) -> bool:
     start = cursor.index
-    if cursor.at("on", "conflict"):
+    if cursor.is_at("on", "conflict"):
         set_clause(cursor, clauses, "conflict", read_conflict(cursor), start)
         return True
-    if cursor.at("with", "version"):
+    if cursor.is_at("with", "version"):
         columns = read_version_columns(cursor)
         old = clauses.get("conflict")
         if old is not None and old.version_columns:

@@ -34,7 +34,7 @@ def read_create_view(cursor: Cursor, start: int, head: dict[str, Any]) -> Create
     columns = read_names(cursor)
     query = read_as_query(cursor, "VIEW")
     options = read_with_options(cursor) or ()
-    if cursor.at("emit", "on"):
+    if cursor.is_at("emit", "on"):
         raise cursor.syntax_error(
             "the end", hint="EMIT ON WINDOW CLOSE belongs to a materialized view"
         )

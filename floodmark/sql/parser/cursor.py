@@ -88,7 +88,7 @@ class Cursor:
             self.index += 1
         return token
 
-    def at(self, *words: str) -> bool:
+    def is_at(self, *words: str) -> bool:
         """Tell whether exactly these words or operators (lower case) come next."""
         tokens, last = self.tokens, len(self.tokens) - 1
         for ahead, word in enumerate(words, self.index):
@@ -104,11 +104,11 @@ class Cursor:
 
     def at_end(self) -> bool:
         """Tell whether the statement is over."""
-        return self.current.kind is TokenKind.END or self.at(";")
+        return self.current.kind is TokenKind.END or self.is_at(";")
 
     def accept(self, *words: str) -> bool:
         """Take these words when all of them come next."""
-        if not self.at(*words):
+        if not self.is_at(*words):
             return False
         self.index += len(words)
         return True

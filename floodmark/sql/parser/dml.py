@@ -20,19 +20,19 @@ def read_insert(cursor: Cursor, start: int) -> Insert:
     """Read what follows INSERT."""
     cursor.expect("into")
     table = read_object_name(cursor, "a table name")
-    named = cursor.at("(") and not at_query(cursor)
+    named = cursor.is_at("(") and not at_query(cursor)
     columns = cursor.paren_list(read_placed_name) if named else []
     at = cursor.index
     if cursor.accept("default", "values"):
         row = exp.Tuple(expressions=[])
         query: exp.Expression = cursor.node(at, exp.Values(expressions=[row]))
-    elif cursor.at("values") and cursor.peek().kind is TokenKind.ROWS:
+    elif cursor.is_at("values") and cursor.peek().kind is TokenKind.ROWS:
         query = _read_constant_rows(cursor)
     elif at_query(cursor):
         query = cursor.query()
     else:
         raise cursor.syntax_error("VALUES or a query")
-    if cursor.at("on", "conflict"):
+    if cursor.is_at("on", "conflict"):
         raise NotSupported(
             "E0395",
             "ON CONFLICT belongs to the table, not to one INSERT",
@@ -68,7 +68,7 @@ def _read_returning(cursor: Cursor) -> tuple[exp.Expression, ...]:
 
 def _read_target(cursor: Cursor) -> tuple[ObjectName, str | None]:
     table = read_object_name(cursor, "a table name")
-    if cursor.accept("as") or (cursor.at_name() and not cursor.at("set")):
+    if cursor.accept("as") or (cursor.at_name() and not cursor.is_at("set")):
         return table, cursor.name("an alias")
     return table, None
 

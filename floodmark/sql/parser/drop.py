@@ -38,5 +38,5 @@ def _read_dropped(
     cursor: Cursor, kind: ObjectKind
 ) -> tuple[ObjectName, tuple[Parameter, ...] | None]:
     name = read_object_name(cursor)
-    called = kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and cursor.at("(")
+    called = kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and cursor.is_at("(")
     return name, read_parameters(cursor) if called else None

@@ -17,20 +17,20 @@ def read_explain(cursor: Cursor, start: int) -> Explain:
         hint = "EXPLAIN tells the plan, EXPLAIN (STATE) v the sizes of v's tables; "
         hint += "floodmark status tells how long epochs took"
         raise cursor.syntax_error("a query, a CREATE statement or a name", hint=hint)
-    if cursor.at("(") and not at_query(cursor):
+    if cursor.is_at("(") and not at_query(cursor):
         cursor.expect("(")
         while not cursor.accept(")"):
             word = cursor.accept_any("format", "state")
             if word is None:
                 hint = "the plan shows the changelog mode of each operator"
                 raise cursor.syntax_error(
-                    "FORMAT or STATE", hint=hint if cursor.at("changelog") else None
+                    "FORMAT or STATE", hint=hint if cursor.is_at("changelog") else None
                 )
             if word == "format":
                 format_ = _read_format(cursor)
             else:
                 state = True
-            if not cursor.at(")"):
+            if not cursor.is_at(")"):
                 cursor.expect(",")
     token = cursor.current
     if token.kind is TokenKind.WORD and token.value in FIRST_WORDS:

@@ -119,7 +119,7 @@ def _read_prefix(cursor: Cursor) -> exp.Expression:
     start, token = cursor.index, cursor.current
     if token.kind in (TokenKind.WORD, TokenKind.OPERATOR) and token.value in _PREFIX:
         power, make = _PREFIX[token.value]
-        if token.value != "not" or not cursor.at("not", "exists"):
+        if token.value != "not" or not cursor.is_at("not", "exists"):
             cursor.advance()
             return cursor.node(start, make(this=cursor.descend(_read_infix, power)))
         cursor.advance()
@@ -178,7 +178,7 @@ def _read_quantified(cursor: Cursor) -> exp.Expression:
 
 
 def _read_range(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression | None:
-    negated = cursor.at("not") and cursor.peek().value in (
+    negated = cursor.is_at("not") and cursor.peek().value in (
         "between", "in", "like", "ilike", "similar",
     )  # fmt: skip
     word = cursor.peek().value if negated else cursor.current.value
@@ -257,7 +257,7 @@ def _read_postfix(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expre
             left = cursor.node(start, exp.Cast(this=left, to=read_data_type(cursor)))
         elif cursor.accept("["):
             left = _read_subscript(cursor, start, left)
-        elif cursor.at(".") and not isinstance(left, (exp.Literal, exp.Star)):
+        elif cursor.is_at(".") and not isinstance(left, (exp.Literal, exp.Star)):
             left = _read_field_access(cursor, start, left)
         elif cursor.accept("collate"):
             collation = cursor.identifier("a collation")
@@ -274,7 +274,7 @@ def _read_postfix(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expre
 
 def _read_field_access(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression:
     cursor.expect(".")
-    if cursor.at("*"):
+    if cursor.is_at("*"):
         star = cursor.index
         cursor.advance()
         return cursor.node(start, exp.Dot(this=left, expression=cursor.node(star, exp.Star())))
@@ -284,9 +284,9 @@ def _read_field_access(cursor: Cursor, start: int, left: exp.Expression) -> exp.
 
 def _read_subscript(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression:
     inner = cursor.index
-    low = None if cursor.at(":") else cursor.expression()
+    low = None if cursor.is_at(":") else cursor.expression()
     if cursor.accept(":"):
-        high = None if cursor.at("]") else cursor.expression()
+        high = None if cursor.is_at("]") else cursor.expression()
         low = cursor.node(inner, exp.Slice(this=low, expression=high))
     cursor.expect("]")
     return cursor.node(start, exp.Bracket(this=left, expressions=[low]))
@@ -306,9 +306,9 @@ def read_primary(cursor: Cursor) -> exp.Expression:
             return read_call_or_column(cursor)
         case TokenKind.WORD:
             return _read_word(cursor, start, token.value)
-    if cursor.at("("):
+    if cursor.is_at("("):
         return _read_parenthesis(cursor, start)
-    if cursor.at("*"):
+    if cursor.is_at("*"):
         raise cursor.syntax_error(
             "an expression", hint="* stands alone in the SELECT list or in count(*)"
         )

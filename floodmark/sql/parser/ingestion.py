@@ -19,7 +19,7 @@ def read_format_encode(cursor: Cursor) -> FormatEncode | None:
     encode = None
     if cursor.accept("encode"):
         encode = cursor.name("an encoding").upper()
-    options = read_options(cursor) if cursor.at("(") else ()
+    options = read_options(cursor) if cursor.is_at("(") else ()
     return FormatEncode(
         format=format_, encode=encode, options=options, span=cursor.span_from(start)
     )
@@ -46,7 +46,7 @@ def read_ingestion_clause(cursor: Cursor, clauses: dict[str, Any]) -> bool:
         set_clause(cursor, clauses, "options", options, start)
     elif (format_ := read_format_encode(cursor)) is not None:
         set_clause(cursor, clauses, "format", format_, start)
-    elif cursor.at("include"):
+    elif cursor.is_at("include"):
         clauses["includes"] = (*clauses.get("includes", ()), _read_include(cursor))
     else:
         return False

@@ -33,14 +33,14 @@ def read_object_name(cursor: Cursor, what: str = "a name") -> ObjectName:
 
 def read_names(cursor: Cursor) -> tuple[str, ...]:
     """Read `(name, …)` when it comes next."""
-    return tuple(cursor.paren_list(Cursor.name)) if cursor.at("(") else ()
+    return tuple(cursor.paren_list(Cursor.name)) if cursor.is_at("(") else ()
 
 
 def read_object_kind(cursor: Cursor) -> ObjectKind | None:
     """Read a kind word such as MATERIALIZED VIEW when it comes next."""
     for kind in ObjectKind:
         words = kind.value.lower().split()
-        if cursor.at(*words) and cursor.peek(len(words)).value not in ("resume", "rebase"):
+        if cursor.is_at(*words) and cursor.peek(len(words)).value not in ("resume", "rebase"):
             cursor.accept(*words)
             return kind
     return None

@@ -28,7 +28,7 @@ def read_options(cursor: Cursor, *, bare: bool = False) -> tuple[Option, ...]:
 
 def read_with_options(cursor: Cursor) -> tuple[Option, ...] | None:
     """Read `WITH ( … )` when it comes next."""
-    if not cursor.at("with", "("):
+    if not cursor.is_at("with", "("):
         return None
     cursor.accept("with")
     return read_options(cursor)
@@ -40,7 +40,7 @@ def _read_option(cursor: Cursor, *, bare: bool) -> Option:
     if not bare:
         cursor.expect("=", hint="options are written name = 'value'")
     signed = bare and cursor.accept("=")
-    ended = bare and not signed and (cursor.at(",") or cursor.at(")"))
+    ended = bare and not signed and (cursor.is_at(",") or cursor.is_at(")"))
     value = "true" if ended else read_option_value(cursor)
     return Option(name=name, value=value, span=cursor.span_from(start))
 
@@ -68,7 +68,7 @@ def read_option_value(cursor: Cursor) -> str:
     if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
         raise cursor.syntax_error("a value")
     value = cursor.advance().value
-    while cursor.at(".") and cursor.peek().kind is TokenKind.WORD:
+    while cursor.is_at(".") and cursor.peek().kind is TokenKind.WORD:
         cursor.advance()
         value += "." + cursor.advance().value
     return value

@@ -62,7 +62,7 @@ def _read_cte(cursor: Cursor) -> exp.CTE:
 
 
 def _read_columns(cursor: Cursor) -> list[exp.Identifier]:
-    return cursor.paren_list(Cursor.identifier) if cursor.at("(") else []
+    return cursor.paren_list(Cursor.identifier) if cursor.is_at("(") else []
 
 
 def _read_set_operations(cursor: Cursor, floor: int) -> exp.Expression:
@@ -92,7 +92,7 @@ def _read_query_primary(cursor: Cursor) -> exp.Expression:
         cursor.split_rows()
         rows = cursor.comma_list(_read_row)
         return cursor.node(start, exp.Values(expressions=rows))
-    if cursor.at("select"):
+    if cursor.is_at("select"):
         return read_select(cursor)
     raise cursor.syntax_error("SELECT", hint="a query starts with SELECT, WITH or VALUES")
 

@@ -84,7 +84,7 @@ def _at_join(cursor: Cursor) -> bool:
         _refuse_join(cursor)
     if cursor.current.kind is not TokenKind.WORD or not cursor.at_any(*_JOIN_STARTS):
         return False
-    return not cursor.at("asof") or cursor.peek().value in ("join", "left", "inner")
+    return not cursor.is_at("asof") or cursor.peek().value in ("join", "left", "inner")
 
 
 def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
@@ -93,7 +93,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
     method = cursor.accept_any("natural", "asof")
     if method is not None:
         parts["method"] = method.upper()
-    if method is not None and cursor.at("cross"):
+    if method is not None and cursor.is_at("cross"):
         raise cursor.syntax_error("JOIN", hint=f"a join is either CROSS or {method.upper()}")
     kind = cursor.accept_any("inner", "left", "right", "full", "cross")
     if kind in ("left", "right", "full"):
@@ -116,7 +116,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
     elif _at_join(cursor):
         _read_nested_join(cursor, join)
     else:
-        if cursor.at("for", "system_time"):
+        if cursor.is_at("for", "system_time"):
             _refuse_lookup(cursor, start)
         raise SqlSyntaxError(
             "E0115",
@@ -129,7 +129,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
 
 def _refuse_condition(cursor: Cursor, what: str) -> None:
     """Raise for ON and USING behind a join that has no condition of its own."""
-    if cursor.at("using") or (cursor.at("on") and not cursor.at("on", "conflict")):
+    if cursor.is_at("using") or (cursor.is_at("on") and not cursor.is_at("on", "conflict")):
         raise cursor.syntax_error("no condition", hint=f"a {what} has none: write JOIN … ON")
 
 
@@ -154,9 +154,9 @@ def _read_one_relation(cursor: Cursor) -> exp.Expression:
     if cursor.accept("lateral"):
         return _read_lateral(cursor, start)
     cursor.accept("only")
-    if cursor.at("("):
+    if cursor.is_at("("):
         return _read_alias(cursor, start, _read_parenthesised(cursor, start))
-    if cursor.at("rows", "from"):
+    if cursor.is_at("rows", "from"):
         _refuse(cursor, "ROWS FROM is not part of this language")
     if cursor.accept("table", "("):
         table = _read_function_table(cursor)
@@ -196,7 +196,7 @@ def _read_parenthesised(cursor: Cursor, start: int) -> exp.Expression:
 
 
 def _read_lateral(cursor: Cursor, start: int) -> exp.Expression:
-    if cursor.at("("):
+    if cursor.is_at("("):
         cursor.expect("(")
         at = cursor.index - 1
         query = cursor.query()
@@ -226,7 +226,7 @@ def _read_function_table(cursor: Cursor) -> exp.Expression:
 def _read_window_table(cursor: Cursor, start: int, kind: str) -> WindowTable:
     cursor.expect("(")
     relation_at = cursor.index
-    if cursor.at("("):
+    if cursor.is_at("("):
         relation = _read_parenthesised(cursor, relation_at)
     else:
         cursor.accept("table")
@@ -260,7 +260,7 @@ def _set_window_arguments(
 
 
 def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Expression:
-    if isinstance(relation, exp.Table) and cursor.at("for", "system_time"):
+    if isinstance(relation, exp.Table) and cursor.is_at("for", "system_time"):
         relation.set("version", _read_system_time(cursor))
     word = cursor.current.value if cursor.current.kind is TokenKind.WORD else ""
     if word in _REFUSED and cursor.peek().value in ("(", "bernoulli", "system"):
@@ -272,9 +272,9 @@ def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Exp
         name = cursor.identifier("an alias")
     else:
         return cursor.node(start, relation)
-    columns = cursor.paren_list(Cursor.identifier) if cursor.at("(") else []
+    columns = cursor.paren_list(Cursor.identifier) if cursor.is_at("(") else []
     relation.set("alias", cursor.node(alias_at, exp.TableAlias(this=name, columns=columns)))
-    if isinstance(relation, exp.Table) and cursor.at("for", "system_time"):
+    if isinstance(relation, exp.Table) and cursor.is_at("for", "system_time"):
         relation.set("version", _read_system_time(cursor))
     if cursor.current.kind is TokenKind.WORD and cursor.current.value in _REFUSED:
         _refuse(cursor, _REFUSED[cursor.current.value])

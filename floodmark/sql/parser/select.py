@@ -64,7 +64,7 @@ def read_projection(cursor: Cursor) -> exp.Expression:
 
 def _read_except(cursor: Cursor, start: int, star: exp.Star | exp.Column) -> exp.Expression:
     """Read the columns that `*` or `t.*` leaves out: `* EXCEPT (a, t.b)`."""
-    if cursor.at("except", "("):
+    if cursor.is_at("except", "("):
         cursor.advance()
         names = cursor.paren_list(_read_column_name)
         (star if isinstance(star, exp.Star) else star.this).set("except_", names)
@@ -93,22 +93,22 @@ def _at_clause(cursor: Cursor) -> bool:
 def _read_clauses(cursor: Cursor, select: exp.Select) -> None:
     for _ in _CLAUSE_ORDER:
         start = cursor.index
-        if cursor.at("where"):
+        if cursor.is_at("where"):
             _check_once(cursor, select, "where", "WHERE")
             cursor.advance()
             select.set("where", cursor.node(start, exp.Where(this=cursor.expression())))
-        elif cursor.at("group"):
+        elif cursor.is_at("group"):
             _check_once(cursor, select, "group", "GROUP BY")
             select.set("group", _read_group_by(cursor))
-        elif cursor.at("having"):
+        elif cursor.is_at("having"):
             _check_once(cursor, select, "having", "HAVING")
             cursor.advance()
             select.set("having", cursor.node(start, exp.Having(this=cursor.expression())))
-        elif cursor.at("window"):
+        elif cursor.is_at("window"):
             _check_once(cursor, select, "windows", "WINDOW")
             cursor.advance()
             select.set("windows", cursor.comma_list(_read_named_window))
-        elif cursor.at("for") and cursor.peek().value in ("update", "share"):
+        elif cursor.is_at("for") and cursor.peek().value in ("update", "share"):
             raise NotSupported(
                 "E0391",
                 "row locks are not needed: readers see a sealed epoch",

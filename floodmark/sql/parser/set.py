@@ -9,7 +9,7 @@ from floodmark.sql.statements import SetOption
 
 def read_set(cursor: Cursor, start: int) -> SetOption:
     """Read what follows SET."""
-    if cursor.at("local") and cursor.peek().value not in ("=", "to"):
+    if cursor.is_at("local") and cursor.peek().value not in ("=", "to"):
         hint = "write SET, and SET … = DEFAULT when it is to end"
         raise cursor.syntax_error(
             "the name of a setting: none ends with its transaction", hint=hint

@@ -16,9 +16,9 @@ def read_case(cursor: Cursor) -> exp.Expression:
     """Read CASE … END, simple or searched."""
     start = cursor.index
     cursor.expect("case")
-    operand = None if cursor.at("when") else cursor.expression()
+    operand = None if cursor.is_at("when") else cursor.expression()
     branches = []
-    while cursor.at("when"):
+    while cursor.is_at("when"):
         at = cursor.index
         cursor.advance()
         condition = cursor.expression()
@@ -55,7 +55,7 @@ def read_special_form(cursor: Cursor, start: int, word: str) -> exp.Expression |
 
 def _read_array(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("array")
-    if cursor.at("("):
+    if cursor.is_at("("):
         at = cursor.index
         cursor.expect("(")
         query = cursor.descend(Cursor.query)
@@ -69,10 +69,12 @@ def _read_array(cursor: Cursor, start: int) -> exp.Expression:
 def _read_array_items(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("[")
     items: list[exp.Expression] = []
-    if not cursor.at("]"):
+    if not cursor.is_at("]"):
         items = cursor.comma_list(
             lambda cursor: (
-                _read_array_items(cursor, cursor.index) if cursor.at("[") else cursor.expression()
+                _read_array_items(cursor, cursor.index)
+                if cursor.is_at("[")
+                else cursor.expression()
             )
         )
     cursor.expect("]")
@@ -121,7 +123,7 @@ def _read_keyword_call(cursor: Cursor, start: int, word: str) -> exp.Expression:
     for keyword in {"substring": ("from", "for"), "overlay": ("placing", "from", "for")}.get(
         word, ()
     ):
-        if keyword == "for" and len(arguments) == 1 and cursor.at("for"):
+        if keyword == "for" and len(arguments) == 1 and cursor.is_at("for"):
             arguments.append(exp.Literal.number(1))
         if cursor.accept(keyword):
             arguments.append(cursor.expression())
@@ -135,7 +137,7 @@ def _read_trim(cursor: Cursor, start: int) -> exp.Expression:
     side = cursor.accept_any("leading", "trailing", "both")
     name = {"leading": "ltrim", "trailing": "rtrim"}.get(side or "", "btrim")
     arguments: list[exp.Expression] = []
-    if not cursor.at("from"):
+    if not cursor.is_at("from"):
         arguments.append(cursor.expression())
     if cursor.accept("from"):
         arguments.insert(0, cursor.expression())

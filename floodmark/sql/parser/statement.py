@@ -36,7 +36,7 @@ def read_script(cursor: Cursor) -> tuple[Statement, ...]:
     """Read statements between semicolons; only the last semicolon may be missing."""
     statements = []
     while cursor.current.kind is not TokenKind.END:
-        if cursor.at(";"):
+        if cursor.is_at(";"):
             _refuse_empty(cursor)
         statements.append(read_single(cursor))
         cursor.accept(";")
@@ -109,7 +109,7 @@ def read_statement(cursor: Cursor) -> Statement:
 
 def _read_query_statement(cursor: Cursor, start: int) -> Statement:
     query = cursor.query()
-    if cursor.at("emit", "on"):
+    if cursor.is_at("emit", "on"):
         raise cursor.syntax_error(
             "the end of the statement",
             hint="EMIT ON WINDOW CLOSE belongs to a materialized view or sink",

@@ -52,7 +52,7 @@ def read_data_type(cursor: Cursor) -> exp.DataType:
 def _read_array_type(cursor: Cursor) -> exp.DataType:
     start = cursor.index
     result, dimensions = _read_plain_type(cursor), 0
-    while (cursor.at("[") and cursor.peek().value in ("]",)) or cursor.at("array"):
+    while (cursor.is_at("[") and cursor.peek().value in ("]",)) or cursor.is_at("array"):
         if not cursor.accept("array"):
             cursor.advance()
             cursor.expect("]")
@@ -85,13 +85,15 @@ def _read_plain_type(cursor: Cursor) -> exp.DataType:
             cursor.accept("precision")
         case "char" | "character" if cursor.accept("varying"):
             kind = _D.VARCHAR
-        case "float" if cursor.at("("):
+        case "float" if cursor.is_at("("):
             bits = _read_lengths(cursor, start, _D.FLOAT)[0]
             kind = _D.FLOAT if whole(bits.name) <= 24 else _D.DOUBLE
             return cursor.node(start, exp.DataType(this=kind, expressions=[], nested=False))
         case "real" | "float4":
             return cursor.node(start, exp.DataType(this=kind, expressions=[], nested=False))
-    lengths = _read_lengths(cursor, start, kind) if kind in _WITH_LENGTH and cursor.at("(") else []
+    lengths = (
+        _read_lengths(cursor, start, kind) if kind in _WITH_LENGTH and cursor.is_at("(") else []
+    )
     if kind is _D.TIMESTAMP and cursor.accept("with", "time", "zone"):
         kind = _D.TIMESTAMPTZ
     elif kind in (_D.TIMESTAMP, _D.TIME):
