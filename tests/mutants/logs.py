@@ -13,8 +13,8 @@ LOGS = (
     Planted(
         "an epoch of another record counts as done",
         "storage/table.py",
-        "if found is not None and found != record:",
-        "if found is not None and record == found + found:",
+        "if stored is not None and stored != record:",
+        "if stored is not None and record == stored + stored:",
         (f"{_COMMITS}test_an_epoch_of_another_record_is_not_taken_for_done[delta]",),
     ),
     Planted(
