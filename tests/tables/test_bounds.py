@@ -28,8 +28,8 @@ def of_changes(node: n.Node, scanned: Callable[[n.Scan], Bounds | None]) -> Boun
 
     def bounds_of(operator: StreamOperator[Any]) -> Bounds | None:
         if isinstance(operator.node, n.Scan):
-            return operator.bound([scanned(operator.node)])
-        return operator.bound([*map(bounds_of, operator.inputs)])
+            return operator.change_bounds([scanned(operator.node)])
+        return operator.change_bounds([*map(bounds_of, operator.inputs)])
 
     return bounds_of(lower(keep_keys(node)).top)
 

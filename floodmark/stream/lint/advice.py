@@ -215,8 +215,8 @@ def _no_snapshot(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
-    _late_rows, _refresh_notes, _refusal_notes, _upstream, _ingest_notes, _periods, _several_writers,
-    _clock_options, _feeder_notes, _fades, _condition_notes, _no_snapshot,
+    _late_rows, _refresh_notes, _refusal_notes, _upstream, _ingest_notes, _periods,
+    _several_writers, _clock_options, _feeder_notes, _fades, _condition_notes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[StreamPlan], Notes], ...] = (
     _of_operators, _arrangements, _reads_now, _volatile,

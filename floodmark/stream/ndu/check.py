@@ -36,8 +36,9 @@ NONE: Columns = frozenset()
 class Check:
     """One walk over a plan; `violations` and `lookups`, those to store, are what it results in.
 
-    `own_table_nodes` are lookups whose rows the owner's table can take back (strict only). `changes_pass`:
-    changes of what is visited reach the operators above; those of what is looked up do not.
+    `own_table_nodes` are lookups whose rows the owner's table can take back (strict only).
+    `changes_pass`: changes of what is visited reach the operators above; those of
+    what is looked up do not.
     """
 
     plan: StreamPlan
