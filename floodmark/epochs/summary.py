@@ -10,7 +10,7 @@ from floodmark.connectors.fields import Fields, describe_fields
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
-from floodmark.stream.objects.outside import FILES
+from floodmark.stream.objects.external_sink import FILES
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from floodmark.changelog import RowKind
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import freeze
-from floodmark.stream.objects.outside import SinkType
+from floodmark.stream.objects.external_sink import SinkType
 
 _ADDED = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 

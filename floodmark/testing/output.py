@@ -17,7 +17,7 @@ from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.storage.imported_files import is_delivered, with_epoch
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.objects.outside import ExternalSink
+from floodmark.stream.objects.external_sink import ExternalSink
 from floodmark.tables import layout
 from floodmark.tables.results import python_rows
 from floodmark.testing.text import Shown

@@ -16,7 +16,7 @@ from floodmark.storage import warehouse
 from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.explain.lineage import column_lineage
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.outside import DELTA
+from floodmark.stream.objects.external_sink import DELTA
 from floodmark_dagster.assets.markdown import fenced
 
 _SINK = "__sink"

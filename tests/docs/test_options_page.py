@@ -14,7 +14,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.plan.declared import TtlMode
 from floodmark.scalar.casts import FALSE_TEXTS, TRUE_TEXTS, truth_of
 from floodmark.stream.ndu.mode import DeterminismMode
-from floodmark.stream.objects.outside import SinkType
+from floodmark.stream.objects.external_sink import SinkType
 from tests.sql.planned_scripts import Planner
 
 ROOT = Path(__file__).parents[2]

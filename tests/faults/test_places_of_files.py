@@ -37,7 +37,7 @@ from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.pending_drops import PendingDrops
 from floodmark.storage.restore import restore
 from floodmark.storage.retention import Retention
-from floodmark.stream.objects.outside import ExternalSink, SinkType
+from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 from floodmark.tables.clock import ClockGuard
 from tests.warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings
 

@@ -11,7 +11,7 @@ from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.scalar.types import INT, Field
-from floodmark.stream.objects.outside import ExternalSink, SinkType
+from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 from floodmark.tables import failpoints
 
 

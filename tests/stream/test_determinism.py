@@ -18,7 +18,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.ndu import DeterminismMode, Root, resolve
-from floodmark.stream.ndu.culprits import is_temporal, nontemporal_exprs
+from floodmark.stream.ndu.nondeterministic_exprs import is_temporal, nontemporal_exprs
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.operators.lower import StreamPlan, lower

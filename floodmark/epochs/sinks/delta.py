@@ -22,7 +22,7 @@ from floodmark.storage.local_files import make_folder
 from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
-from floodmark.stream.objects.outside import ExternalSink, SinkType
+from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 from floodmark.tables import failpoints, rewrite
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.storage.local_files import flush, make_folder, replace_file
 from floodmark.storage.plain_files import read_plain
-from floodmark.stream.objects.outside import ExternalSink
+from floodmark.stream.objects.external_sink import ExternalSink
 from floodmark.tables import failpoints
 
 if TYPE_CHECKING:

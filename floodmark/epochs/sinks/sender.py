@@ -11,7 +11,7 @@ from floodmark.epochs.sinks.records import Records, unknown
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.objects.outside import DELTA
+from floodmark.stream.objects.external_sink import DELTA
 
 
 class Sender(Protocol):

@@ -13,7 +13,7 @@ from floodmark.spark.user_functions import arrow_type
 from floodmark.storage.imported_files import is_delivered
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile
-from floodmark.stream.objects.outside import ExternalSink, SinkType
+from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,7 +22,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.objects.outside import FILES
+from floodmark.stream.objects.external_sink import FILES
 from floodmark.tables import layout
 from floodmark.tables.current import count_rows
 from floodmark.warehouse.warehouse import Warehouse

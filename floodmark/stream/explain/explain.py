@@ -19,7 +19,7 @@ from floodmark.stream.explain.explain_ttl import ttl_lines
 from floodmark.stream.explain.explained import ExplainedNode, Explanation
 from floodmark.stream.lint.advice import Note, advise
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.outside import DELTA, ExternalSink, SinkType
+from floodmark.stream.objects.external_sink import DELTA, ExternalSink, SinkType
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.printing.description import Place

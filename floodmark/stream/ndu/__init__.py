@@ -7,7 +7,7 @@ another value the second time, what is taken back was never there. `verdict` is 
 from __future__ import annotations
 
 from floodmark.stream.ndu.mode import DeterminismMode, mode_of, parse_mode, with_default
-from floodmark.stream.ndu.verdict import Resolution, Root, resolve
+from floodmark.stream.ndu.resolution import Resolution, Root, resolve
 
 __all__ = [
     "DeterminismMode", "Resolution", "Root", "mode_of", "parse_mode", "resolve", "with_default"

@@ -17,12 +17,12 @@ from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import AggCall, AttemptExpr, ColumnRef, Expr, columns_of
 from floodmark.scalar.types import BOOLEAN, Schema
 from floodmark.stream.ndu.calc import Calc, calc_of, in_calc
-from floodmark.stream.ndu.culprits import (
+from floodmark.stream.ndu.nondeterministic_exprs import (
     nondeterministic_exprs,
     nontemporal_exprs,
     volatile_aggregate,
 )
-from floodmark.stream.ndu.findings import Cause, Violation
+from floodmark.stream.ndu.violations import Cause, Violation
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.key_sets import Keys
 from floodmark.stream.properties.ranking import ranking_of

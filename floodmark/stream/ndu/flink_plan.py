@@ -50,8 +50,8 @@ def _rest(plan: StreamPlan, node: n.Node, needed: Columns) -> n.Node:
 def _join(plan: StreamPlan, node: n.Join, needed: Columns) -> n.Node:
     lefts, rights = frozenset(node.left.names), frozenset(node.right.names)
     plain = node.residual is None
-    one_right = plain and _once(plan, node.right, frozenset(b for _, b in node.equi))
-    one_left = plain and _once(plan, node.left, frozenset(a for a, _ in node.equi))
+    one_right = plain and _matches_once(plan, node.right, frozenset(b for _, b in node.equi))
+    one_left = plain and _matches_once(plan, node.left, frozenset(a for a, _ in node.equi))
     if node.kind is n.JoinKind.LEFT and one_right and not needed & rights:
         return _rest(plan, node.left, needed)
     if node.kind is n.JoinKind.RIGHT and one_left and not needed & lefts:
@@ -65,5 +65,5 @@ def _join(plan: StreamPlan, node: n.Join, needed: Columns) -> n.Node:
     )
 
 
-def _once(plan: StreamPlan, node: n.Node, columns: Columns) -> bool:
+def _matches_once(plan: StreamPlan, node: n.Node, columns: Columns) -> bool:
     return any(key <= columns for key in plan[node].upsert_keys)

@@ -17,7 +17,7 @@ from floodmark.plan.declared import Declared
 from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
-from floodmark.stream.objects.outside import ExternalSink
+from floodmark.stream.objects.external_sink import ExternalSink
 from floodmark.stream.objects.owners import Owner
 from floodmark.stream.objects.snapshot import SNAPSHOT
 from floodmark.stream.operators.lower import StreamPlan

@@ -20,7 +20,7 @@ from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.sql import statements as s
 from floodmark.stream.ndu import Resolution, Root, mode_of, resolve
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.outside import (
+from floodmark.stream.objects.external_sink import (
     bind_external_sink,
     check_alone,
     check_no_circle,
@@ -235,7 +235,7 @@ def _sink(
         drop_orders(node), on_close=statement.emit_on_window_close, statement=statement
     )
     if declared.target is None:
-        return _outward(declared, source, done)
+        return _external(declared, source, done)
     check_options(declared)
     target = done[declared.target]
     fitted = fit_to_target(source, declared, target.relation, target.declared)
@@ -261,7 +261,7 @@ def _sink(
     )  # fmt: skip
 
 
-def _outward(
+def _external(
     declared: CatalogObject, source: StreamPlan, done: Mapping[str, AnalysedObject]
 ) -> AnalysedObject:
     """Return a sink to the outside; what it writes there must be told by its key."""

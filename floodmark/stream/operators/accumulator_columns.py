@@ -108,7 +108,7 @@ def group_fields(node: Grouping) -> Schema:
     return tuple(node.input.field(name) for name in node.group)
 
 
-def value_columns(found: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
+def value_columns(arguments: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
     """Return for each aggregate with DISTINCT the column with the value that comes or goes.
 
     Beside it, the one that says whether it comes, 1, goes, -1, or stays, 0. Aggregates of one
@@ -116,7 +116,7 @@ def value_columns(found: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
     """
     return {
         call: (f"__value{i}", f"__crossing{i}_{m}")
-        for i, one in enumerate(found)
+        for i, one in enumerate(arguments)
         for call, m in one.calls.items()
     }
 

@@ -21,24 +21,24 @@ _PER_WINDOW = (
 
 def refuse_endless(node: n.Join, plan: StreamPlan) -> None:
     """Raise E0318 for the join with a subquery whose answer each later row may change."""
-    found = _answer(node.right)
-    if found is None:
+    aggregate = _answer(node.right)
+    if aggregate is None:
         return
-    carried = {w.column for w in plan[found.input].watermarks}
-    if carried & set(found.group):
+    carried = {w.column for w in plan[aggregate.input].watermarks}
+    if carried & set(aggregate.group):
         return
-    if found.group:
+    if aggregate.group:
         said = (
             "a subquery is compared by no column with a watermark, so each later row may change it"
         )
-        hint = _by_time(node, found, plan)
+        hint = _by_time(node, aggregate, plan)
     else:
         said = "what a subquery says over all of its rows may change with each later one"
         hint = f"{ELSEWHERE}; {_PER_WINDOW}"
     raise NotSupported(
         "E0318",
         f"The query cannot be executed in Emit-On-Window-Close mode: {said}.",
-        span=found.span or node.right.span or node.span,
+        span=aggregate.span or node.right.span or node.span,
         hint=hint,
     )
 
@@ -52,9 +52,9 @@ def _answer(node: n.Node) -> n.Aggregate | None:
     return node if isinstance(node, n.Aggregate) else None
 
 
-def _by_time(node: n.Join, found: n.Aggregate, plan: StreamPlan) -> str:
+def _by_time(node: n.Join, aggregate: n.Aggregate, plan: StreamPlan) -> str:
     """Return the hint to compare times, too, where both sides have some of one type."""
-    inner = found.input
+    inner = aggregate.input
     while isinstance(inner, n.Project | n.Filter) and not plan[inner].watermarks:
         inner = inner.input
     for mine in plan[node.left].watermarks:

@@ -19,11 +19,11 @@ Labels = Mapping[n.Node, Mapping[str, str]]
 def labels_of(root: n.Node) -> Labels:
     """Return the labels of the output columns of every node."""
     given = _user_names(root)
-    found: dict[n.Node, Mapping[str, str]] = {}
+    labels: dict[n.Node, Mapping[str, str]] = {}
     for node in n.walk(root):
-        if node not in found:
-            found[node] = _labels(node, found, given.get(node, {}))
-    return found
+        if node not in labels:
+            labels[node] = _labels(node, labels, given.get(node, {}))
+    return labels
 
 
 def input_labels(node: n.Node, labels: Labels) -> dict[str, str]:
@@ -31,8 +31,8 @@ def input_labels(node: n.Node, labels: Labels) -> dict[str, str]:
     return {name: text for child in node.inputs for name, text in labels[child].items()}
 
 
-def _labels(node: n.Node, found: Labels, given: Mapping[str, str]) -> dict[str, str]:
-    below = input_labels(node, found)
+def _labels(node: n.Node, labels: Labels, given: Mapping[str, str]) -> dict[str, str]:
+    below = input_labels(node, labels)
     if isinstance(node, n.Project | n.MaterializeProject):
         below = {}
     own = {

@@ -19,7 +19,7 @@ from floodmark.limits import LIMITS
 from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
 from floodmark.sql import statements as s
-from floodmark.stream.objects.outside_types import check_types
+from floodmark.stream.objects.external_sink_types import check_types
 from floodmark.stream.objects.sinks import FORCED, KEEPING
 
 if TYPE_CHECKING:

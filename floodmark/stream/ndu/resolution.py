@@ -9,11 +9,11 @@ from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.check import Check
-from floodmark.stream.ndu.findings import Violation, refusal
 from floodmark.stream.ndu.flink_plan import without_idle_joins
 from floodmark.stream.ndu.mode import DeterminismMode
 from floodmark.stream.ndu.placement import Root, colocate_state, own_table_nodes
 from floodmark.stream.ndu.repair import repair, repair_top
+from floodmark.stream.ndu.violations import Violation, refusal
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.passes.rebuild import with_inputs

@@ -15,8 +15,8 @@ from floodmark.plan.expr.printing import to_text
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.constants import constants
 from floodmark.sql import statements as s
-from floodmark.stream.ndu.culprits import nondeterministic_exprs
 from floodmark.stream.ndu.mode import DeterminismMode
+from floodmark.stream.ndu.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.ndu.outline import outline
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import could_refresh
