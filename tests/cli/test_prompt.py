@@ -18,7 +18,7 @@ from floodmark.cli.prompt import split_statements
 
 DONE, MORE = "floodmark=> ", "floodmark-> "
 INTERRUPT, END = "\x03", "\x04"
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 @dataclass
