@@ -21,9 +21,7 @@ from floodmark.plan.build.builder import Builder
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.size import check_size, within_stack
-from floodmark.plan.rules import RULES
 from floodmark.plan.rules.lift_volatile import lift_volatile
-from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.query.staging import stage_rows
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.model import RowErrorCode
@@ -32,14 +30,12 @@ from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark import columns
 from floodmark.spark.types import ident, nullable_ddl
 from floodmark.spark.user_functions import register
-from floodmark.stream.ndu.repair import conditions_lifted
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
+from floodmark.stream.objects.planning import Use, plan_of
 from floodmark.stream.objects.supported import PAIRED
 from floodmark.stream.operators.over_window import unsupported_frame
 from floodmark.stream.operators.pairing import unsupported_subquery
-from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.properties.aggregate_calls import aggregate_of
 from floodmark.tables import layout
 from floodmark.tables.correction_table import readable as corrections
 from floodmark.tables.current import current_at, unwritten
@@ -101,20 +97,12 @@ class Reader:
         `given` are the types, and the defaults, of the columns that take its rows.
         """
         with within_stack(source):
-            return self.apply_rules(self.builder(source, given).query(query))
+            return as_run(self.builder(source, given).query(query))
 
     def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
         """Return what builds the plan of a statement; `source` is any span of it."""
         functions = self.pipeline.functions
         return Builder(self.relations, source, views=self._views, functions=functions, given=given)
-
-    def apply_rules(self, node: n.Node) -> n.Node:
-        """Return a plan as it runs: rewritten by the rules; E0133 and E0355 where it cannot run."""
-        node = as_run(node)
-        if any(isinstance(part, n.OverWindow) or _is_ordered(part) for part in n.walk(node)):
-            # The stream key says which of two rows comes first that nothing else tells apart.
-            node = keep_keys(node)
-        return node
 
     def frame_of(self, name: str) -> Frame:
         """Return how to get the rows of something that a query can name."""
@@ -279,10 +267,7 @@ _DEAD_LETTER: Schema = (
 def as_run(node: n.Node) -> n.Node:
     """Return a query's plan as it is rewritten to run; E0133 and E0355 where it cannot run."""
     check_size(node, node.span)
-    node = plain_filters(node)
-    for rule in RULES:
-        node = rule(node)
-    node = conditions_lifted(node)
+    node = plan_of(node, Use.SELECT).node
     check_batch(node)
     return node
 
@@ -302,13 +287,6 @@ def check_batch(node: n.Node) -> None:
                 span=part.span,
                 hint=PAIRED if isinstance(part, n.Pairing) else "docs/sql.md lists what runs",
             )
-
-
-def _is_ordered(node: n.Node) -> bool:
-    """Tell whether what comes out depends on the order of the input."""
-    if not isinstance(node, n.Aggregate):
-        return node.limits_rows
-    return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
 
 
 def without_hidden(node: n.Node) -> n.Node:

@@ -19,7 +19,7 @@ from floodmark.stream.explain.explain import explain_object, explain_plan
 from floodmark.stream.explain.explained import Explanation, as_html
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
-from floodmark.stream.passes.planning import plan_of
+from floodmark.stream.objects.planning import Use, plan_of
 from floodmark.tables.results import Result, text_result
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.settings import check_setting
@@ -162,8 +162,7 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
             functions=pipeline.functions,
         )
         as_run(node)
-        once = plan_of(node, on_close=False, statement=statement, kept=False)
-        return explain_plan(once, pipeline)
+        return explain_plan(plan_of(node, Use.EXPLAINED).plan, pipeline)
     if isinstance(statement, s.Definition) and kind_of(statement) not in (
         Kind.INDEX,
         Kind.FUNCTION,

@@ -22,9 +22,9 @@ from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object, explain_plan
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.planning import Use, plan_of
 from floodmark.stream.operators.lower import lower
 from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.passes.planning import plan_of
 from tests.stream.every_node import unanalysed
 
 FOLDER = Path(__file__).parent
@@ -113,7 +113,7 @@ def _explained(case: Case) -> str:
 
 def _selected(statement: s.Select, pipeline: Pipeline) -> str:
     node = build_query(statement.query, pipeline.relations, statement.span)
-    return str(explain_plan(plan_of(node, on_close=False, statement=statement), pipeline))
+    return str(explain_plan(plan_of(node, Use.EXPLAINED).plan, pipeline))
 
 
 def _block(dumper: yaml.Dumper, data: _Text) -> yaml.ScalarNode:

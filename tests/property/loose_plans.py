@@ -35,7 +35,7 @@ from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.functions.volatile import CLOCK
 from floodmark.scalar.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMPTZ, UUID, VARCHAR, Field
 from floodmark.sql.parse import parse_statement
-from floodmark.stream.ndu import DeterminismMode, Root, resolve
+from floodmark.stream.ndu import DeterminismMode, Root, colocate_state, resolve
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
 from tests.property.nested_strategies import called, integers
@@ -169,8 +169,9 @@ def loose_plans(
 def settled(root: n.Node, mode: DeterminismMode) -> StreamPlan | None:
     """Return the plan that a view of this query runs; None where the mode refuses it."""
     plan = lower(root)
+    kept = Root(plan[root].stream_key, stores=True)
     try:
-        return resolve(plan, Root(plan[root].stream_key, stores=True), mode, _STATEMENT).plan
+        return colocate_state(resolve(plan, kept, mode, _STATEMENT).plan, kept)
     except NotSupported:
         return None
 

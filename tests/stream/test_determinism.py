@@ -17,7 +17,7 @@ from floodmark.scalar.types import BOOLEAN, DATE, DOUBLE, INT, TIMESTAMPTZ, Fiel
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object
-from floodmark.stream.ndu import DeterminismMode, Root, resolve
+from floodmark.stream.ndu import DeterminismMode, Root, colocate_state, resolve
 from floodmark.stream.ndu.nondeterministic_exprs import is_temporal, nontemporal_exprs
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
@@ -144,7 +144,8 @@ def resolved(root: n.Node, mode: DeterminismMode) -> StreamPlan:
     plan = lower(keep_keys(root))
     (statement,) = parse_script("CREATE MATERIALIZED VIEW v AS SELECT 1;", "case.sql")
     key = plan[plan.root].stream_key
-    return resolve(plan, Root(key, stores=True), mode, statement).plan
+    root = Root(key, stores=True)
+    return colocate_state(resolve(plan, root, mode, statement).plan, root)
 
 
 def stored_columns(plan: StreamPlan) -> list[str]:

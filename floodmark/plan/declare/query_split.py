@@ -30,7 +30,6 @@ from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transfo
 from floodmark.plan.rules import RULES
 from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.plan.rules.nullability import split_conditions
-from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.scalar.functions.user import UserFunction
 from floodmark.sql import statements as s
 
@@ -98,8 +97,7 @@ def split_query(
     assert part.query is not None
     known = {**relations, raw.name: raw}
     node = build_query(part.query, known, source, views=views, functions=functions)
-    node = plain_filters(drop_orders(node))
-    for rule in RULES:
+    for rule in (drop_orders, *RULES):
         node = rule(node)
     node = _separate(node, raw.name)
     chains = tuple(_chains(node, raw.name))

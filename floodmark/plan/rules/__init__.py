@@ -11,11 +11,12 @@ from floodmark.plan.rules.lookup_keys import lookup_keys
 from floodmark.plan.rules.order_joins import order_joins
 from floodmark.plan.rules.push_filters import push_all_filters, push_filters
 from floodmark.plan.rules.reuse_computations import reuse_computations
+from floodmark.plan.rules.temporal_filters import plain_filters
 from floodmark.plan.rules.unread_columns import drop_unread
 
 Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
-    reuse_computations, drop_unread, push_filters, order_joins, lookup_keys, first_rows,
-    push_all_filters, drop_orders_below, interval_keys,
+    plain_filters, reuse_computations, drop_unread, push_filters, order_joins, lookup_keys,
+    first_rows, push_all_filters, drop_orders_below, interval_keys,
 )  # fmt: skip

@@ -119,11 +119,13 @@ def _alone(plan: StreamPlan, node: n.Pairing, columns: frozenset[str]) -> bool:
     return node.kind is n.JoinKind.LEFT or any(key <= columns for key in keys)
 
 
-def colocate_state(plan: StreamPlan, nodes: Iterable[n.Node]) -> StreamPlan:
-    """Return the plan with these operators' state in the owner's table."""
-    chosen = set(nodes)
+def colocate_state(plan: StreamPlan, root: Root) -> StreamPlan:
+    """Return the plan with the stored values that the owner's table has there, and there alone."""
+    chosen = own_table_nodes(plan, root)
     operators = {
-        node: known.evolve(state=(), own_table=True) if node in chosen else known
+        node: known.evolve(state=(), own_table=True)
+        if node in chosen and not plan[node.inputs[0]].append_only
+        else known
         for node, known in plan.operators.items()
     }
     return StreamPlan(plan.root, operators)

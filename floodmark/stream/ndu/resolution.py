@@ -1,4 +1,4 @@
-"""The verdict on a plan, and the plan that may run: checked, repaired, its state placed."""
+"""The verdict on a plan, and the plan that may run: checked and repaired."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from floodmark.stream.ndu.mode import DeterminismMode
 from floodmark.stream.ndu.placement import Root, colocate_state, own_table_nodes
 from floodmark.stream.ndu.repair import repair, repair_top
 from floodmark.stream.ndu.violations import Violation, refusal
-from floodmark.stream.operators.lower import StreamPlan, lower
-from floodmark.stream.passes.keep_keys import keep_keys
-from floodmark.stream.passes.rebuild import with_inputs
-
-__all__ = ["Resolution", "Root", "resolve"]
+from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.passes.rebuild import lower_again, with_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +31,21 @@ def resolve(
 ) -> Resolution:
     """Return the plan with its non-deterministic updates repaired.
 
+    What is stored decides what else must be: each repair that rewrites the plan lowers it again.
     Raises E0320 (a column of a function), E0321 (a condition) or E0322 (a metadata column) for the
     first that cannot be, unless they are ignored.
     """
     match mode:
         case DeterminismMode.STRICT:
             strict, findings = _strict(plan, root)
-            _refuse(findings, strict, mode, statement)
+            if findings:
+                # The error shows state where it would be.
+                raise refusal(findings[0], colocate_state(strict, root), mode, statement)
             return Resolution(strict)
         case DeterminismMode.FLINK:
             check = check_plan(plan, root, strict=False)
-            _refuse(check.violations, check.plan, mode, statement)
+            if check.violations:
+                raise refusal(check.violations[0], check.plan, mode, statement)
             return Resolution(_derive_again(_with_stored_lookups(plan, check.lookups), root))
         case DeterminismMode.IGNORE:
             would, findings = _strict(plan, root)
@@ -74,22 +75,17 @@ def check_plan(
 
 
 def _strict(plan: StreamPlan, root: Root) -> tuple[StreamPlan, list[Violation]]:
-    repaired = _derive(plan, repair(plan, everywhere=True))
+    repaired = lower_again(plan, repair(plan, everywhere=True))
     pulled = own_table_nodes(repaired, root)
     check = check_plan(repaired, root, strict=True, pulled=pulled)
-    if not check.lookups or check.violations:
-        return colocate_state(repaired, pulled & _updating(repaired)), check.violations
-    stored = _with_stored_lookups(repaired, check.lookups)
-    # What lies below a stored lookup has its state there: the own table has no row for each.
-    return colocate_state(
-        stored, own_table_nodes(stored, root) & _updating(stored)
-    ), check.violations
+    lookups = () if check.violations else check.lookups
+    return _with_stored_lookups(repaired, lookups), check.violations
 
 
 def _derive_again(plan: StreamPlan, root: Root) -> StreamPlan:
     """Store what takes nothing or what an operator above reads again, in whatever mode."""
-    repaired = _derive(plan, repair(plan, everywhere=False))
-    free = _derive(repaired, repair_top(repaired))
+    repaired = lower_again(plan, repair(plan, everywhere=False))
+    free = lower_again(repaired, repair_top(repaired))
     stored = {node for node in free.nodes if isinstance(node, n.MaterializeProject)}
     pulled = own_table_nodes(free, root)
     if stored - set(repaired.nodes) <= pulled:
@@ -97,10 +93,7 @@ def _derive_again(plan: StreamPlan, root: Root) -> StreamPlan:
     else:
         pulled = own_table_nodes(repaired, root)
     lookups = [node for node in _lookups(repaired) if node not in pulled]
-    if lookups:
-        repaired = _with_stored_lookups(repaired, lookups)
-        pulled = own_table_nodes(repaired, root)
-    return colocate_state(repaired, pulled & _updating(repaired))
+    return _with_stored_lookups(repaired, lookups)
 
 
 def _lookups(plan: StreamPlan) -> list[n.Node]:
@@ -109,14 +102,8 @@ def _lookups(plan: StreamPlan) -> list[n.Node]:
     return [f for f in found if not (f.static or f.stored or plan[f.left].append_only)]
 
 
-def _updating(plan: StreamPlan) -> frozenset[n.Node]:
-    return frozenset(
-        node for node in plan.nodes if node.inputs and not plan[node.inputs[0]].append_only
-    )
-
-
 def _with_stored_lookups(plan: StreamPlan, lookups: Collection[n.Node]) -> StreamPlan:
-    return _derive(plan, _store_lookups(plan.root, lookups))
+    return lower_again(plan, _store_lookups(plan.root, lookups))
 
 
 def _store_lookups(node: n.Node, lookups: Collection[n.Node]) -> n.Node:
@@ -124,14 +111,3 @@ def _store_lookups(node: n.Node, lookups: Collection[n.Node]) -> n.Node:
     if n.is_lookup(rebuilt) and node in lookups:
         return replace(rebuilt, stored=True)
     return rebuilt
-
-
-def _derive(plan: StreamPlan, root: n.Node) -> StreamPlan:
-    return plan if root == plan.root else lower(keep_keys(root))
-
-
-def _refuse(
-    findings: list[Violation], plan: StreamPlan, mode: DeterminismMode, statement: s.Statement
-) -> None:
-    if findings:
-        raise refusal(findings[0], plan, mode, statement)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import partial
+from dataclasses import replace
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, Kind, Relation
 from floodmark.catalog.splitting import STORED
-from floodmark.errors import FloodmarkError, NotSupported
+from floodmark.changelog import is_hidden
+from floodmark.errors import NotSupported
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.declare.available import check_available
@@ -16,36 +17,17 @@ from floodmark.plan.declare.definitions import check_external
 from floodmark.plan.declare.functions import Functions, functions_of
 from floodmark.plan.nodes import Node
 from floodmark.plan.nodes.size import within_stack
-from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.sql import statements as s
-from floodmark.stream.ndu import Resolution, Root, mode_of, resolve
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.external_sink import (
-    bind_external_sink,
-    check_alone,
-    check_no_circle,
-    folders,
-)
-from floodmark.stream.objects.owners import check_owner, owners_of
+from floodmark.stream.objects.owners import owners_of
+from floodmark.stream.objects.planning import Draft, Use, plan_of, reads
 from floodmark.stream.objects.rereads import check_rereads
-from floodmark.stream.objects.sinks import (
-    check_sole_writer,
-    fit_to_target,
-    target_columns,
-    target_key_columns,
-)
+from floodmark.stream.objects.sinks import check_sole_writer
 from floodmark.stream.objects.snapshot import check_snapshot
 from floodmark.stream.objects.stored import declaration
 from floodmark.stream.objects.supported import check_columns, check_options, check_supported
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.periods import check_periods
-from floodmark.stream.passes.planning import known_of, plan_of, reads, relation_of
-from floodmark.stream.passes.refresh import (
-    check_repeatable,
-    refresh_plan,
-    refreshes,
-    refuse_on_close,
-)
+from floodmark.stream.passes.refresh import check_repeatable, refreshes, refuse_on_close
 
 
 def analyse_catalog(
@@ -109,7 +91,7 @@ def analyse_object(
     """Return one object with its properties; `done` has all that its definition names."""
     known = dict(declared.sees)
     relations = {
-        o.key: known_of(o.relation, known.get(o.key))
+        o.key: _known_of(o.relation, known.get(o.key))
         for o in done.values()
         if o.kind is not Kind.SINK
     }
@@ -163,18 +145,6 @@ def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
     return {o.key: o.plan.root for o in objects if o.kind is Kind.VIEW and o.plan is not None}
 
 
-def _resolved(
-    plan: StreamPlan, root: Root, declared: CatalogObject, timed: NotSupported | None
-) -> Resolution:
-    """Return the plan without non-deterministic updates; `timed` says more than its own refusal."""
-    try:
-        return resolve(plan, root, mode_of(declared), declared.statement)
-    except FloodmarkError:
-        if timed is not None:
-            raise timed from None
-        raise
-
-
 def _view(
     declared: CatalogObject,
     done: Mapping[str, AnalysedObject],
@@ -194,30 +164,20 @@ def _view(
         )
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
-    on_close = isinstance(statement, s.CreateMaterializedView) and statement.emit_on_window_close
-    if on_close and refreshes(declared):
+    again, stored_rows = refreshes(declared), isinstance(statement, s.CreateMaterializedView)
+    if again and getattr(statement, "emit_on_window_close", False):
         refuse_on_close(statement)
-    again = refreshes(declared)
-    plan = plan_of(drop_orders(node), on_close=on_close, statement=statement, kept=not again)
-    timed = None if again else _refusal(partial(check_periods, plan, statement))
-    notes: tuple[str, ...] = ()
-    if again:
-        plan = refresh_plan(plan)
-    elif isinstance(statement, s.CreateMaterializedView):
-        root = Root(plan[plan.root].stream_key, stores=True)
-        resolved = _resolved(plan, root, declared, timed)
-        plan, notes = resolved.plan, resolved.notes
-    refused = timed or _refusal(
+    use = Use.REFRESHED if again else Use.STORED if stored_rows else Use.VIEW
+    draft = plan_of(node, use, declared)
+    plan = draft.plan
+    refused = draft.refused or _refusal(
         lambda: check_repeatable(plan) if again else None,
         lambda: check_snapshot(plan, declared, stores=True),
         lambda: check_supported(plan, refreshes=again),
     )
     check_rereads(plan, declared.name, refreshes=again)
     check_columns(declared, plan)
-    relation = relation_of(declared, plan)
-    return AnalysedObject(
-        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused
-    )
+    return _analysed(draft, refused)
 
 
 def _sink(
@@ -231,54 +191,54 @@ def _sink(
     statement = declared.statement
     assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
-    source = plan_of(
-        drop_orders(node), on_close=statement.emit_on_window_close, statement=statement
-    )
     if declared.target is None:
-        return _external(declared, source, done)
-    check_options(declared)
-    target = done[declared.target]
-    fitted = fit_to_target(source, declared, target.relation, target.declared)
-    assert target.declared is not None
-    check_owner(declared, target.relation, target.declared, feeders)
-    written = target_columns(source, declared, target.declared)
-    tells = tuple(c for c in target.relation.primary_key if c in fitted.root.names)
-    root = Root(target_key_columns(fitted, target.relation), stores=False, target=True, tells=tells)
-    timed = _refusal(partial(check_periods, source, statement))
-    resolved = _resolved(fitted, root, declared, timed)
-    plan, notes = resolved.plan, resolved.notes
+        draft = plan_of(node, Use.OUTSIDE, declared, done)
+        return _analysed(draft, draft.refused or _refusal(lambda: check_supported(draft.plan)))
+    draft = plan_of(node, Use.INTO_TABLE, declared, done, feeders)
+    plan, target = draft.plan, done[declared.target]
     shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
-    refused = timed or _refusal(
+    refused = draft.refused or _refusal(
         lambda: check_supported(plan),
         lambda: check_snapshot(plan, declared, stores=False),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
     check_rereads(plan, declared.name)
-    relation = relation_of(declared, plan)
-    return AnalysedObject(
-        declared, relation, plan=plan, reads=reads(plan), notes=notes, refused=refused,
-        writes=written,
-    )  # fmt: skip
+    return _analysed(draft, refused)
 
 
-def _external(
-    declared: CatalogObject, source: StreamPlan, done: Mapping[str, AnalysedObject]
-) -> AnalysedObject:
-    """Return a sink to the outside; what it writes there must be told by its key."""
-    check_columns(declared, source)
-    outside = bind_external_sink(declared, source)
-    check_alone(outside, declared, done.values())
-    check_no_circle(outside, declared, folders(reads(source), done))
-    note = outside.key or tuple(f.name for f in outside.columns)
-    timed = _refusal(partial(check_periods, source, declared.statement))
-    resolved = _resolved(source, Root(note, stores=False), declared, timed)
-    plan = resolved.plan
+def _analysed(draft: Draft, refused: NotSupported | None) -> AnalysedObject:
+    """Return the object that a planned draft defines."""
     return AnalysedObject(
-        declared,
-        relation_of(declared, plan),
-        plan=plan,
-        reads=reads(plan),
-        notes=resolved.notes,
-        refused=timed or _refusal(lambda: check_supported(plan)),
-        external_sink=outside,
+        draft.object,
+        _relation_of(draft.object, draft.plan),
+        plan=draft.plan,
+        reads=reads(draft.plan),
+        notes=draft.notes,
+        refused=refused,
+        writes=draft.writes,
+        external_sink=draft.external_sink,
+    )
+
+
+def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
+    """Return a relation without the columns that a definition does not know of.
+
+    One with another key is another relation: all of it is seen.
+    """
+    if names is None or any(c not in names and not is_hidden(c) for c in relation.stream_key):
+        return relation
+    columns = (f for f in relation.columns if is_hidden(f.name) or f.name in names)
+    return replace(relation, columns=tuple(columns))
+
+
+def _relation_of(declared: CatalogObject, plan: StreamPlan) -> Relation:
+    """Return what queries see of a plan's rows."""
+    top = plan.top
+    return Relation(
+        name=declared.key,
+        kind=declared.kind,
+        columns=plan.root.schema,
+        stream_key=top.stream_key,
+        mode=top.mode,
+        watermarks=tuple((w.column, w.group) for w in top.watermarks),
     )

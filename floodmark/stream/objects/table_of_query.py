@@ -9,7 +9,6 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.builder import build_query
-from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
@@ -19,7 +18,7 @@ from floodmark.sql.printer.parts import conflict_sql, names_sql, object_sql, opt
 from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
-from floodmark.stream.passes.planning import plan_of
+from floodmark.stream.objects.planning import Use, plan_of
 
 CONTINUOUS = "continuous"
 """The option of CREATE TABLE … AS that says whether the table is fed for as long as it is there."""
@@ -54,7 +53,7 @@ def table_as(statement: s.CreateTableAs, pipeline: Pipeline) -> s.CreateTable:
     )
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
-    plan = plan_of(drop_orders(node), on_close=False, statement=statement)
+    plan = plan_of(node, Use.TABLE_AS).plan
     top = plan[plan.root]
     adds = top.mode is ChangelogMode.APPEND_ONLY
     key = statement.primary_key

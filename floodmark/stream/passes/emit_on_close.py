@@ -17,30 +17,32 @@ from floodmark.stream.passes.close_names import group_text
 from floodmark.stream.passes.close_over import rebase_windows, release_rows, waits_for_rows, windows
 from floodmark.stream.passes.close_subqueries import refuse_endless
 from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.passes.rebuild import lower_again
 
 CANNOT = "The query cannot be executed in Emit-On-Window-Close mode."
 
 
-def emit_on_close(plan: StreamPlan, statement: s.Statement) -> n.Node:
+def emit_on_close(plan: StreamPlan, statement: s.Statement) -> StreamPlan:
     """Return the plan with its aggregates emitting on close.
 
+    It needs watermarks, so it lowers again: what closes, and each rewrite above that.
     Raises E0310 to E0313 where the query has no column whose watermark could close anything.
     """
     span = getattr(statement, "emit_span", None) or statement.span
     if any(isinstance(node, n.TemporalFilter) and node.uppers for node in plan.nodes):
         lifted, ends = lift_ends(plan.root, _window_alone)
-        plan = lower(keep_keys(lifted))
+        plan = lower_again(plan, lifted)
     else:
         ends = ()
     root = _rewrite(plan.root, plan)
-    keyed = keep_keys(root)
-    closing = lower(keyed)
-    columns = closing[keyed].watermarks
+    closing = lower_again(plan, root)
+    columns = closing.top.watermarks
     if not ends and _emits(root, together=bool(columns)):
-        return root
+        return closing
     if not columns:
         raise NotSupported("E0310", CANNOT, span=span, hint=hint_of(closing))
-    return n.SortBuffer(keyed, columns[0].column, all_of(ends), span=span)
+    sorted_rows = n.SortBuffer(closing.root, columns[0].column, all_of(ends), span=span)
+    return lower_again(closing, sorted_rows)
 
 
 def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:

@@ -10,6 +10,7 @@ from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, Literal, colu
 from floodmark.scalar.types import BOOLEAN, VARCHAR
 from floodmark.stream.operators.walks import class_of
 from floodmark.stream.properties import stream_key
+from floodmark.stream.properties.aggregate_calls import aggregate_of
 
 Keyed = tuple[n.Node, tuple[str, ...]]
 
@@ -17,6 +18,19 @@ Keyed = tuple[n.Node, tuple[str, ...]]
 def keep_keys(root: n.Node) -> n.Node:
     """Return the plan with every projection extended by the key columns that it drops."""
     return _with_key(root)[0]
+
+
+def keep_order_keys(root: n.Node) -> n.Node:
+    """Return a query's plan with keys where these say which of two rows comes first."""
+    ordered = any(isinstance(node, n.OverWindow) or _is_ordered(node) for node in n.walk(root))
+    return keep_keys(root) if ordered else root
+
+
+def _is_ordered(node: n.Node) -> bool:
+    """Tell whether what comes out depends on the order of the input."""
+    if not isinstance(node, n.Aggregate):
+        return node.limits_rows
+    return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
 
 
 def _with_key(node: n.Node) -> Keyed:

@@ -1,0 +1,131 @@
+"""The one tuple from bound nodes to the plan that runs: its order, and how often it lowers."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from floodmark.plan.build.builder import build_query
+from floodmark.plan.nodes import Node
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_statement
+from floodmark.stream.objects.planning import PASSES, Use, plan_of
+from floodmark.stream.operators.lower import StreamPlan, lower
+from floodmark.stream.passes.keep_keys import keep_keys
+from tests.program_reference import compile_sql
+
+HOUSE = Path(__file__).parents[2] / "floodmark"
+SOURCE = """CREATE SOURCE s (id BIGINT, ts TIMESTAMP, v INT, WATERMARK FOR ts AS ts)
+  WITH (connector = 'files', path = '/nowhere') FORMAT PLAIN ENCODE PARQUET;
+CREATE TABLE t (id BIGINT PRIMARY KEY, v INT);"""
+WINDOWS = "FROM TUMBLE(s, ts, INTERVAL '1 hour') GROUP BY window_start EMIT ON WINDOW CLOSE"
+VIEW = "CREATE MATERIALIZED VIEW m AS"
+
+
+def steps_of(use: Use) -> list[str]:
+    return [one.step.__name__ for one in PASSES if use in one.uses]
+
+
+def test_what_is_kept_goes_through_all_but_what_is_of_queries_and_sinks() -> None:
+    rest = ["temporal_filters", "keep_keys", "lower_nodes", "release_on_close", "judge_periods",
+            "store_rows", "repair_updates", "colocate_state"]  # fmt: skip
+    steps = steps_of(Use.STORED)
+    assert steps[:2] == ["drop_orders", "plain_filters"]
+    assert steps[-len(rest) :] == rest
+
+
+def test_a_query_runs_as_nodes_and_is_explained_as_operators() -> None:
+    assert "lower_nodes" not in steps_of(Use.SELECT)
+    assert steps_of(Use.EXPLAINED)[-2:] == ["keep_keys", "lower_nodes"]
+
+
+@pytest.mark.parametrize("use", Use)
+def test_operators_are_made_once_and_after_the_last_pass_over_nodes(use: Use) -> None:
+    steps = steps_of(use)
+    assert steps.count("lower_nodes") == (0 if use is Use.SELECT else 1)
+    on_nodes = [one.step.__qualname__.startswith("on_nodes") for one in PASSES if use in one.uses]
+    assert on_nodes == sorted(on_nodes, reverse=True)
+
+
+@pytest.fixture
+def lowered(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
+    """Return the roots of all plans that are lowered from now on."""
+    roots: list[Node] = []
+
+    def count(root: Node) -> StreamPlan:
+        roots.append(root)
+        return lower(root)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("floodmark.") and getattr(module, "lower", None) is lower:
+            monkeypatch.setattr(module, "lower", count)
+    return roots
+
+
+@pytest.mark.parametrize(
+    ("definition", "times"),
+    [
+        (f"{VIEW} SELECT id, v FROM s WHERE v > 1;", 1),
+        (f"{VIEW} SELECT v, count(*) AS n FROM t GROUP BY v;", 1),
+        ("CREATE VIEW w AS SELECT id, v FROM s;", 1),
+        (f"{VIEW[:-3]} WITH (refresh = 'full') AS SELECT v, count(*) AS n FROM t GROUP BY v;", 1),
+        (f"{VIEW} SELECT id, random() AS r FROM s;", 1),
+        (f"{VIEW} SELECT id, random() AS r FROM t;", 2),
+        (f"{VIEW} SELECT window_start, count(*) AS n {WINDOWS};", 2),
+        (f"{VIEW} SELECT ts, v FROM s EMIT ON WINDOW CLOSE;", 2),
+        ("CREATE SINK k INTO t AS SELECT id, max(v) AS v FROM s GROUP BY id;", 2),
+    ],
+)
+def test_only_what_rewrites_a_plan_lowers_it_again(
+    definition: str, times: int, lowered: list[Node]
+) -> None:
+    compile_sql(SOURCE + definition)
+    assert len(lowered) == times
+
+
+QUERIES = (
+    "SELECT v, count(*) AS n FROM s WHERE ts > now() GROUP BY v",
+    "SELECT id, row_number() OVER (PARTITION BY v ORDER BY ts) AS n FROM s",
+    "SELECT s.id, t.v FROM s JOIN t ON s.id = t.id WHERE t.v > 2 ORDER BY s.id LIMIT 3",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_explain_shows_the_nodes_that_a_query_runs(query: str, lowered: list[Node]) -> None:
+    pipeline = compile_sql(SOURCE)
+    lowered.clear()
+    select = parse_statement(query)
+    assert isinstance(select, s.Select)
+    node = build_query(select.query, pipeline.relations, select.span)
+    run = plan_of(node, Use.SELECT).node
+    assert lowered == []
+    assert plan_of(node, Use.EXPLAINED).plan.root == keep_keys(run)
+    assert len(lowered) == 1
+
+
+def importers(module: str, name: str) -> set[str]:
+    """Return the files that import a name from a module."""
+    return {
+        str(path.relative_to(HOUSE))
+        for path in HOUSE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == module
+        if any(alias.name == name for alias in node.names)
+    }
+
+
+def test_nobody_makes_a_plan_beside_the_tuple() -> None:
+    """Only passes lower a plan, and a view that is recomputed, whose plan keeps no state."""
+    passes = {"stream/objects/planning.py", "stream/objects/sinks.py"}
+    passes |= {"stream/passes/emit_on_close.py", "stream/passes/rebuild.py"}
+    allowed = passes | {"stream/ndu/flink_plan.py", "epochs/objects/view_refresh.py"}
+    assert importers("floodmark.stream.operators.lower", "lower") == allowed
+    # A source takes its query apart before there is a relation that a plan could read.
+    rules = {"stream/objects/planning.py", "plan/declare/query_split.py"}
+    assert importers("floodmark.plan.rules", "RULES") == rules
+    for name in ("resolve", "colocate_state"):
+        assert importers("floodmark.stream.ndu", name) == set()
+    assert importers("floodmark.stream", "ndu") == {"stream/objects/planning.py"}
