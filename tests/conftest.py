@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 # Power cuts are a matter of tests of their own: the others need not wait for the disk.
 os.environ.setdefault(DURABLE, "false")
+# Who starts tests in the background lets them, and all that they start, ignore an interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes depends on what else the machine does.
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -69,8 +68,6 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     pid, screen = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
-        # Who starts tests in the background lets them ignore it.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.environ.update(
             TERM="dumb",
             FLOODMARK_WAREHOUSE=str(tmp_path / "warehouse"),
