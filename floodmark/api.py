@@ -1,4 +1,4 @@
-"""What Python programs use: connect to a warehouse, execute SQL, advance epochs, read."""
+"""The Python API: connect to a warehouse, execute SQL, advance epochs, read."""
 
 from __future__ import annotations
 
@@ -79,15 +79,15 @@ def connect(
     durable: bool | None = None,
     limits: Limits = LIMITS,
 ) -> Floodmark:
-    """Connect to a warehouse folder, making it where there is none.
+    """Connect to a warehouse folder; a missing one is created.
 
-    `pipelines` is a folder of SQL files: objects that are new in it are created at once; a changed
-    one is E0361 until `floodmark plan --apply`. Spark starts, or is attached, at first use;
-    `sessions` shares those that somebody else opens and closes. Relative paths start at the
+    `pipelines` is a folder of SQL files: new objects in it are created at once; a changed one
+    raises E0361 until `floodmark plan --apply`. Spark starts, or is attached, at first use;
+    `sessions` shares Spark sessions that the caller opens and closes. Relative paths start at the
     `project`; unless it is given, that is the nearest folder with a `floodmark.toml` from the
-    pipelines up, else their parent. A `durable` warehouse outlives a power cut; that is said when
-    it is made, and is so if nothing is said (`FLOODMARK_DURABLE`); E0436 where an existing one is
-    otherwise. `limits` are the numbers by which work, memory and time are weighed.
+    pipelines up, else their parent. A `durable` warehouse survives a power cut; that is decided
+    when it is created, by default as `FLOODMARK_DURABLE` says, or durable. Raises E0436 if an
+    existing warehouse differs. `limits` bound work, memory and time.
     """
     root = local_root(warehouse)
     fm = Floodmark(root, clock or SystemClock(), wait, spark, sessions, durable, limits)
@@ -132,7 +132,7 @@ class Floodmark:
         self.close()
 
     def close(self) -> None:
-        """End the Spark sessions, and an open transaction unwritten; the next use attaches anew."""
+        """End the Spark sessions and drop an open transaction; the next use attaches again."""
         self.transaction.close()
         self.warehouse.detach()
         sessions, self._sessions = self._sessions, None
@@ -150,7 +150,7 @@ class Floodmark:
             return self._sessions
 
     def interrupt(self) -> None:
-        """End the queries that run now; to be called from another thread, as often as it takes."""
+        """End the running queries; call it from another thread, repeatedly if necessary."""
         sessions = self._sessions
         if sessions is not None:
             sessions.interrupt_all()
@@ -179,27 +179,28 @@ class Floodmark:
     def plan(self, pipelines: str | Path) -> Plan:
         """Return what applying a folder of pipeline files would change.
 
-        Raises what would refuse a run, too.
+        Also raises the errors that would refuse a run.
         """
         refuse_unready(self.warehouse)
         return self._planned(pipelines)
 
     def _planned(self, pipelines: str | Path) -> Plan:
-        """Return what would change: what cannot be written to can still be read."""
+        """Return what would change, without the checks for writing."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
     def check(self, plan: Plan) -> None:
-        """Raise what applying a plan would before it is logged; writes and runs nothing.
+        """Raise the errors that applying a plan would raise before it is logged; write and run
+        nothing.
 
-        Python that the plan defines is not run, so that its errors are left to applying it.
+        Python functions of the plan are not run, so their errors appear only when it is applied.
         """
         statements.refuse_plan(plan, self.deployed, self.warehouse)
 
     def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
         """Apply a folder of pipeline files in one epoch and return what changed.
 
-        E0379 where a table with rows that statements wrote would go, or begin anew without them,
-        unless `discard_rows`.
+        Raises E0379 if a table with rows of statements would be dropped or refilled without them,
+        unless `discard_rows` is set.
         """
         what, discards = "change of the definitions", ("drop", "rebuild") if discard_rows else ()
         self.warehouse.home = self.warehouse.home or project_of(Path(pipelines))
@@ -232,10 +233,11 @@ class Floodmark:
         now: datetime | None = None,
         select: Collection[str] | None = None,
     ) -> list[EpochSummary]:
-        """Take in what the sources have, in as many epochs as it needs, and return them.
+        """Take in the new rows of the sources, in as many epochs as needed, and return the epochs.
 
-        With `select`, names of objects, nothing else advances. An epoch that others have a part in
-        stays open; the last summary says what it waits for. A call without `select` completes it.
+        With `select`, only the named objects advance. An epoch that other objects take part in
+        stays open, and the last summary says which ones it waits for. A call without `select`
+        completes it.
         """
         return list(self.epochs(max_epochs, now, select=select))
 
@@ -247,11 +249,11 @@ class Floodmark:
         select: Collection[str] | None = None,
         on_restart: Callable[[int], None] | None = None,
     ) -> Iterator[EpochSummary]:
-        """Yield each epoch as it is sealed; `on_progress` hears of each object before that.
+        """Yield each epoch as it is sealed; `on_progress` is called for each object before that.
 
-        Where the Spark server dies, or is given up, sessions are opened anew (a local server is
-        started again) and the epoch is resumed, once an epoch, of which `on_restart` hears. E0511
-        where that happens twice, and where somebody else opened the sessions and opens no others.
+        If the Spark server dies or is abandoned, new sessions are opened (a local server is
+        restarted), `on_restart` is called and the epoch is resumed, at most once per epoch. Raises
+        E0511 the second time, and if the caller's shared sessions cannot be reopened.
         """
         self.loop.on_progress = on_progress
         chosen = self._keys(select)
@@ -277,16 +279,16 @@ class Floodmark:
             self.loop.on_progress = None
 
     def _attaches_anew(self) -> bool:
-        """Let go of sessions that were of no use; tell whether there are others."""
+        """Release lost sessions; tell whether new ones can be opened."""
         if self._shared is None:
             self.close()
             return True
         return not self._shared().lost
 
     def _let_lost_sessions_go(self) -> None:
-        """End sessions that are of no use any more, between two statements; the next use attaches.
+        """Release lost sessions between two statements; the next use attaches again.
 
-        What a transaction has read is read in its sessions: it fails.
+        An open transaction fails, because its rows were read in these sessions.
         """
         if self._sessions is not None and self._sessions.lost:
             self.close()
@@ -349,14 +351,14 @@ class Floodmark:
         return reader.frame(reader.plan(statement.query, statement.span))
 
     def reader(self, at_epoch: int | None = None) -> Reader:
-        """Return what can be read at a sealed epoch; one that is not kept any more is E0412."""
+        """Return a reader of a sealed epoch; raises E0412 if the epoch has expired."""
         warehouse, oldest = self.warehouse, self.warehouse.retention_record.kept_epochs().oldest
         if at_epoch is not None and at_epoch < oldest:
             raise DataError(
                 "E0412",
                 f"epoch {at_epoch} is not kept any more",
-                hint=f"epochs {oldest} to {warehouse.log.head().sealed} are kept; "
-                "SET retention in the pipeline files keeps later ones longer",
+                hint=f"epochs {oldest} to {warehouse.log.head().sealed} are kept; SET retention "
+                "in the pipeline files keeps future epochs longer",
             )
         cut = warehouse.cut(at_epoch)
         version = warehouse.log.catalog_version(cut.epoch)
@@ -374,13 +376,13 @@ class Floodmark:
         return replace(result, notices=suspension.notices(read, self.warehouse))
 
     def find(self, name: str) -> AnalysedObject:
-        """Return an object by name: a relation, else a sink of that name."""
+        """Return an object by name: a relation, or else a sink."""
         return self.deployed.find(name)
 
     def explain(self, name: str, deployed: Deployed | None = None) -> Explanation:
-        """Return the analysed plan of an object, of a query, or of what a CREATE would make.
+        """Return the analysed plan of an object, a query or a CREATE statement.
 
-        As if `deployed` were what is deployed. Raises what the CREATE would.
+        Uses `deployed` as the definitions in force. Raises the errors that the CREATE would raise.
         """
         deployed = deployed or self.deployed
         if deployed.get(name) is not None:
@@ -394,7 +396,7 @@ class Floodmark:
         return self.warehouse.set(statement)
 
     def resolve_options(self, statement: s.Statement) -> s.Statement:
-        """Return a statement, with what SET says written into the options of what it defines.
+        """Return a statement with the values of SET filled into its options.
 
         The relative path of a COPY starts at the project.
         """
@@ -405,7 +407,8 @@ class Floodmark:
     def changes(self, name: str, after: int | None = None) -> DataFrame:
         """Return what changed in an object after an epoch: `__epoch`, `__kind`, then its columns.
 
-        Without an epoch, all that is kept; after one whose next is not kept any more, E0413.
+        Without an epoch, returns all changes that are kept. Raises E0413 if the changes right after
+        the epoch have expired.
         """
         obj = self.find(name)
         if after is not None:
@@ -422,11 +425,11 @@ class Floodmark:
         sample: int | None = None,
         objects: Collection[str] | None = None,
     ) -> list[Replayed]:
-        """Do the work of a sealed epoch once more and compare it with what was published.
+        """Recompute a sealed epoch and compare the result with what was published.
 
-        Of the newest epoch unless `epoch`, or of `sample` epochs among those that are kept; of all
-        objects that they touched, or of `objects`, names. Nothing changes in the warehouse. E0414
-        for an epoch whose inputs are not kept any more.
+        Replays the newest epoch by default, or `epoch`, or a sample of `sample` epochs within the
+        retention; all objects of these epochs, or those named by `objects`. The warehouse is not
+        changed. Raises E0414 for an epoch whose inputs have expired.
         """
         chosen: set[str] | None = None
         if objects is not None:
@@ -448,11 +451,11 @@ class Floodmark:
     def verify(
         self, names: Collection[str] | None = None, progress: Progress | None = None
     ) -> Iterator[TableFinding]:
-        """Yield what is wrong with the logs and the tables at rest: nothing where all is well.
+        """Yield the faults of the logs and the stored tables; nothing if there are none.
 
-        Of all objects and the logs, or of the objects named. The counts of the epochs have to add
-        up, too, of objects whose tables are whole. Changes nothing and needs no Spark. Raises
-        E0464 where there is no warehouse.
+        Checks all objects and the logs, or the named objects. For objects with intact tables, the
+        row counts of the epochs must also add up. Changes nothing and needs no Spark. Raises E0464
+        if there is no warehouse.
         """
         check_is_there(self.warehouse.objects, self.store)
         broken = set[str | None]()
@@ -466,7 +469,7 @@ class Floodmark:
             yield from verify_accounts(self.warehouse, keys, broken)
 
     def has_new(self, select: Collection[str] | None = None, now: datetime | None = None) -> bool:
-        """Tell whether a run, of a selection or of all, would do anything; needs no Spark."""
+        """Tell whether a run, of a selection or of all objects, has work to do; needs no Spark."""
         return self.loop.has_new(self._keys(select), now)
 
     def maintain(self, retention: timedelta | None = None) -> MaintenanceReport:

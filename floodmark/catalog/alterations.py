@@ -117,7 +117,7 @@ def _new_definition(statement: s.Alter, obj: CatalogObject) -> s.Definition:
         case _:
             raise NotSupported(
                 "E0841",
-                f"{statement.words} says nothing of a {obj.kind.value}",
+                f"{statement.words} is not available for a {obj.kind.value}",
                 span=statement.span,
                 hint="docs/statements.md lists what can be altered",
             )

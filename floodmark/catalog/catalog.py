@@ -60,7 +60,7 @@ class Catalog:
         if name.startswith(_SYSTEM):
             raise BindError(
                 "E0202",
-                f'"{name}" is a name of the system: its schemas hold what the engine shows',
+                f'"{name}" is the name of a system schema',
                 span=statement.name.span,
                 hint="choose another schema",
             )
@@ -218,7 +218,7 @@ class Catalog:
                 span=statement.name.span,
                 hint="write the sink into a table that none of its inputs reads"
                 if isinstance(statement, s.CreateSink)
-                else "read what does not follow from it",
+                else "read something that does not depend on it",
             ) from None
         return self
 

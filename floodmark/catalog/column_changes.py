@@ -47,7 +47,7 @@ def with_column(statement: s.AlterAddColumn, obj: CatalogObject) -> s.Definition
             "E0841",
             f'"{obj.name}" is not a table',
             span=statement.conflict.span,
-            hint="ON CONFLICT says what becomes of rows of a table",
+            hint="only tables have ON CONFLICT",
         )
     return replace(definition, columns=columns, conflict=statement.conflict)
 
@@ -72,9 +72,10 @@ def without_column(statement: s.AlterDropColumn, obj: CatalogObject) -> s.Defini
     if needs:
         raise BindError(
             "E0833",
-            f'the column "{statement.column}" of "{obj.name}" cannot go: {needs[0]} needs it',
+            f'the column "{statement.column}" of "{obj.name}" cannot be dropped: {needs[0]} '
+            "needs it",
             span=statement.span,
-            hint="ALTER TABLE … ON CONFLICT … without it comes first"
+            hint="first change the table: ALTER TABLE … ON CONFLICT … without the column"
             if needs == ["ON CONFLICT"]
             else "create another table, and a sink into it",
         )
@@ -82,7 +83,8 @@ def without_column(statement: s.AlterDropColumn, obj: CatalogObject) -> s.Defini
     if not kept:
         raise BindError(
             "E0833",
-            f'the column "{statement.column}" of "{obj.name}" cannot go: it is the last one',
+            f'the column "{statement.column}" of "{obj.name}" cannot be dropped: it is the last '
+            "one",
             span=statement.span,
             hint=f"DROP TABLE {obj.name}",
         )
@@ -104,7 +106,7 @@ def with_renamed(statement: s.AlterRenameColumn, obj: CatalogObject) -> s.Defini
     if isinstance(definition, s.CreateSource) or definition.format is not None:
         raise NotSupported(
             "E0834",
-            f'the columns of "{obj.name}" are named by what its connector delivers',
+            f'the columns of "{obj.name}" have the names that its connector delivers',
             span=statement.span,
             hint="a view can give a column another name: SELECT … AS …",
         )
@@ -112,7 +114,7 @@ def with_renamed(statement: s.AlterRenameColumn, obj: CatalogObject) -> s.Defini
     if any(w.column == old or _names(w.expression, old) for w in definition.watermarks):
         raise NotSupported(
             "E0833",
-            f'the column "{old}" of "{obj.name}" keeps its name: its watermark goes by it',
+            f'the column "{old}" of "{obj.name}" cannot be renamed: it has a watermark',
             span=statement.span,
             hint="a view can give a column another name: SELECT … AS …",
         )

@@ -24,7 +24,7 @@ class Circle(BindError):
             f"these definitions need each other: {names}",
             span=members[0].name.span,
             detail="\n".join(f"  {place}" for place in sorted(places)),
-            hint="one of them has to read something else: nothing can be computed from itself",
+            hint="change one of them so that it reads something else",
         )
         self.members = tuple(members)
 

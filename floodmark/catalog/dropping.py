@@ -72,9 +72,9 @@ def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
     if reasons or target is None:
         raise NotSupported(
             "E0342",
-            f'the rows that "{sink.name}" has written cannot be taken out: {reasons[0]}',
+            f'the rows that "{sink.name}" has written cannot be deleted: {reasons[0]}',
             span=statement.span,
-            hint="DROP SINK without WITH ROWS, and delete the rows that are to go",
+            hint="DROP SINK without WITH ROWS, and delete the rows with DELETE",
         )
     return catalog.replace([replace(target, past=(*target.past, (WITHDRAWN, key)))])
 
@@ -116,5 +116,5 @@ def _check_parameters(
             "E0146",
             f'"{obj.name}" takes ({types})',
             span=name.span,
-            hint=f"DROP {syntax_kind(declared).value} {obj.name}: a name is one function",
+            hint=f"DROP {syntax_kind(declared).value} {obj.name}: each name has only one function",
         )

@@ -71,8 +71,7 @@ def _outputs(source: s.CreateSource) -> Iterator[s.CreateSource]:
                 "E0234",
                 f"{twice} twice",
                 span=listed.span if table in tables else listed.name_span,
-                hint="each table is one output; AS gives it a name that is not the source's "
-                "and no other's",
+                hint="list each table once; AS gives it a name that nothing else has",
             )
         tables[table] = name
         names.add(name)
@@ -137,6 +136,7 @@ def _of_output(
                 "E0236",
                 f'the output "{name.name}" reads another one, "{table.name}"',
                 span=span_of(table, source.span),
-                hint=f"it sees its own rows: FROM {source.name.name}; join in a view over both",
+                hint=f"read only its own rows: FROM {source.name.name}; join in a view over both "
+                "outputs",
             )
     return query

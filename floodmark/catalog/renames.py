@@ -55,7 +55,7 @@ def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, 
     if statement.kind in (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE):
         raise NotSupported(
             "E0790",
-            "a function keeps its name: it is called by it in definitions and in other functions",
+            "a function cannot be renamed: definitions and other functions call it by its name",
             span=statement.span,
             hint="CREATE FUNCTION with the new name, then DROP the old one",
         )
@@ -86,9 +86,9 @@ def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, 
 def _one_of_several(what: str, span: Span | None) -> NotSupported:
     return NotSupported(
         "E0791",
-        f"{what}: names that one statement gives stay as they are",
+        f"{what}: objects of a statement that creates several cannot be renamed",
         span=span,
-        hint="DROP the source and create it anew; or create a view of the other name",
+        hint="DROP the source and create it again; or create a view with the other name",
     )
 
 

@@ -32,9 +32,9 @@ from floodmark.cli.options import AsJson, Durable, Pipelines, Wait, Warehouse
 
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
 
-Exit codes: 0 fine; 1 the command or its SQL was wrong and nothing ran, or an object could not be
-replayed; 2 it ran, but an object is suspended, or a replay or diff differs; 3 the world was in the
-way (lease held, disk full, server gone, source out of reach): try again; 130 interrupted.
+Exit codes: 0 success; 1 the command or its SQL was wrong and nothing ran, or an object could not be
+replayed; 2 it ran, but an object is suspended, or a replay or diff differs; 3 a resource was not
+available (lease held, disk full, server gone, source unreachable): try again; 130 interrupted.
 """
 
 app = typer.Typer(
@@ -71,9 +71,7 @@ def configure(
     durable: Annotated[bool | None, Durable()] = None,
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", help="Say which version this is.", callback=_version, is_eager=True
-        ),
+        typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
     """Take the shared options in front of the command; behind it they win."""

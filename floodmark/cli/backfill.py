@@ -22,15 +22,15 @@ from floodmark.cli.session import command_connection
 if TYPE_CHECKING:
     from floodmark.tools.corrections.correct import Corrected
 
-HELP = """Compute closed windows of a view once more, with the rows that came late.
+HELP = """Recompute closed windows of a view, with the rows that came late.
 
 \b
   floodmark backfill hourly --from 2024-05-01 --to 2024-05-02
   floodmark sql "SELECT * FROM hourly__corrections"
 
-The view emits on window close; its column that closes is in the span, --to excluded. What it has
-emitted stays: the differences are written to its corrections, each once. With --in-place they are
-its rows, too: the view begins anew with all its corrections, and so does what reads it.
+The view emits on window close. The span is of its closing column; --to is excluded. Rows that it
+has emitted stay: the differences are written to its corrections, each once. With --in-place they
+are applied to the view: it is refilled with all its corrections, and so are its readers.
 """
 
 
@@ -42,13 +42,16 @@ def register(app: typer.Typer) -> None:
 def backfill(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A view that emits on window close.")],
     first: Annotated[
-        str, typer.Option("--from", metavar="TIME", help="The first time, in UTC: 2024-05-01T06:00")
+        str,
+        typer.Option(
+            "--from", metavar="TIME", help="The start of the span, in UTC: 2024-05-01T06:00"
+        ),
     ],
     end: Annotated[
-        str, typer.Option("--to", metavar="TIME", help="The first time after that is left alone.")
+        str, typer.Option("--to", metavar="TIME", help="The end of the span, excluded.")
     ],
     in_place: Annotated[
-        bool, typer.Option("--in-place", help="Take the view's corrections into its rows.")
+        bool, typer.Option("--in-place", help="Apply the corrections to the view's rows.")
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

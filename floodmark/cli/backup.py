@@ -22,18 +22,18 @@ BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go
   floodmark backup /mnt/backups
   floodmark backup /mnt/backups --list
 
-Each backup is a folder of its own below the given one. What an earlier backup holds is linked to,
-so that a daily backup copies what is new. Remove old ones with rm -r, in any order.
+Each backup is a subfolder of the given one. Files that an earlier backup has are hard-linked,
+so a daily backup copies only new files. Remove old ones with rm -r, in any order.
 """
-RESTORE_HELP = """Copy a backup to where no warehouse is.
+RESTORE_HELP = """Restore a backup into a new or empty folder.
 
 \b
   floodmark restore /mnt/backups --warehouse restored
   floodmark restore /mnt/backups --epoch 1200 --warehouse restored
 
-The newest backup that can be read is taken, or the one of --epoch. Every file is compared with
-what was written. The restored warehouse goes on after the epoch of the backup: the next run takes
-in again what sources have had since.
+Takes the newest readable backup, or the one of --epoch. Every file is verified against
+its checksum. The restored warehouse continues after the epoch of the backup: the next run takes
+in the data of sources since then again.
 """
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the backups.")]
 

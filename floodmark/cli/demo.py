@@ -47,9 +47,9 @@ HELP = """Run the shipped pipeline on the flights of 2013 from New York (real da
   floodmark demo                     two months
   floodmark demo --months 12         the whole year
 
-Writes landing files, runs the Dagster job over all epochs, changes some rows by hand, prints what
-came out and the answers to three questions, and writes an HTML report. Run it in the folder of the
-project. A second time, with nothing new, it says so and starts nothing.
+Writes landing files, runs the Dagster job over all epochs, changes some rows by hand, prints the
+results and the answers to three questions, and writes an HTML report. Run it in the folder of the
+project. If there is nothing new, it says so and starts nothing.
 """
 
 

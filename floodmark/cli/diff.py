@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from floodmark.tools.diff_sides import Side
 
 DIFFERS = 2
-HELP = """Compare the rows of two relations: by key where both have the same one, else as bags.
+HELP = """Compare the rows of two relations: by a common key, or else as multisets.
 
 \b
   floodmark diff totals totals_new         two tables or views, at the last sealed epoch
-  floodmark diff totals@7 totals@9         one at two epochs that are kept
+  floodmark diff totals@7 totals@9         one at two epochs within the retention
   floodmark diff totals /lake/totals       a Delta table from elsewhere; /lake/totals@3: its version
-  floodmark diff a b --key id,day          rows are told apart by these columns
+  floodmark diff a b --key id,day          rows are identified by these columns
 
-Columns that differ are said first. Values are compared as by IS NOT DISTINCT FROM. Exit codes: 0
+Columns that differ are printed first. Values are compared by IS NOT DISTINCT FROM. Exit codes: 0
 the same; 2 columns or rows differ; 1 the command was wrong; 3 try again.
 """
 
@@ -48,7 +48,7 @@ def diff(
     b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
     limit: Annotated[int, typer.Option(min=0, help="Examples of each kind of difference.")] = 5,
     epoch: Annotated[int | None, typer.Option(min=0, help="The epoch of both.")] = None,
-    key: Annotated[str | None, typer.Option(help="Columns that tell rows apart: a,b.")] = None,
+    key: Annotated[str | None, typer.Option(help="Columns that identify rows: a,b.")] = None,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
     wait: WaitOption = WAIT,

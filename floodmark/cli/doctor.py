@@ -37,7 +37,7 @@ OK, WARN, FAIL = "ok", "warn", "fail"
 _ELSEWHERE = "choose another folder with --warehouse, or change its owner"
 _STYLES = {OK: "green", WARN: "yellow", FAIL: "red"}
 HELP = """Check this machine and the warehouse: Java, Spark, the Delta jars, the disk, the
-lease, open epochs, the newest versions of all tables, watermarks that stand still, suspended
+lease, open epochs, the newest versions of all tables, watermarks that do not advance, suspended
 objects, columns without a value, dead letters.
 
 \b
@@ -45,8 +45,8 @@ objects, columns without a value, dead letters.
   floodmark doctor --verbose
   floodmark doctor --json
 
-Starts nothing. With --verbose it prints first by which limits work, memory and time are weighed.
-Exit code 1 when something must be mended, 2 when an object is suspended.
+Starts nothing. With --verbose it first prints the limits of work, memory and time.
+Exit code 1 if something must be repaired, 2 if an object is suspended.
 """
 
 

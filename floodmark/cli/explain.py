@@ -29,10 +29,10 @@ HELP = """Show how an object or query is computed: keys, changelog modes, waterm
   floodmark explain "SELECT count(*) FROM orders"
   floodmark explain "CREATE MATERIALIZED VIEW v AS SELECT …"
   floodmark explain orders_per_hour --json
-  floodmark explain orders_per_hour --state     and its tables: what for, cleaned by what, how large
+  floodmark explain orders_per_hour --state     and its tables: role, cleaning, size
 
-Names are looked up in the pipeline files, deployed or not, and among what statements created; an
-object that the files no longer have is explained as it is deployed. SQL has the
+Names are looked up in the pipeline files, deployed or not, and among objects of statements. An
+object that the files no longer have is explained as deployed. SQL has the
 determinism that the files SET. Needs no Spark.
 """
 
@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
 def explain(
     what: Annotated[str, typer.Argument(metavar="NAME|SQL", help="An object, or SQL text.")],
     state: Annotated[
-        bool, typer.Option("--state", help="Show the tables at rest, with rows and bytes.")
+        bool, typer.Option("--state", help="Show the stored tables, with rows and bytes.")
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

@@ -14,15 +14,15 @@ from floodmark.cli.session import WRONG, report_errors
 if TYPE_CHECKING:
     from floodmark.tools.linting import LintFinding
 
-HELP = """Read the pipeline files without Spark or a warehouse; say all that is wrong, and notes.
+HELP = """Check the pipeline files without Spark or a warehouse; print errors and notes.
 
 \b
   floodmark lint                        the pipeline folder
-  floodmark lint pipelines/30_views.sql one file, read with the others of its folder
+  floodmark lint pipelines/30_views.sql one file, checked with the others of its folder
   floodmark lint --strict               exit 1 for notes too, for CI
 
 A line each: file:line:column code message. A comment `-- lint: ignore A104` on a statement silences
-a note that is meant; docs/lint.md lists the notes.
+a note; docs/lint.md lists the notes.
 
 Exit codes: 0 no errors; 1 errors, or with --strict notes.
 """

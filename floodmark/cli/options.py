@@ -20,7 +20,7 @@ AsJson = partial(typer.Option, "--json", help="Print JSON, for programs.")
 Durable = partial(
     typer.Option,
     "--durable/--no-durable",
-    help="What a new warehouse is: whether it outlives a power cut. Or $FLOODMARK_DURABLE.",
+    help="Whether a new warehouse survives a power cut, or $FLOODMARK_DURABLE.",
     show_default=False,
 )
 

@@ -33,17 +33,17 @@ _SIGNS = {"create": ("+", "green"), "alter": ("~", "green"), "replace": ("~", "g
           "rebuild": ("~", "yellow"), "reset": ("±", "red"), "suspend": ("!", "yellow"),
           "drop": ("-", "red")}  # fmt: skip
 _DIFF_STYLES = {"+": "green", "-": "red"}
-HELP = """Show what the pipeline files would change in the warehouse: objects, SQL, what follows.
+HELP = """Show what the pipeline files would change in the warehouse: objects, SQL, consequences.
 
 \b
-  floodmark plan                     look only; nothing runs
-  floodmark plan --apply             change it, in one epoch
+  floodmark plan                     show only; nothing is changed
+  floodmark plan --apply             apply the changes, in one epoch
   floodmark plan --json              the same as data
 
-An altered object keeps its rows; of one that is replaced, what differs changes in one epoch. A
-rebuilt one is computed anew from what it reads. What statements wrote is lost where a table is
-reset or dropped: with --discard-rows only. Asks before it rebuilds or drops, unless --yes is given
-or nobody is at the terminal.
+An altered object keeps its rows. A replaced one changes by the differences, in one epoch. A
+rebuilt one is recomputed from its inputs. Rows that statements wrote are lost if a table is
+reset or dropped, which needs --discard-rows. Asks before it rebuilds or drops, unless --yes is
+given or stdin is not a terminal.
 """
 
 
@@ -57,7 +57,7 @@ def plan(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     discard_rows: Annotated[
         bool,
-        typer.Option("--discard-rows", help="Drop and rebuild tables with what statements wrote."),
+        typer.Option("--discard-rows", help="Allow changes that lose rows written by statements."),
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

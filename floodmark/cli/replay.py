@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from floodmark.session.audit import Replayed, RowDifference
 
 DIFFERS = 2
-HELP = """Do the work of sealed epochs once more and compare it with what they published.
+HELP = """Recompute sealed epochs and compare the result with what they published.
 
 \b
   floodmark replay                       the newest epoch
   floodmark replay --epoch 7             this one
-  floodmark replay --sample 3            three of those that are kept and have rows
-  floodmark replay --object v --sample 3 three that touched v, and v alone
+  floodmark replay --sample 3            three epochs within the retention that have rows
+  floodmark replay --object v --sample 3 three that changed v, and only v
 
-Input and time are those of the log; the warehouse is not changed. Exit codes: 0 all the same; 2
+Input and time come from the log; the warehouse is not changed. Exit codes: 0 all the same; 2
 something differs; 1 something could not be replayed, and the rest is the same.
 """
 
@@ -46,10 +46,10 @@ def register(app: typer.Typer) -> None:
 def replay(
     epoch: Annotated[int | None, typer.Option(min=1, help="The epoch to replay.")] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Replay so many of the epochs that are kept.")
+        int | None, typer.Option(min=1, help="Replay this many epochs within the retention.")
     ] = None,
     object_: Annotated[
-        list[str] | None, typer.Option("--object", help="Replay this object alone; repeatable.")
+        list[str] | None, typer.Option("--object", help="Replay only this object; repeatable.")
     ] = None,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

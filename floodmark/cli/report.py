@@ -27,7 +27,7 @@ of rows, late rows, time and watermarks, and the epoch log as a searchable table
   floodmark report
   floodmark report --out build/report.html --samples
 
-Needs no Spark unless --samples is given, and no network to look at.
+Needs no Spark unless --samples is given. The page needs no network.
 """
 
 

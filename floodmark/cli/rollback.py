@@ -17,15 +17,15 @@ from floodmark.cli.options import (
 from floodmark.cli.run import summary_json
 from floodmark.cli.session import command_connection
 
-HELP = """Take back a change of the definitions that is logged and not in force yet.
+HELP = """Roll back a change of the definitions that is logged but not applied yet.
 
 \b
   floodmark rollback
 
-A change is logged first and applied by an epoch then. Where that epoch cannot be finished, such as
-by a table that is damaged, this seals it with the definitions of before. Rows stay as they are.
-What an epoch has written or emptied already is not taken back (E0438). Mend the pipeline files
-before the next run: it would make the same change again.
+A change is first logged, and then applied by an epoch. If that epoch cannot be finished, for
+example because a table is damaged, this seals it with the previous definitions. Rows are not
+changed. An epoch that has already written or emptied tables cannot be rolled back (E0438). Correct
+the pipeline files before the next run, which would otherwise make the same change again.
 """
 
 

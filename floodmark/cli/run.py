@@ -39,12 +39,12 @@ HELP = """Take in what the sources have, epoch by epoch, and print what each obj
 \b
   floodmark run                      until nothing is new
   floodmark run --epochs 1           one epoch
-  floodmark run --follow             go on, as data comes
+  floodmark run --follow             continue as data comes
   floodmark run --select a,b         only these objects; the epoch stays open for the others
-  floodmark run --now 2013-02-01T00  with this as the time of the epochs
+  floodmark run --now 2013-02-01T00  with this time for the epochs
   floodmark run --json | jq .        one line of JSON per epoch, or {"epochs": 0, …}
 
-A file that has changed since it was read is named: only new files are taken in.
+A file that was changed after it was read is reported: only new files are taken in.
 New objects of the pipeline files are created first. Ctrl-C leaves an epoch that the next run
 finishes.
 """
@@ -59,17 +59,18 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    epochs: Annotated[int | None, typer.Option(min=1, help="Stop after so many epochs.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Stop after this many epochs.")] = None,
     follow: Annotated[
         bool,
         typer.Option("--follow/--until-caught-up", help="Wait for more, or stop, when caught up."),
     ] = False,
     now: Annotated[str | None, typer.Option(help="The time of the epochs, ISO 8601, UTC.")] = None,
     select: Annotated[
-        str | None, typer.Option(help="Advance these objects alone, by name, with commas.")
+        str | None, typer.Option(help="Advance only these objects, names with commas.")
     ] = None,
     accept_clock: Annotated[
-        bool, typer.Option("--accept-clock", help="The machine's clock is right (E0880).")
+        bool,
+        typer.Option("--accept-clock", help="Accept the machine's clock after a jump (E0880)."),
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

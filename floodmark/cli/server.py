@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from floodmark.spark.remote import Remote
 
 AllOption = Annotated[
-    bool, typer.Option("--all", help="Those with other settings or versions, too.")
+    bool, typer.Option("--all", help="Also servers with other settings or versions.")
 ]
 
 app = typer.Typer(

@@ -35,8 +35,8 @@ HELP = """Run SQL: queries, CREATE and DROP, INSERT, UPDATE, DELETE, SHOW, EXPLA
   floodmark sql                      a prompt; \\? lists its commands
   floodmark sql --json "SHOW TABLES" one line of JSON per statement
 
-Queries read the last sealed epoch. A statement that fails ends the script; those before it hold.
-BEGIN … COMMIT makes several of them one epoch: all of them hold, or none.
+Queries read the last sealed epoch. A statement that fails ends the script; earlier ones stay in
+effect. BEGIN … COMMIT makes one epoch of several statements: all take effect, or none.
 """
 
 _WRITING = ("INSERT", "UPDATE", "DELETE")

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from floodmark.storage.epoch_log import ObjectRecord
 
 NEWEST = 50
-HELP = """Show where every object stands, without Spark.
+HELP = """Show the state of every object, without Spark.
 
 \b
   floodmark status
-  floodmark status --timings         where the time of the last epochs went
+  floodmark status --timings         how long objects took in the last epochs
 """
 
 

@@ -16,14 +16,14 @@ from floodmark.cli.session import command_connection
 if TYPE_CHECKING:
     from floodmark.storage.verification import TableFinding
 
-HELP = """Compare the tables at rest with the log: commits, file lists, footers, row counts.
-Every row that epochs took in has to be somewhere, once.
+HELP = """Compare the stored tables with the log: commits, file lists, footers, row counts.
+Each row that an epoch took in must be stored or accounted for exactly once.
 
 \b
   floodmark verify
   floodmark verify orders order_totals
 
-Without names, all objects and the logs are looked at. Nothing is changed, and Spark is not needed.
+Without names, all objects and the logs are checked. Nothing is changed, and Spark is not needed.
 Exit code 1 when something is wrong.
 """
 
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
 
 def verify(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Objects to look at.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Objects to check.")
     ] = None,
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,

@@ -31,12 +31,12 @@ HELP = """Show what changes in an object as epochs seal: +I, -U, +U, -D and the 
 
 \b
   floodmark watch route_delays                    from the next epoch on
-  floodmark watch route_delays --from-epoch 5     what epoch 5 and later ones changed, too
+  floodmark watch route_delays --from-epoch 5     including the changes from epoch 5 on
   floodmark watch route_delays --epochs 1         end after one epoch
   floodmark watch route_delays --json | jq .      one line of JSON per change
 
-Another process runs the epochs, `floodmark run --follow` or Dagster. An object that was suspended
-shows the epochs that it missed once it has caught up. Ctrl-C ends it. Needs no Spark.
+Another process runs the epochs: `floodmark run --follow` or Dagster. An object that was suspended
+shows the missed epochs after it has caught up. Ctrl-C ends it. Needs no Spark.
 """
 
 
@@ -51,7 +51,7 @@ def watch(
         int | None, typer.Option("--from-epoch", min=1, help="Begin with this epoch.")
     ] = None,
     epochs: Annotated[
-        int | None, typer.Option(min=1, help="End when so many epochs are sealed.")
+        int | None, typer.Option(min=1, help="End after this many sealed epochs.")
     ] = None,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,

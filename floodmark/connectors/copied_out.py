@@ -55,7 +55,7 @@ def _csv(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
         if (f.type.element or f.type).kind in (Kind.LIST, Kind.STRUCT, Kind.MAP):
             raise DataError(
                 "E0426",
-                f'column "{f.name}" is {f.type}: CSV has no form for it',
+                f'column "{f.name}" is {f.type}: CSV cannot hold it',
                 span=file.span,
                 hint="WITH (format json), or parquet",
             )

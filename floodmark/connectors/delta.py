@@ -66,9 +66,9 @@ class DeltaConnector:
         if what is not None:
             raise DataError(
                 "E0489",
-                f"{what}, but epochs refer to it as it was",
+                f"{what}, but epochs refer to its former content",
                 hint="VACUUM has removed it: keep more history (delta.deletedFileRetentionDuration)"
-                ", and create the source anew",
+                ", and create the source again",
             )
 
     def find_change(self, splits: Sequence[Split], *, gone: bool = True) -> str | None:

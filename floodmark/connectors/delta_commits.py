@@ -103,7 +103,7 @@ class TableFeed:
             "E0489",
             f"source {self.source}: version {version} of {self.folder} is not in its log any more; "
             f"the oldest is {oldest}",
-            hint="create the source anew: it begins with all rows; and keep more of the log "
+            hint="create the source again: it starts with all rows; and keep more of the log "
             "(delta.logRetentionDuration)",
         )
 
@@ -148,10 +148,10 @@ class TableFeed:
         what = "deletes rows" if only else "rewrites or deletes rows"
         return DataError(
             "E0488",
-            f"source {self.source}: version {version} of {self.folder} {what}, and the source only "
-            "adds rows",
+            f"source {self.source}: version {version} of {self.folder} {what}, but the source is "
+            "append-only",
             hint=f"mode = 'change_feed' with a PRIMARY KEY follows the table; {option} = 'true' "
-            "passes such commits over",
+            "skips such commits",
         )
 
     def _unreadable_error(self, version: int, why: str) -> DataError:
@@ -174,7 +174,7 @@ class TableFeed:
             raise DataError(
                 "E0489",
                 f"source {self.source}: {path}, of version {version}, is gone",
-                hint="VACUUM has removed it: keep more history, and create the source anew",
+                hint="VACUUM has removed it: keep more history, and create the source again",
             )
         values = dict(file.partition)
         extra = (Field("_change_type", VARCHAR),) if kind.startswith("cdc") else ()

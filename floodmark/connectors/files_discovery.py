@@ -190,8 +190,8 @@ def check_inside(path: Path) -> None:
         raise DataError(
             "E0496",
             f"{printable_path(path)} is a link to {printable_path(target)}, outside of its folder",
-            hint="put the file itself there; or follow_symlinks = 'true', where nobody can make "
-            "links in the folder who may not read what they lead to",
+            hint="put the file itself there; or set follow_symlinks = 'true', if everybody who "
+            "can create links in the folder may read what they point to",
         )
 
 
@@ -257,7 +257,7 @@ def check_pinned(folder: Path, split: Split) -> None:
     if what is not None:
         raise DataError(
             "E0476",
-            f"{what}, but epochs refer to it as it was",
+            f"{what}, but epochs refer to its former content",
             hint="put the file back as it was; or ALTER SOURCE … RESUME, which puts it aside as a "
             "dead letter, and deliver its rows under a new name",
         )

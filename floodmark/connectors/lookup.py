@@ -128,7 +128,7 @@ class Lookup(WithoutFiles):
             raise DataError(
                 "E0491",
                 f"{self.spec.name}.{field.name} is {field.type}, and the store has {value!r:.60}",
-                hint="declare the column as it is kept, or correct the row",
+                hint="declare the column with its stored type, or correct the row",
             ) from None
 
     def _check_promised(self, rows: Iterable[Values], seen: set[Key]) -> None:
@@ -161,7 +161,7 @@ def make_lookup(spec: SourceSpec, options: Options) -> Lookup:
         if field.type.kind not in _TYPES:
             raise UserError(
                 "E0493",
-                f"{spec.name}.{field.name}: {field.type} cannot be looked up elsewhere",
+                f"{spec.name}.{field.name}: {field.type} cannot be looked up in an external table",
                 hint="declare it as VARCHAR and cast it in the query, or leave it out",
             )
     path = Path(options.read_option("path"))
@@ -294,7 +294,9 @@ class DeltaLookup:
 
 def unreachable(name: str, why: str) -> DataError:
     """Return E0490: a store that cannot be asked."""
-    return DataError("E0490", f"{name} cannot be asked: {why}", hint="correct path, table, columns")
+    return DataError(
+        "E0490", f"{name} cannot be looked up: {why}", hint="correct path, table, columns"
+    )
 
 
 def _identifier(name: str) -> str:

@@ -46,8 +46,8 @@ class Options:
             if name not in self.asked | (COMMON - _CODING):
                 raise UserError(
                     "E0471",
-                    f"source {self.source}: nothing follows from option {name!r} here",
-                    hint="leave it out: it is for another format, store or kind of column",
+                    f"source {self.source}: option {name!r} has no effect here",
+                    hint="leave it out: it is for another format, store or type of column",
                 )
 
     def _specs(self, *, messages: bool = True) -> Mapping[str, OptionSpec]:

@@ -70,7 +70,7 @@ def _name_version_in_the_way(warehouse: Warehouse, version: int) -> Iterator[Non
             "E0437",
             f"the definitions of catalog version {version} cannot be applied: "
             f"{type(error).__name__}: {error}",
-            hint=f"{COMMAND} takes them back: {what}; report the error, with this text, as a "
+            hint=f"{COMMAND} rolls them back: {what}; report the error, with this text, as a "
             "defect",
         ) from error
 
@@ -219,11 +219,11 @@ def _irreversible_work(warehouse: Warehouse, epoch: int) -> str | None:
 
 def _refuse(epoch: int, done: str, error: FloodmarkError | None) -> NoReturn:
     if error is not None:
-        error.detail = f"epoch {epoch} cannot be taken back: it has {done}"
+        error.detail = f"epoch {epoch} cannot be rolled back: it has {done}"
         raise error
     raise DataError(
         "E0438",
-        f"epoch {epoch} cannot be taken back: it has {done}",
+        f"epoch {epoch} cannot be rolled back: it has {done}",
         hint="`floodmark run` finishes it; where that fails, use the version of Floodmark that "
         "logged it, or restore a backup with `floodmark restore`",
     )

@@ -37,7 +37,7 @@ def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> N
             f"{target.name} promises never to change (static), and {why}",
             span=span,
             hint=f"{first}drop {name}, change the table, and create {name} again; or create the "
-            "table without static: what is found is stored then, where that is needed",
+            "table without static: results of lookups are then stored where necessary",
         )
 
 

@@ -1,1 +1,1 @@
-"""What a connection does with statements."""
+"""Statements of a connection: definitions, DML, transactions, SHOW and EXPLAIN."""

@@ -114,9 +114,9 @@ def explain_result(
         if statement.state:
             raise NotSupported(
                 "E0368",
-                "EXPLAIN (STATE) takes the name of an object: a statement has no tables yet",
+                "EXPLAIN (STATE) takes the name of an object: a statement has no state tables yet",
                 span=statement.span,
-                hint="EXPLAIN (STATE) v; EXPLAIN without STATE shows what would be kept",
+                hint="EXPLAIN (STATE) v; EXPLAIN without STATE shows which state it would have",
             )
         explanation = explain(statement.statement, deployed)
     measured = sizes(name) if statement.state and name else ()

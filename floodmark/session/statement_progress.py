@@ -1,4 +1,4 @@
-"""What an error that passes says of the statement that it cut short: whether the log has it."""
+"""Progress of a statement when a transient error ends it: whether it is logged already."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floodmark.warehouse.warehouse import Warehouse
 
 @dataclass
 class StatementProgress:
-    """What a statement has begun: the files of its rows, or a version of the catalog."""
+    """What a statement has written so far: the files of its rows, or a version of the catalog."""
 
     paths: Sequence[str] = ()
     version: int | None = None
@@ -22,9 +22,10 @@ class StatementProgress:
 def statement_progress(
     what: str, warehouse: Warehouse, progress: StatementProgress | None = None
 ) -> Iterator[StatementProgress]:
-    """Let a TransientError of the block say whether `what` is logged, and so done by the next run.
+    """Add to a TransientError of the block whether `what` is logged, so that the next run applies
+    it.
 
-    Done again by hand, what is logged would be done twice.
+    If the user repeated a logged statement, it would be applied twice.
     """
     progress = progress or StatementProgress()
     try:
@@ -43,7 +44,7 @@ def statement_progress(
 
 
 def find_epoch(progress: StatementProgress, warehouse: Warehouse) -> int | None:
-    """Return the epoch that has what was begun, open or sealed."""
+    """Return the open or sealed epoch that has logged the statement."""
     head = warehouse.log.head()
     if progress.version is not None:
         latest = warehouse.catalogs.latest()

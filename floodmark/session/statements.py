@@ -43,9 +43,9 @@ from floodmark.warehouse.warehouse import Warehouse
 def run_definition(
     statement: s.Definition | s.Drop | s.Alter, loop: EpochLoop, reader: Callable[[], Reader]
 ) -> Result:
-    """Create, alter or drop an object in one epoch; what fails at once is a notice.
+    """Create, alter or drop an object in one epoch; objects that fail in it become notices.
 
-    `reader` is asked for where a table begins with rows; it is called when the lease is held.
+    `reader` is called for the first rows of a table, when the lease is held.
     """
     word = statement.sql.split()[0].upper()
     kind = _kind(statement)
@@ -113,10 +113,9 @@ def apply_plan(
 ) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
-    A table that the plan creates begins with the `first` rows. `progress` gets the version. E0379
-    where a table would go, or begin anew, with rows that statements wrote into it, unless that
-    action is one that `discards`; a source that begins anew has to be readable. E0854 where rows
-    that are gone would be read again.
+    A table that the plan creates starts with the `first` rows. `progress` gets the version. Raises
+    E0379 if a table with rows of statements would be dropped or refilled, unless the action is in
+    `discards`; a refilled source must be readable. Raises E0854 if discarded rows would be reread.
     """
     warehouse = loop.warehouse
     deployed = warehouse.deployed()
@@ -140,7 +139,7 @@ def apply_plan(
 
 
 def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("drop",)) -> None:
-    """Refuse before anything is logged what could not be applied."""
+    """Refuse a plan that could not be applied, before anything is logged."""
     _ask_again(plan)
     refuse_behind(plan.changes, _reasons_behind(warehouse), plan.pipeline)
     check_sink_paths(plan, warehouse)
@@ -150,7 +149,7 @@ def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("d
 
 
 def refuse_plan(plan: Plan, deployed: Deployed, warehouse: Warehouse) -> None:
-    """Raise what applying a plan would before it is logged, and write nothing, run no Python."""
+    """Raise the errors that applying a plan would raise; write nothing and run no Python."""
     check_plan(plan, warehouse)
     defined = statements_of(plan.catalog, plan.pins(deployed), plan.corrections(deployed))
     rehearse(warehouse, defined, warehouse.epoch_time(), plan.renamed)
@@ -162,10 +161,10 @@ def explain(
     warehouse: Warehouse,
     reader: Callable[[], Reader] | None = None,
 ) -> Explanation:
-    """Return the plan of a query, or of what a CREATE would make beside what is `deployed`.
+    """Return the plan of a query, or of the object of a CREATE, on top of `deployed`.
 
-    Raises what the CREATE would, before anything is logged. A `reader` plans the first rows of a
-    table that begins with some.
+    Raises the errors that the CREATE would raise before it is logged. `reader` plans the first rows
+    of a table that starts with some.
     """
     if isinstance(statement, s.Definition):
         plan = deployment.plan_statement(statement, deployed, project=warehouse.project)
@@ -223,8 +222,8 @@ def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) ->
         if change.action == "rebuild" and (gone := _lost_rows(change, plan, warehouse)):
             raise NotSupported(
                 "E0379",
-                f"{change.key} begins anew, because {change.reason}, and cannot take in again all "
-                f"that it has: {gone}",
+                f"{change.key} would be refilled, because {change.reason}, but cannot read all "
+                f"its rows again: {gone}",
                 span=plan.pipeline[change.key].object.statement.span,
                 hint="put the files back; or apply with --discard-rows",
             )
@@ -255,9 +254,9 @@ def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -
 
 
 def take_in(written: Sequence[Written], loop: EpochLoop, progress: StatementProgress) -> int | None:
-    """Run the epoch that takes written rows in, and return it; None where there are no rows.
+    """Run the epoch that takes in written rows, and return it; None if there are no rows.
 
-    `progress` is told the rows' files; the lease is held.
+    `progress` gets the files of the rows. The lease is held.
     """
     entries = [w.entry for w in written if w.entry is not None]
     for each in written:
@@ -272,7 +271,7 @@ def take_in(written: Sequence[Written], loop: EpochLoop, progress: StatementProg
 def notices_after(
     written: Collection[str], epoch: int | None, warehouse: Warehouse
 ) -> tuple[str, ...]:
-    """Return what is to be said of the tables that were written, and of what failed with them."""
+    """Return the notices about the written tables and about objects that failed with them."""
     events = warehouse.log.suspensions().items()
     failed = [key for key, event in events if event.epoch == epoch and key not in written]
     taken = set(written) - {key for key, _ in events}

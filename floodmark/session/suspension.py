@@ -1,4 +1,4 @@
-"""Lifting suspensions: `ALTER … RESUME` and `ALTER SOURCE … REBASE`, and how to write them."""
+"""Ends of suspensions: `ALTER … RESUME` and `ALTER SOURCE … REBASE`, and hints for them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 def notices(keys: Collection[str], warehouse: Warehouse) -> tuple[str, ...]:
-    """Return, for each of some objects that is suspended or waits for one, why, and what to do.
+    """Return a notice with reason and remedy for each object that is suspended or waits for one.
 
-    Its rows are those of the last epoch that it has taken in; a view that is backfilling has none.
+    Its rows are as of the last epoch that it took in; a view that is backfilling has none.
     """
     suspended = warehouse.log.suspensions()
     filling = under_way(warehouse)

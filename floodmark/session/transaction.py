@@ -67,9 +67,10 @@ class Transaction:
         self.has_failed = False
 
     def run(self, statement: s.Statement, alone: Callable[[s.Statement], Result]) -> Result:
-        """Execute a statement in the transaction, `alone` where none is open or it reads only.
+        """Execute a statement in the transaction, or `alone` if none is open or it only reads.
 
-        E0421 after an error, up to ROLLBACK; E0422 for what cannot be part of a transaction.
+        Raises E0421 after an error until ROLLBACK, and E0422 for a statement that cannot be in a
+        transaction.
         """
         if isinstance(statement, Control):
             return self._control(statement)
@@ -83,7 +84,7 @@ class Transaction:
 
     @contextmanager
     def failing(self) -> Iterator[None]:
-        """Let an error of the block fail an open transaction: nothing but ROLLBACK runs then."""
+        """Fail an open transaction on an error of the block; only ROLLBACK is possible then."""
         try:
             yield
         except BaseException:
@@ -91,13 +92,13 @@ class Transaction:
             raise
 
     def reader(self) -> Reader:
-        """Return what a query sees: the transaction's rows, or the last sealed epoch."""
+        """Return the reader of a query: with the transaction's rows, or of the last sealed epoch."""
         if self.has_failed:
             raise _abort_error(None)
         return self._ground().reader() if self.is_open else self._read()
 
     def close(self) -> None:
-        """Give up what is open: nothing of it is written; only ROLLBACK is left."""
+        """Abandon an open transaction without writing it; only ROLLBACK is possible then."""
         self.has_failed = self.is_open
         self._discard()
 
@@ -205,7 +206,7 @@ def _abort_error(span: Span | None) -> DataError:
         "E0421",
         "current transaction is aborted, commands ignored until end of transaction block",
         span=span,
-        hint="ROLLBACK ends it; nothing of it is written",
+        hint="ROLLBACK ends it; none of its statements is written",
     )
 
 
@@ -214,5 +215,5 @@ def _conflict(what: str) -> DataError:
         "E0423",
         f"could not serialize access due to concurrent update: {what} changed since the "
         "transaction began",
-        hint="nothing of it is written; run the transaction again",
+        hint="none of its statements was written; run the transaction again",
     )

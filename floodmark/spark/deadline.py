@@ -45,8 +45,8 @@ class Deadline:
         return DataError(
             "E0459",
             f"{self.tag} took longer than query_timeout, {self.seconds:g} s",
-            hint="SET query_timeout = '1 hour' gives it longer, '0' as long as it takes; what "
-            "catches up after ALTER … RESUME may take as long as it takes",
+            hint="SET query_timeout = '1 hour' allows more time, '0' any time; there is no limit "
+            "while an object catches up after ALTER … RESUME",
         )
 
     def _watch(self) -> None:

@@ -105,9 +105,9 @@ def _row_error(text: str) -> FloodmarkError | None:
     if int(match[1]) == NEGATIVE:
         return DataError(
             "E0610",
-            "the changes take back rows that are not there",
-            hint="this is a defect of Floodmark, or somebody else wrote into the warehouse; "
-            "dropped and created again, the object is right",
+            "the changes retract rows that do not exist",
+            hint="somebody else wrote into the warehouse, or this is a defect of Floodmark; drop "
+            "the object and create it again",
         )
     code = RowErrorCode(int(match[1]))
     return DataError(
@@ -139,7 +139,7 @@ def _world(text: str, error: BaseException) -> FloodmarkError | None:
             "E0517",
             "the disk is full",
             detail=first,
-            hint="free some space and run again: it resumes at the first uncommitted object",
+            hint="free some space and run again: the epoch resumes at the first uncommitted object",
         )
     if _MEMORY.search(text):
         return TransientError(
@@ -194,8 +194,8 @@ def _unreadable(path: str, *, gone: bool, first: str) -> DataError:
         "E0457",
         f"the file {path if split is None else split['file']}{whose} {what}",
         detail=first,
-        hint="put the file back from a backup, then RESUME what is suspended; "
-        "or drop what the table is of and create it again",
+        hint="put the file back from a backup, then RESUME the suspended objects; or drop the "
+        "object of the table and create it again",
     )
 
 
@@ -206,7 +206,7 @@ def _values(text: str, error: BaseException) -> FloodmarkError | None:
         known = None if condition is None else _VALUES.get(condition[1])
         return DataError(
             "E0601",
-            known or "an expression cannot take a value",
+            known or "an expression has no result for some value",
             detail=_first_line(error),
             hint="filter such rows out, or use an expression that yields NULL for them",
         )

@@ -48,5 +48,5 @@ def _unreadable(path: Path, why: str) -> SqlSyntaxError:
         "E0150",
         f"the SQL file {path} cannot be read: {why}",
         span=Span.at("", 0, 0, str(path)),
-        hint="make it a file that can be read, or give it a name that does not end in .sql",
+        hint="make it a readable file, or give it a name that does not end in .sql",
     )

@@ -140,7 +140,7 @@ def _token(kind: str, match: re.Match[str], text: str, file: str | None) -> Toke
             if _STRAY_UNDERSCORE.search(raw):
                 raise SqlSyntaxError(
                     "E0104",
-                    "an underscore in a number stands between two digits",
+                    "an underscore in a number must be between two digits",
                     span=Span.at(text, start, end, file),
                     hint="1_000_000",
                 )

@@ -216,6 +216,6 @@ def check_apart(a: Path, b: Path) -> None:
     if one == other or one in other.parents or other in one.parents:
         raise DataError(
             "E0445",
-            f"{a} and {b} lie in one another",
+            f"{a} and {b} are nested",
             hint="choose a folder beside the warehouse, better on another disk",
         )

@@ -89,7 +89,7 @@ class DeltaStore(TableFiles):
                     "E0408",
                     f"the Delta table {name} cannot be created",
                     detail=str(error),
-                    hint="look at the columns and table properties that the message names",
+                    hint="check the columns and table properties that the message names",
                 ) from error
 
     @reading_log

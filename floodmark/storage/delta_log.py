@@ -143,8 +143,8 @@ def _content_of(place: str) -> Iterator[None]:
         raise DataError(
             "E0456",
             f"the Delta log of {_name(place)} cannot be read: {type(error).__name__}: {error}",
-            hint="restore the log from a backup, or remove what does not belong there; then "
-            "RESUME what is suspended",
+            hint="restore the log from a backup, or remove files that do not belong there; then "
+            "RESUME the suspended objects",
         ) from error
 
 
@@ -301,7 +301,7 @@ def _refuse_vectors(place: str) -> NoReturn:
         "E0407",
         f"the Delta table {_name(place)} has deletion vectors; {purge} in Spark takes them away",
         hint="do that, and set its property delta.enableDeletionVectors to false, so that no new "
-        "ones come; then RESUME what is suspended: what was deleted is taken in as deletes",
+        "ones come; then RESUME the suspended objects: the deleted rows are taken in as deletes",
     )
 
 

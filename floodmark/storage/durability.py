@@ -91,8 +91,8 @@ def check_choice(place: Place, durable: bool | None) -> None:
             "E0436",
             f"the warehouse {objects_of(place).place} was made with "
             f"durable = {str(chosen).lower()}",
-            hint=f"leave the option out; a warehouse with durable = {str(durable).lower()} is "
-            "another one",
+            hint=f"leave the option out; for durable = {str(durable).lower()}, create another "
+            "warehouse",
         )
 
 

@@ -374,8 +374,8 @@ def _name(epoch: int, kind: str) -> str:
 def _raise_taken(epoch: int, what: str) -> None:
     raise TransientError(
         "E0506",
-        f"epoch {epoch} cannot be {what}: the log has moved on",
-        hint="run again: the run continues from the head of the epoch log",
+        f"epoch {epoch} cannot be {what}: another process has written the log",
+        hint="run again: the run continues from the end of the epoch log",
     )
 
 

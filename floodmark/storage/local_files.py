@@ -106,15 +106,15 @@ def disk_error(error: OSError, what: str) -> FloodmarkError:
         return TransientError(
             "E0504",
             f"the disk is full: {what} cannot be written{path}",
-            hint="free space on the disk and run again; nothing is half-written",
+            hint="free space on the disk and run again; no file is half-written",
         )
     said = f"{what} cannot be read or written{path}: {error.strerror or error}"
     if error.errno in _OF_PATHS:
         return DataError(
             "E0455",
             said,
-            hint="put back what was there, or change its owner or permissions; then run again, "
-            "and RESUME what is suspended",
+            hint="restore the file or folder, or change its owner or permissions; then run "
+            "again, and RESUME the suspended objects",
         )
     return TransientError(
         "E0545",

@@ -222,8 +222,8 @@ class MemoryStore(TableFiles):
             if self.calls == at or (mode == "persistent" and self.calls > at):
                 raise TransientError(
                     "E0505",
-                    f"the storage call {call} (number {self.calls}) fails as it was told to",
-                    hint="take the fault away with heal() and run again",
+                    f"the storage call {call} (number {self.calls}) fails on request",
+                    hint="remove the fault with heal() and run again",
                 )
 
 

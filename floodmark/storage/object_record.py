@@ -141,7 +141,7 @@ def parse_record(text: str, table: str, format: int) -> ObjectRecord:
     except (ValueError, ArithmeticError) as error:
         raise DataError(
             "E0435",
-            f"a commit of {table} tells a damaged record of its object",
+            f"a commit of {table} has a damaged record of its object",
             detail=str(error),
             hint="restore the commit from a backup",
         ) from error

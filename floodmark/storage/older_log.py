@@ -122,5 +122,5 @@ def _refuse(ahead: list[_Claim], head: LogHead) -> None:
         else f"the tables have another epoch {last} than the log",
         detail=f"such as {', '.join(tables[:_NAMED])}{more}",
         hint="restore the whole warehouse from one backup, or put the newer _floodmark back; "
-        "nothing has been changed, and what the log knows can be read",
+        "nothing has been changed, and the epochs of the log can be read",
     )

@@ -131,7 +131,7 @@ def _parse_envelope(text: str, place: str) -> Record:
     if number is not None and number != data["number"]:
         raise DataError(
             "E0432",
-            f"the log record {name} in {folder} has the number {data['number']}",
+            f"the log record {name} in {folder} says that it has the number {data['number']}",
             hint="records were renamed or copied over each other: restore _floodmark from a backup",
         )
     if found != data["crc32c"]:

@@ -109,8 +109,8 @@ def _check_free(target: Path) -> None:
     if there and (not target.is_dir() or {p.name for p in target.iterdir()} - _OF_A_DISK):
         raise DataError(
             "E0443",
-            f"there is something at {target} already",
-            hint="restore into a new folder, and put it in the place of the old one afterwards",
+            f"{target} is not empty",
+            hint="restore into a new folder, then move it to the place of the old one",
         )
 
 

@@ -196,7 +196,7 @@ def refuse_recorded(handle: Handle, app: str | None, epoch: int | None) -> None:
         raise AlreadyRecorded(
             "E0502",
             f"{handle.table} has recorded epoch {recorded}; epoch {epoch} is not written again",
-            hint="open the table and take the recorded result",
+            hint="open the table and use the recorded result",
         )
 
 
@@ -239,8 +239,8 @@ def raise_missing_version(table: str, version: int | None) -> NoReturn:
     raise DataError(
         "E0402",
         f"the table {table} {what}",
-        hint="put its folder back from a backup, then RESUME what is suspended; or drop what it is "
-        "of and create it again"
+        hint="restore its folder from a backup, then RESUME the suspended objects; or drop the "
+        "object of the table and create it again"
         if version is None
         else "choose an epoch within the retention",
     )
@@ -252,8 +252,8 @@ def raise_older(table: str, newest: int, version: int) -> NoReturn:
         "E0434",
         f"{table} is at version {newest}, and the log knows its version {version}: "
         "the table is older than the log",
-        hint="restore the table, or the whole warehouse, from a backup and resume the "
-        "object; or create the object anew",
+        hint="restore the table, or the whole warehouse, from a backup and resume the object; or "
+        "create the object again",
     )
 
 

@@ -81,8 +81,8 @@ class ClockGuard:
         raise UserError(
             "E0880",
             f"the clock says {now:{_FORM}}: {why}",
-            hint="set the clock right; if it is right, `floodmark run --accept-clock` once. The "
-            "time of epochs never goes back",
+            hint="set the clock right; if it is right, run `floodmark run --accept-clock` once. "
+            "The time of epochs never goes back",
         )
 
     def note(self, now: datetime) -> None:

@@ -142,7 +142,7 @@ def unwritten(obj: AnalysedObject) -> NotSupported:
     """Return the error for the changes of an object that time alone makes some of."""
     return NotSupported(
         "E0376",
-        f"rows of {obj.name} come and go as time passes, which writes no changes",
+        f"rows of {obj.name} come and go with time, which writes no changes",
         hint=f"a materialized view over it has them: SELECT * FROM {obj.name}",
     )
 
@@ -152,7 +152,9 @@ def no_changes_error(obj: AnalysedObject) -> NotSupported:
     return NotSupported(
         "E0376",
         f"{obj.name} is a {obj.kind.value}, which stores no changes",
-        hint="watch the table that it feeds" if obj.object.target else "watch what it reads",
+        hint="watch the table that it writes"
+        if obj.object.target
+        else "watch the relations that it reads",
     )
 
 

@@ -171,7 +171,7 @@ class Writer:
             "E0420",
             f"somebody else wrote into {table}: {first['operation']} in version {first['version']} "
             f"after {pinned}",
-            hint=f"restore the table to version {pinned} and resume the object, or create it anew",
+            hint=f"restore the table to version {pinned} and resume the object, or create it again",
         )
 
     def find_recorded(self, table: str) -> Handle | None:

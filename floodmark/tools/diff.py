@@ -178,8 +178,8 @@ def _as_bags(key: Sequence[str], *, asked_for: bool) -> str:
         raise BindError(
             "E0772",
             text,
-            hint="name more columns; without --key rows are compared as bags where there is no key "
-            "in both",
+            hint="name more columns; without --key, rows are compared by a common key, or as "
+            "multisets",
         )
     return f"{text}: rows are compared as bags"
 

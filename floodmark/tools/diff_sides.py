@@ -60,7 +60,7 @@ def _split_epoch(text: str) -> tuple[str, int | None]:
     if not name or not number.isdecimal():
         raise BindError(
             "E0770",
-            f'"{number}" in {text} is no epoch',
+            f'"{number}" in {text} is not an epoch',
             hint="write the number of a sealed epoch: totals@7",
         )
     return name, int(number)

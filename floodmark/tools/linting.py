@@ -307,7 +307,7 @@ def _idle(
         for one in several:
             idle = [code for code in one.codes if (owner, code) not in used]
             if idle or not one.codes:
-                what = f"{', '.join(idle)} is no note of this statement"
+                what = f"{', '.join(idle)} is not a note of this statement"
                 text = f"{what}: the comment silences nothing" if idle else "name the notes: A104"
                 at = (one.span.file or "", one.span.line, one.span.column)
                 yield LintFinding("A129", text, "note", *at)

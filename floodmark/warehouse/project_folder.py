@@ -32,8 +32,8 @@ def refuse_moved(deployed: Deployed, home: Path | None) -> None:
     raise UserError(
         "E0362",
         f"the project was applied in another folder than {home}: {', '.join(places)}{more}",
-        hint="look at `floodmark plan`, then run `floodmark plan --apply`: the paths are those of "
-        "this folder then, and rows stay; or work where the project was applied",
+        hint="look at `floodmark plan`, then run `floodmark plan --apply`: paths then start at "
+        "this folder, and rows stay; or use the folder where the project was applied",
     )
 
 

@@ -199,12 +199,12 @@ def _as_coded_error(error: Exception, source: str) -> FloodmarkError:
     if isinstance(error, OSError):
         return OutOfReach(
             "E0495",
-            f"source {source}: what it has cannot be looked at: {said}",
-            hint="see that its files can be read; the other sources go on",
+            f"source {source}: its files cannot be listed or opened: {said}",
+            hint="make its files readable; the other sources go on",
         )
     return DataError(
         "E0494",
-        f"source {source}: what it has cannot be understood: {said}",
+        f"source {source}: listing it failed with an unknown error: {said}",
         detail=_writable("".join(traceback.format_exception(error)[-4:])),
         hint="move the newest file of its folder away and report it, with this text, as a defect; "
         "the other sources go on",

@@ -1,4 +1,4 @@
-"""A disk that refuses: every command ends with a code and the path, and nothing is half-written."""
+"""A disk that refuses: every command ends with a code and the path, and no file is half-written."""
 
 from __future__ import annotations
 

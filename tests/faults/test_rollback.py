@@ -105,7 +105,7 @@ def test_a_defect_waits_for_a_person(root: Path) -> None:
         with connect(root) as fm, pytest.raises(DataError) as raised:
             fm.execute("CREATE TABLE w (k INT)")
         assert raised.value.code == "E0437"
-        assert "`floodmark rollback` takes them back: create v, drop d" in str(raised.value.hint)
+        assert "`floodmark rollback` rolls them back: create v, drop d" in str(raised.value.hint)
     told = CliRunner().invoke(app, ["rollback", "-w", str(root), "--json"])
     assert told.exit_code == 0
     assert json.loads(told.stdout)["notes"] == ["taken back: create v, drop d: at a person's word"]
@@ -164,7 +164,7 @@ def test_what_is_done_already_is_not_taken_back(root: Path, what: str) -> None:
             fm.store.commit(handle, app="t", epoch=3, metadata=said)
     with connect(root) as fm, pytest.raises(FloodmarkError) as refused:
         fm.loop.complete()
-    assert f"epoch 3 cannot be taken back: it has {what} public/t" in str(refused.value.detail)
+    assert f"epoch 3 cannot be rolled back: it has {what} public/t" in str(refused.value.detail)
     told: Any = CliRunner().invoke(app, ["rollback", "-w", str(root)])
     assert told.exit_code == 1
     assert "E0438" in told.output

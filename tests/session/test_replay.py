@@ -148,7 +148,7 @@ def test_what_is_not_kept_or_began_anew_cannot_be_replayed(site: Site) -> None:
         fm.warehouse.retention_record.keep_from(3, fm.clock.now())
         with pytest.raises(DataError, match="E0414") as refused:
             fm.replay(3)
-        assert "the oldest epoch that can be is 4" in (refused.value.hint or "")
+        assert "the oldest epoch that can be replayed is 4" in (refused.value.hint or "")
         assert {r.epoch for r in fm.replay(sample=9)} == {4, 6}
         with pytest.raises(DataError, match="E0410"):
             fm.replay(9)

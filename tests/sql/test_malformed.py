@@ -99,7 +99,7 @@ MALFORMED = [
     ("SELECT * FROM t FOR UPDATE", "E0391", "FOR", "row locks"),
     ("MERGE INTO t USING u ON a", "E0394", "MERGE", "ON CONFLICT"),
     ("REFRESH MATERIALIZED VIEW v", "E0394", "REFRESH", "FLUSH"),
-    ("CREATE TEMP TABLE t (a INT)", "E0394", "TEMP", "CREATE TEMP is not part"),
+    ("CREATE TEMP TABLE t (a INT)", "E0394", "TEMP", "CREATE TEMP is not available"),
     ("DROP SEQUENCE s", "E0394", "SEQUENCE", "gen_random_uuid"),
     ("ALTER DATABASE d RENAME TO e", "E0394", "DATABASE", "--warehouse"),
     ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", "E0395", "ON", "table"),

@@ -84,7 +84,7 @@ def test_a_commit_tells_the_record_of_its_object_or_that_it_is_damaged(store: St
     for epoch, told in enumerate(("{}", "{", '{"object": 7, "versions": {}}'), 2):
         writer = Writer(tables, "t", epoch, {"record": "one"})
         writer.commit(T, SCHEMA, note=told)
-        with pytest.raises(DataError, match=r"E0435.*tells a damaged record"):
+        with pytest.raises(DataError, match=r"E0435.*has a damaged record"):
             writer.find_record(T)
 
 

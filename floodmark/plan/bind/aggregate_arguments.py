@@ -32,7 +32,7 @@ def check_within(name: str, *, within: bool, plain: bool, span: Span | None) -> 
             "E0298",
             f"{name} has no WITHIN GROUP",
             span=span,
-            hint=f"an order of its rows stands inside: {name}(… ORDER BY …)",
+            hint=f"write an order inside the parentheses: {name}(… ORDER BY …)",
         )
     if name in ORDERED_SETS and not (within and plain):
         argument = "" if name == "mode" else "0.5"
@@ -53,7 +53,7 @@ def arguments_of_ordered_set(
             "E0298",
             f"{name} orders by one expression",
             span=span,
-            hint="compute one expression of what it is to go by",
+            hint="combine the values in one expression",
         )
     value = order[0][0]
     if not value.type.is_orderable:
@@ -71,7 +71,7 @@ def arguments_of_ordered_set(
             "E0270",
             f"{name} takes {wanted} in its parentheses",
             span=span,
-            hint="what it goes by stands behind it: WITHIN GROUP (ORDER BY x)",
+            hint="the values come from WITHIN GROUP (ORDER BY x)",
         )
     return [value, *(_fractions(name, e, span) for e in given)]
 

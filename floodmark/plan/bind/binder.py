@@ -179,7 +179,7 @@ class Binder:
         if isinstance(node.this, exp.Star):
             raise BindError(
                 "E0264",
-                "* stands alone in the SELECT list or in count(*)",
+                "* is allowed only in the SELECT list and in count(*)",
                 span=self.span(node),
                 hint="name a column in its place",
             )

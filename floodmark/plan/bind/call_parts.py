@@ -83,8 +83,8 @@ def arguments_of(
     if parts.name == "count" and parts.distinct and len(args) != 1:
         raise BindError(
             "E0270",
-            "the number of distinct values is that of one argument",
+            "DISTINCT takes one argument",
             span=span,
-            hint="put several into one: count(DISTINCT (a, b))",
+            hint="combine several in a row: count(DISTINCT (a, b))",
         )
     return args

@@ -218,7 +218,8 @@ def check_constants(name: str, positions: frozenset[int], args: Sequence[Expr]) 
                 "E0375",
                 f"argument {position + 1} of {name} must be a literal",
                 span=args[position].span,
-                hint="write the value out; where it depends on the row, CASE with a call for each",
+                hint="write the value itself; if it depends on the row, use CASE with a call for "
+                "each value",
             )
 
 

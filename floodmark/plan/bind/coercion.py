@@ -83,7 +83,7 @@ def bind_type(type_: exp.DataType, span: Span | None = None) -> SqlType:
                     "E0255",
                     f"numeric({precision},{scale}) does not exist",
                     span=span,
-                    hint="1 to 38 digits, of which 0 to all are decimals",
+                    hint="a numeric has 1 to 38 digits, and at most as many decimals",
                 )
             return numeric(precision, scale)
         case _D.ARRAY | _D.LIST:
@@ -212,7 +212,7 @@ def _literal(expr: Literal, target: SqlType) -> Expr:
             "E0259",
             f"{expr.type} cannot become {target}",
             span=expr.span,
-            hint="take another column, or compute a value of that type",
+            hint="use another column, or compute a value of that type",
         )
     try:
         return Literal(target, cast_value(expr.value, expr.type, target), span=expr.span)

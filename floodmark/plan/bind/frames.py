@@ -70,9 +70,7 @@ def _check_months(start: str, end: str, span: Span | None) -> None:
 
 
 def _wrong(message: str, span: Span | None) -> BindError:
-    return BindError(
-        "E0291", message, span=span, hint="BETWEEN the bound that comes first AND the other one"
-    )
+    return BindError("E0291", message, span=span, hint="write the earlier bound before AND")
 
 
 def _frame_bound(

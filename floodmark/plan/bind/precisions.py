@@ -45,5 +45,6 @@ def _refusal(what: str, span: Span | None) -> BindError:
         "E0144",
         what,
         span=span,
-        hint="timestamp(0) and timestamp(3) round; else leave the number out, and use date_trunc",
+        hint="only timestamp(0) and timestamp(3) round; otherwise leave the number out and use "
+        "date_trunc",
     )

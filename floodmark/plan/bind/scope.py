@@ -147,9 +147,9 @@ class QueryScope:
             if source.alias in names:
                 raise BindError(
                     "E0238",
-                    f'the name "{source.alias}" is given to two relations of this FROM clause',
+                    f'the name "{source.alias}" is used by two relations of this FROM clause',
                     span=span,
-                    hint=f"give one of them another: … AS {source.alias}2",
+                    hint=f"give one of them an alias: … AS {source.alias}2",
                 )
         sources, columns = (*self.sources, *other.sources), (*self.columns, *other.columns)
         return QueryScope(sources, columns, self.outer)

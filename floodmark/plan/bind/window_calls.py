@@ -102,7 +102,7 @@ def window_parts(
             "E0275",
             f'there is no window "{base.name}"',
             span=span,
-            hint="define it with WINDOW name AS (…), before what uses it",
+            hint="define it with WINDOW name AS (…), before the windows that use it",
         )
     found = _clauses(known)
     in_parentheses = "partition_by" in node.args

@@ -127,8 +127,8 @@ class Builder:
                 "E0338",
                 "WITH RECURSIVE is not available",
                 clause,
-                hint="leave RECURSIVE out where nothing reads itself; else join a level at a time, "
-                "and UNION ALL the levels",
+                hint="leave RECURSIVE out if no query reads itself; otherwise write one join per "
+                "level, and UNION ALL the levels",
             )
         within = replace(self, given=None, subquery=None)
         for i, cte in enumerate(clause.expressions):

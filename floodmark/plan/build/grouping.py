@@ -138,7 +138,7 @@ def _not_in_group(key: Expr, collector: AggregateCollector) -> BindError:
             "E0273",
             "an aggregate cannot stand in GROUP BY",
             span=key.span,
-            hint="group by what it aggregates, or in a query around this one",
+            hint="group by its argument, or group in a query around this one",
         )
     return BindError(
         "E0289",

@@ -23,10 +23,10 @@ def refuse_version(builder: QueryBuilder, item: exp.Table) -> None:
         if item.args.get(arg) is not None:
             raise builder.refuse(
                 "E0333",
-                "FOR SYSTEM_TIME AS OF stands only after JOIN, with PROCTIME()",
+                "FOR SYSTEM_TIME AS OF is allowed only after JOIN, with PROCTIME()",
                 item,
-                hint="a JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k; without it an "
-                "ordinary join keeps the result right when the table changes",
+                hint="a JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k; an ordinary join, "
+                "without it, also follows changes of the table",
             )
 
 
@@ -43,9 +43,9 @@ def lookup_table(builder: QueryBuilder, item: exp.Expression, left: Bound) -> ex
     if item.args.get("joins"):
         raise builder.refuse(
             "E0333",
-            "a table that is looked up has no joins of its own",
+            "the right side of a lookup join is one table, not a join",
             item,
-            hint="write its ON condition behind it, and the other JOIN after that",
+            hint="write its ON condition directly after it, and then the other JOIN",
         )
     plain = item.copy()
     plain.set("version", None)
@@ -69,7 +69,7 @@ def lookup_only(builder: QueryBuilder, name: str, item: exp.Table) -> NotSupport
     """Return E0396: what is outside is asked by key, not read whole."""
     return builder.refuse(
         "E0396",
-        f"{name} is kept elsewhere: it can only be looked up",
+        f"{name} is an external table: it can only be looked up",
         item,
         hint=f"JOIN {name} FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = {name}.k",
     )
@@ -81,7 +81,7 @@ def lookup_join(builder: QueryBuilder, node: n.Node, place: exp.Expression) -> n
     if node.kind not in n.LookupJoin.KINDS or not node.equi:
         raise builder.refuse(
             "E0384",
-            "a lookup join is inner or left, with an equality that asks for a right column",
+            "a lookup join is INNER or LEFT and needs an equality with a column of its right side",
             place,
             hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k",
         )
@@ -102,7 +102,8 @@ def _check_asked(
     if asked is None or any(t.kind not in ASKED_BY for t in types):
         raise builder.refuse(
             "E0397",
-            f"{scan.object} cannot be asked by {'an expression' if asked is None else types[0]}",
+            f"{scan.object} cannot be looked up by "
+            f"{'an expression' if asked is None else types[0]}",
             place,
             hint="compare its own columns, of whole numbers, text, UUID, BOOLEAN or DATE, with "
             "values of the same type: ON a.k::int = t.k",

@@ -65,9 +65,10 @@ def order_rows(builder: QueryBuilder, node: n.Node, query: exp.Expression) -> n.
         if not name:
             raise BindError(
                 "E0277",
-                "ORDER BY around a set operation takes the columns of its result",
+                "ORDER BY after a set operation takes only columns of its result",
                 span=builder.span(key),
-                hint="their names or numbers; for an expression, SELECT … FROM (…) AS q",
+                hint="use their names or positions; for an expression, SELECT … FROM (…) AS q "
+                "ORDER BY …",
             )
         if position and name not in node.names:
             raise BindError(
@@ -96,7 +97,7 @@ def distinct_on(
                 "E0295",
                 "ORDER BY must begin with the expressions of DISTINCT ON",
                 span=span,
-                hint="SELECT DISTINCT ON (k) … ORDER BY k, what comes first",
+                hint="SELECT DISTINCT ON (k) … ORDER BY k, …",
             )
         open_.discard(key.column)
     order = tuple(key for key in keys if key.column not in columns)

@@ -148,8 +148,8 @@ def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:
             "E0334",
             "ASOF joins are not available yet",
             join,
-            hint="join on the equality and a.t >= b.t, and keep those of which row_number() OVER "
-            "(PARTITION BY the key of a ORDER BY b.t DESC) is 1",
+            hint="join on the equality and a.t >= b.t, and keep the rows with row_number() OVER "
+            "(PARTITION BY the key of a ORDER BY b.t DESC) = 1",
         )
     if function_of(join.this) is not None and not join.this.args.get("joins"):
         bound = join_function(builder, left, join)

@@ -214,9 +214,9 @@ class Selection:
     def _order_error(self, key: Expr) -> BindError:
         return BindError(
             "E0276",
-            "with SELECT DISTINCT, what ORDER BY names must be in the select list",
+            "for SELECT DISTINCT, ORDER BY expressions must appear in the select list",
             span=key.span or self.builder.span(self.query.args["order"]),
-            hint="select it, too: rows that DISTINCT makes one have no other order",
+            hint="select it, too",
         )
 
     def _distinct(self, node: n.Node, on: list[str], keys: tuple[n.SortKey, ...]) -> n.Node:

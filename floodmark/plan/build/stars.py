@@ -39,12 +39,12 @@ def expand_star(
                 "E0135",
                 f'column "{named.name}" {fault}',
                 span=builder.span(named),
-                hint="EXCEPT takes columns that * stands for, each once",
+                hint="EXCEPT takes columns of *, each once",
             )
         dropped.add(found)
     kept = [c for c in columns if c.plan_name not in dropped]
     if dropped and not kept:
         raise BindError(
-            "E0135", "EXCEPT leaves no column of *", span=span, hint="keep one, or name others"
+            "E0135", "EXCEPT leaves no column of *", span=span, hint="leave at least one column"
         )
     return [Item(c.name, ColumnRef(c.type, c.plan_name, span=span)) for c in kept]

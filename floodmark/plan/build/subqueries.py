@@ -230,9 +230,10 @@ class Subqueries:
         if isinstance(node.this.unnest(), exp.Tuple):
             raise self.builder.refuse(
                 "E0327",
-                "rows before IN are a condition of their own, in WHERE",
+                "(a, b) IN (SELECT …) must be a condition of its own in WHERE",
                 node,
-                hint="write it beside AND, or EXISTS (SELECT 1 FROM u WHERE u.a = a AND u.b = b)",
+                hint="combine it with AND only, or write EXISTS (SELECT 1 FROM u WHERE u.a = a "
+                "AND u.b = b)",
             )
         related = rows_of(self.builder, node.args["query"], self.scope)
         value = one_value(self.builder, related.values, node)

@@ -21,7 +21,7 @@ def not_writable(name: str, columns: Iterable[ColumnInfo], span: Span | None) ->
         "E0707",
         f'column "{name}" is computed' + (f": AS ({text})" if text else ""),
         span=span,
-        hint="leave it out: the table computes it of the row",
+        hint="leave it out: the table computes it from the row",
     )
 
 
@@ -30,7 +30,7 @@ def check_written(name: str, *, external: bool, span: Span | None) -> None:
     if external:
         raise BindError(
             "E0399",
-            f"{name} is kept elsewhere: nothing can be written into it",
+            f"{name} is an external table: it cannot be written",
             span=span,
-            hint="change it where it is kept",
+            hint="change it in its own store",
         )

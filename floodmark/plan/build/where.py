@@ -128,7 +128,7 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     if len(related.values) != len(semi.asked):
         raise BindError(
             "E0296",
-            "the subquery must return as many columns as stand before IN: "
+            "the subquery must return as many columns as the row before IN has: "
             f"{len(semi.asked)}, not {len(related.values)}",
             span=builder.span(semi.place),
             hint="write (a, b) IN (SELECT x, y …) for several",

@@ -86,6 +86,6 @@ def _length(builder: QueryBuilder, item: WindowTable, name: str, time: SqlType) 
             "E0211",
             "a window of dates needs a length of whole days",
             span=builder.span(given),
-            hint="make times of the dates in a subquery: SELECT *, d::timestamp AS ts",
+            hint="cast the dates to times in a subquery: SELECT *, d::timestamp AS ts",
         )
     return months, days, micros

@@ -48,8 +48,8 @@ def _refuse_includes(st: s.CreateSource | s.CreateTable) -> None:
                 "E0356",
                 f"INCLUDE {included.kind}{where} is not available",
                 span=included.span,
-                hint=f"sources INCLUDE {INGESTION_TIMESTAMP}; what the connector knows of a row "
-                "is a column with METADATA FROM '…'",
+                hint=f"sources INCLUDE {INGESTION_TIMESTAMP}; for metadata of the connector, "
+                "declare a column with METADATA FROM '…'",
             )
 
 
@@ -57,8 +57,8 @@ def _refuse_source(st: s.CreateSource) -> None:
     if st.watermarks and st.format is not None and st.format.format in (UPSERT, DEBEZIUM):
         raise NotSupported(
             "E0347",
-            f"a watermark needs rows that are only added, and those of FORMAT {st.format.format} "
-            "change: an update would take back a row that is below it",
+            f"a watermark needs append-only rows, and rows of FORMAT {st.format.format} "
+            "change: an update could change a row below the watermark",
             span=st.watermarks[0].span,
             hint="leave it out; a table that a sink writes can have WATERMARK … WITH TTL",
         )

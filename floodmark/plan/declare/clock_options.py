@@ -68,7 +68,7 @@ def _check(
     if not marked:
         raise BindError(
             "E0249",
-            f"{name} needs a watermark, and there is none",
+            f"{name} needs a watermark, and none is defined",
             span=where,
             hint="add WATERMARK FOR column AS column - INTERVAL '5 seconds' to the columns",
         )
@@ -82,9 +82,9 @@ def _check(
     if name != MAX_AHEAD and not connected:
         raise BindError(
             "E0249",
-            f"{name} needs a connector: statements and sinks do not hold a watermark back",
+            f"{name} needs a connector: it has no effect on rows of statements and sinks",
             span=where,
-            hint="leave the option out; a row closes what is before it",
+            hint="leave the option out",
         )
 
 

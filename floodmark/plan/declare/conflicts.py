@@ -125,7 +125,7 @@ def _check_versions(clause: s.ConflictClause, types: Mapping[str, SqlType]) -> N
     if clause.version_columns and clause.action is ConflictAction.DO_NOTHING:
         raise BindError(
             "E0704",
-            "DO NOTHING keeps the first row, a version column a later one",
+            "DO NOTHING keeps the first row of a key, a version column the newest one",
             span=clause.span,
             hint="leave WITH VERSION COLUMN out, or write DO UPDATE FULL",
         )
@@ -151,7 +151,7 @@ def _values(
             elif not _same_key(bound, name):
                 raise BindError(
                     "E0702",
-                    f'DO UPDATE SET would move the row to another "{name}", which is its key',
+                    f'DO UPDATE SET cannot change "{name}", which is in the key',
                     span=assignment.span,
                     hint=f"leave {name} out: the key of both rows is the same",
                 )
@@ -194,5 +194,6 @@ def _check_repeatable(expr: Expr, span: Span | None) -> None:
             "E0346",
             f"ON CONFLICT cannot call {what}",
             span=expr.span or span,
-            hint="compute it in what writes the row, and read it as EXCLUDED.…",
+            hint="compute it in the statement or query that writes the row, and read it as "
+            "EXCLUDED.…",
         )

@@ -59,7 +59,7 @@ def _refuse_source(st: s.CreateSource, marked: tuple[WatermarkDef, ...]) -> None
         what = options[0].name.lower() if options else "WITH TTL"
         raise BindError(
             "E0756",
-            f"{what} is not supported in CREATE SOURCE: a TTL is that of a table",
+            f"{what} is not supported in CREATE SOURCE: only tables have a TTL",
             span=options[0].span if options else marked[0].span,
             hint="CREATE TABLE … WITH (connector = …, ttl = …), or in TRANSFORM USING a condition "
             "on now() that ends rows",
@@ -74,14 +74,14 @@ def _check_kept(st: s.CreateTable) -> None:
     if static is not None and truth_of(static.value):
         raise BindError(
             "E0757",
-            "static = 'true' promises that rows never change, and a TTL takes them away",
+            "static = 'true' promises that rows never change, and a TTL removes them",
             span=named.span,
             hint="leave one of the two out",
         )
     if connector is not None and connector.value.lower() == LOOKUP:
         raise BindError(
             "E0757",
-            "rows of connector = 'lookup' are kept elsewhere: no TTL of this table ends them",
+            "rows of connector = 'lookup' are stored elsewhere: a TTL cannot remove them",
             span=named.span,
             hint="leave the TTL out",
         )

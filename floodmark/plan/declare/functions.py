@@ -111,7 +111,8 @@ def check(function: UserFunction, functions: Functions) -> None:
             f"{function.name} grows to {parts:,} parts with what it calls; "
             f"{LIMITS.function_nodes:,} are the most",
             span=function.span,
-            hint="call each function once, and use its value twice in another one: f(g(x))",
+            hint="let each function name its argument once; for a value that is needed twice, "
+            "nest the calls: f(g(x))",
         )
     binder = Binder(QueryScope(), BindContext(function.span, functions=functions))
     columns = [ColumnRef(t, n or f"${i}") for i, (n, t) in enumerate(function.parameters, 1)]
@@ -130,7 +131,7 @@ def check(function: UserFunction, functions: Functions) -> None:
             "E0285",
             f"{function.name} is declared IMMUTABLE and calls a function that is not",
             span=function.span,
-            hint="leave IMMUTABLE out: the engine looks into SQL functions itself",
+            hint="leave IMMUTABLE out: the engine derives it for SQL functions",
         )
 
 

@@ -94,7 +94,7 @@ def check_signature(
             "E0297",
             f"{name} cannot be called with its parameters: {problem}",
             span=function.span,
-            hint="make the class without arguments; values come to accumulate"
+            hint="let the class take no arguments; accumulate takes the values"
             if is_aggregate and name.startswith("the class ")
             else f"let it take what CREATE {word} names, no more and no less",
         ) from None

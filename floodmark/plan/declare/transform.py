@@ -119,7 +119,7 @@ def _more_than_rows(node: n.Node, part: s.Transform) -> NotSupported:
         return NotSupported("E0345", text, span=_place(node, part), hint=hint)
     return NotSupported(
         "E0345",
-        f"TRANSFORM USING looks at one row at a time: {_words(node)} needs others",
+        f"TRANSFORM USING reads one row at a time, but {_words(node)} needs other rows",
         span=_place(node, part),
         hint=_VIEW,
     )
@@ -165,7 +165,7 @@ def _check_value(expr: Expr) -> None:
     if reads_now(expr):
         raise NotSupported(
             "E0359",
-            "now() as a value of a row would be another one each time that it is computed",
+            "now() as a value of a row gives another value at each evaluation",
             span=place_of(expr),
             hint="INCLUDE INGESTION TIMESTAMP AS c is the time at which a row was taken in",
         )
@@ -199,10 +199,10 @@ def _check_stable(expr: Expr) -> None:
     if call is not None:
         raise NotSupported(
             "E0359",
-            f"{call.function}() gives another value each time that it is computed",
+            f"{call.function}() gives another value at each evaluation",
             span=place_of(call) or place_of(expr),
-            hint="a row is transformed once, and what is stored must say why; compute it in a view "
-            "over the source, which stores it",
+            hint="stored rows must be reproducible; compute it in a materialized view over the "
+            "source, which stores the value",
         )
 
 

@@ -79,7 +79,7 @@ def _length(options: Mapping[str, Option], span: Span | None) -> timedelta:
     if ttl is not None and retention is not None:
         raise BindError(
             "E0752",
-            f"{TTL} and {RETENTION} say the same twice",
+            f"{TTL} and {RETENTION} mean the same",
             span=retention.span or span,
             hint=f"leave one of them out: {RETENTION} is the time in seconds",
         )
@@ -87,7 +87,7 @@ def _length(options: Mapping[str, Option], span: Span | None) -> timedelta:
         name, option = next(iter(options.items()))
         raise BindError(
             "E0752",
-            f"{name} says something of a TTL, and there is none",
+            f"{name} needs a TTL, and there is none",
             span=option.span or span,
             hint=f"add ttl = '7 days', or leave {name} out",
         )
@@ -116,7 +116,7 @@ def _column(option: Option, types: Mapping[str, SqlType]) -> str:
     if types[name].kind not in TIMES:
         raise BindError(
             "E0753",
-            f'{COLUMN}: "{name}" is {types[name]}, which is no time',
+            f'{COLUMN}: "{name}" is {types[name]}, which is not a time',
             span=option.span,
             hint=f"{known}; without {COLUMN} the time counts from a row's last write",
         )
@@ -127,9 +127,9 @@ def _refuse_discard(options: Mapping[str, Option], span: Span | None) -> None:
     option = options.get(MODE) or next(iter(options.values()))
     raise BindError(
         "E0755",
-        f"{MODE} = 'discard' needs a table whose rows are only added: what follows the table "
-        "would keep a row that has gone, and then hear of another one in its place",
+        f"{MODE} = 'discard' needs an append-only table: views over the table keep discarded "
+        "rows, and would then have two rows of one key",
         span=option.span or span,
-        hint=f"{MODE} = 'delete', which is the default; or add APPEND ONLY; "
-        "or WATERMARK … WITH TTL, for rows of a key by their time",
+        hint=f"{MODE} = 'delete', which is the default; or add APPEND ONLY; or use WATERMARK … "
+        "WITH TTL",
     )

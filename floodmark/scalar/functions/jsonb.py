@@ -200,7 +200,7 @@ def _print_contained(whole: Operand, part: Operand) -> str:
     if not part.is_constant:
         raise NotSupported(
             "E0390",
-            "what @> looks for must be a literal",
+            "the right side of @> must be a literal",
             hint="""such as '{"a": 1}'; compare single fields with -> instead""",
         )
     if part.constant is None:

@@ -29,7 +29,7 @@ def check_regex(operand: Operand) -> None:
     if any(_NESTED.search(text, 1) for text in sets):
         raise NotSupported(
             "E0371",
-            f"the regular expression {pattern!r} has a set inside of a set",
+            f"the regular expression {pattern!r} has a bracket expression inside another one",
             hint="escape [ and && between brackets; [[:alpha:]] is [A-Za-z]",
         )
     try:
@@ -39,7 +39,7 @@ def check_regex(operand: Operand) -> None:
         raise BindError(
             "E0254",
             f"the regular expression {pattern!r} is malformed: {problem}",
-            hint="close what is open; a character that means something has a backslash before it",
+            hint="close all groups and brackets; escape a special character with a backslash",
         ) from None
     if "(?P" in pattern or "(?#" in pattern:
         raise NotSupported(

@@ -117,7 +117,7 @@ def _print_split(o: Operands) -> str:
         raise NotSupported(
             "E0371",
             f"the regular expression {o[1].constant!r} matches the empty text",
-            hint="split by a pattern that takes at least one character",
+            hint="split by a pattern that matches at least one character",
         )
     return f"split({o[0]}, {quote(regex)}, -1)"
 

@@ -80,7 +80,7 @@ def _pieces(template: str, count: int) -> list[tuple[str, str, int, bool, int]]:
     for number, left, width, kind, stray, text in _FIELD.findall(template):
         if stray:
             raise BindError(
-                "E0288", f"the format {template!r} ends within a field", hint="%s %I %L %%"
+                "E0288", f"the format {template!r} ends inside a field", hint="%s %I %L %%"
             )
         if kind == "%" or text:
             out.append(("", "%" if kind else text, 0, False, 0))

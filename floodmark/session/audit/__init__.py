@@ -1,4 +1,4 @@
-"""The replay audit: what an epoch did, done again, and compared with what it published."""
+"""Audits: replays of sealed epochs, checks of their results, accounts of their row counts."""
 
 from __future__ import annotations
 

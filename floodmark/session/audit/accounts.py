@@ -1,7 +1,7 @@
-"""Whether the counts of all epochs add up (P5): every row that came is somewhere, once.
+"""Accounts of row counts (P5): each row that came in is stored or accounted for exactly once.
 
-From the epoch log, file lists and the columns of files that tell epochs and kinds; Spark is not
-needed.
+They are computed without Spark, from the epoch log, file lists and the files' columns for epochs
+and kinds.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _APPLIED = ("+I", "-D", "+U")
 
 @dataclass(frozen=True)
 class Account:
-    """What the epochs from `since` on counted of one object, and what its tables have of them.
+    """The counts of one object over the epochs from `since` on, and the rows in its tables.
 
-    Rows, over all those epochs; `since` is 0 where they are all the epochs of the object. `changed`
-    is None where no count says how many rows an object has to store: of views and outward sinks.
-    In a table a row can be exchanged for one with another hidden key: that is up to `twice`.
+    All numbers are rows over these epochs; `since` is 0 if they are all epochs of the object.
+    `changed` is None for views and external sinks, because no count says how many rows they store.
+    A row of a table can be replaced by one with another hidden key; `twice` bounds how often.
     """
 
     object: str
@@ -49,7 +49,7 @@ class Account:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Return, a line each, what does not add up."""
+        """Return a line for each count that does not add up."""
         names = []
         counts = {name: value for name, value in asdict(self).items() if isinstance(value, int)}
         negative = [name for name, value in counts.items() if value < 0]
@@ -71,10 +71,10 @@ class Account:
 
 
 def accounts(warehouse: Warehouse, but: Collection[str | None] = ()) -> Iterator[Account]:
-    """Yield the account of every stored object, but for some, over the sealed epochs that are kept.
+    """Yield the account of every stored object, except some, over the sealed epochs that are kept.
 
-    An object that began anew is looked at from then on. One that has had no epoch in which it had
-    taken in all before it has no account yet.
+    The account of a refilled object starts at its refill. An object that has never been up to date
+    has no account yet.
     """
     # One cut throughout: epochs may go on meanwhile.
     cut = warehouse.cut()
@@ -88,7 +88,7 @@ def accounts(warehouse: Warehouse, but: Collection[str | None] = ()) -> Iterator
 def verify_accounts(
     warehouse: Warehouse, keys: Collection[str] | None, but: Collection[str | None]
 ) -> Iterator[TableFinding]:
-    """Yield, as E0463, what does not add up of all objects or of `keys`, but for those left out."""
+    """Yield an E0463 for each count that does not add up, of all objects or of `keys`."""
     stored = {o.key for o in warehouse.deployed().pipeline.writing_objects}
     for account in accounts(warehouse, {*but, *(() if keys is None else stored - {*keys})}):
         for fault in account.faults:

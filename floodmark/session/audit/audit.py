@@ -1,8 +1,8 @@
-"""Replaying sealed epochs: each object's work once more, from what the log pins.
+"""Replays of sealed epochs: each object is recomputed from the inputs that the log pins.
 
-The work is that of an epoch (`epochs.objects.epoch.advance`) over a store whose commits go nowhere.
-Each object reads what its inputs published, not what their replay gives: a difference names its
-place.
+A replay runs the code of an epoch (`epochs.objects.epoch.advance`) over a store that discards
+commits. Each object reads the published rows of its inputs, not their replayed rows, so a
+difference is reported at the object that causes it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LOOKS = 50
 
 
 class ReplayOutcome(StrEnum):
-    """What came of one object's replay."""
+    """The result of one object's replay."""
 
     SAME = "same"
     DIFFERS = "differs"
@@ -58,9 +58,9 @@ class ReplayOutcome(StrEnum):
 class Replayed:
     """One object of one epoch, replayed.
 
-    `rows` counts what the epoch published: changes, late rows and dead letters; `digest` is theirs,
-    in whatever order, and `replayed` the digest of the replay. `cause` says why it differs, most
-    likely, or why it cannot be replayed.
+    `rows` counts the published changes, late rows and dead letters. `digest` is their digest in any
+    order, and `replayed` the digest of the replay. `cause` is the likely reason of a difference, or
+    why the object cannot be replayed.
     """
 
     epoch: int
@@ -81,8 +81,8 @@ def replay(
 ) -> Iterator[Replayed]:
     """Replay an epoch (the newest by default), or a sample of those that are kept.
 
-    Yields each object that the epoch touched, or those of `keys`. E0414 for an epoch whose inputs
-    are not kept any more, E0410 for one that is not sealed.
+    Yields each object that the epoch changed, or those of `keys`. Raises E0414 for an epoch whose
+    inputs have expired, and E0410 for one that is not sealed.
     """
     names = renames_of(warehouse)
     for chosen in _epochs(warehouse, epoch, sample, keys, names):
@@ -93,9 +93,9 @@ def replay(
 
 
 def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> Replayed | None:
-    """Replay the newest epoch that touched an object, did not create it, and had few rows in.
+    """Replay the newest epoch that changed an object, did not create it, and took in few rows.
 
-    None where there is none among the epochs that are looked at.
+    Returns None if the latest epochs have none.
     """
     last, names = warehouse.log.head().sealed, renames_of(warehouse)
     for epoch in range(last, max(first_epoch(warehouse), last - _LOOKS + 1) - 1, -1):
@@ -110,7 +110,7 @@ def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> Replayed | 
 
 
 def first_epoch(warehouse: Warehouse) -> int:
-    """Return the oldest epoch that can be replayed: the one before it is kept, too."""
+    """Return the oldest epoch that can be replayed; the epoch before it must also be kept."""
     oldest = warehouse.retention_record.kept_epochs().oldest
     return oldest if oldest == 1 else oldest + 1
 
@@ -137,9 +137,9 @@ def _epochs(
     if chosen < first:
         raise DataError(
             "E0414",
-            f"epoch {chosen} cannot be replayed: what it read is not kept any more",
-            hint=f"the oldest epoch that can be is {first}; "
-            "SET retention in the pipeline files keeps later ones longer",
+            f"epoch {chosen} cannot be replayed: the rows that it read have expired",
+            hint=f"the oldest epoch that can be replayed is {first}; SET retention in the "
+            "pipeline files keeps future epochs longer",
         )
     return [chosen]
 
@@ -194,7 +194,7 @@ class EpochReplay:
         return out
 
     def replay_object(self, obj: AnalysedObject) -> Replayed:
-        """Do an object's work once more and compare."""
+        """Recompute an object and compare the results."""
         work = self._work(obj)
         reason = self._hindrance(obj, work)
         if reason is not None:
@@ -299,7 +299,7 @@ class EpochReplay:
 
 
 def public_tables(obj: AnalysedObject) -> list[tuple[str, str, Schema]]:
-    """Return the tables in which an epoch publishes an object: what a row is, table, columns."""
+    """Return the tables in which an object is published: the kind of rows, table and columns."""
     if obj.external_sink is not None:
         dead = ("dead letter", layout.dead_letter_table(obj), layout.DEAD_LETTER)
         return [("change", layout.changes_table(obj), layout.changes_schema(obj)), dead]

@@ -1,4 +1,4 @@
-"""Why a replay gives something else: what of a definition may change its mind."""
+"""Likely reasons of a replay difference: the non-deterministic parts of a definition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNKNOWN = "nothing in the definition explains it: the stored files have changed,
 
 
 def likely_cause(obj: AnalysedObject, pipeline: Pipeline) -> str:
-    """Return what may have made an object's replay differ, in a sentence."""
+    """Return a sentence that names the likely reason why an object's replay differs."""
     calls = {call.user.name: call.user for call in _calls(obj, pipeline)}
     loose = [c for c, f in calls.items() if f.determinism is not Determinism.DETERMINISTIC]
     if loose:

@@ -1,7 +1,7 @@
-"""Invariants of an object over the epochs that touched it, from the log, file lists and one query.
+"""Checks of an object's invariants over its epochs, from the log, file lists and one query.
 
-What statistics answer costs nothing: NULLs, bounds, row counts. The rest of all objects is one
-Spark query over the changes of those epochs.
+File statistics answer checks of NULLs, bounds and row counts. All other checks of all objects are
+one Spark query over the changes of these epochs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SOUND = "(i + d = 1 AND b + a = 0 OR i + d = 0 AND b = 1 AND a = 1)"
 class Rule:
     """A condition on one column that every row fulfils, as Spark SQL; NULLs pass.
 
-    `low` and `high` are the bounds that it amounts to: file statistics within them answer it.
+    `low` and `high` are bounds that imply it: file statistics within them prove it.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check found: how many of each kind of violation; none means that it passed."""
+    """The result of a check: the number of violations of each kind; none if it passed."""
 
     check: str
     violations: Mapping[str, int] = field(default_factory=dict)
@@ -96,8 +96,8 @@ def run_checks(
 ) -> dict[str, tuple[CheckResult, ...]]:
     """Return the outcomes of all checks of each reported object, by its key.
 
-    `rules` are further conditions on the columns of an object. Spark is attached only where an
-    object has changes to look at.
+    `rules` are further conditions on the columns of an object. Spark is attached only if an object
+    has changes to check.
     """
     stored = [r for r in reports if r.obj.kind in STORED]
     audits = [

@@ -1,4 +1,4 @@
-"""Digests of rows in whatever order, and the rows in which two sets of them differ."""
+"""Digests of multisets of rows, and the rows in which two multisets differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _JSON = (
 
 @dataclass(frozen=True)
 class RowPart:
-    """Rows of one kind that an epoch published (changes, late rows, …), from both sides."""
+    """Rows of one kind (changes, late rows, …): those that an epoch published and replayed ones."""
 
     label: str
     columns: Schema
@@ -43,13 +43,13 @@ class RowPart:
 
     @property
     def digest_columns(self) -> Schema:
-        """Return the columns without the epoch, which is one and the same."""
+        """Return the columns without the epoch, which is the same in all rows."""
         return tuple(f for f in self.columns if f.name != EPOCH)
 
 
 @dataclass(frozen=True)
 class Digest:
-    """How many rows, and a digest of them as a multiset, 16 hexadecimal digits."""
+    """The number of rows, and their digest as a multiset in 16 hexadecimal digits."""
 
     rows: int
     text: str
@@ -59,7 +59,7 @@ class Digest:
 class RowDifference:
     """A row that one side (`stored` or `replayed`) has `count` times more than the other.
 
-    `part` is what the row is: one of the changes, of the rows, late rows or dead letters. Values of
+    `part` is the kind of the row: a change, a stored row, a late row or a dead letter. Values of
     nested types are JSON; `types` are the SQL types' texts.
     """
 
@@ -72,7 +72,7 @@ class RowDifference:
 
 
 def digests(parts: Sequence[RowPart]) -> tuple[Digest, Digest]:
-    """Return the digests of what is stored and of what is replayed: one Spark job."""
+    """Return the digests of the stored and of the replayed rows, by one Spark job."""
     frames = [
         _hash_rows(part, frame).selectExpr(
             f"{quote(part.label)} AS part", f"{quote(side)} AS side", "one", "two"
@@ -123,7 +123,7 @@ def _digest(sums: Sequence[dict[str, Any]]) -> Digest:
 
 
 def differences(parts: Sequence[RowPart]) -> tuple[RowDifference, ...]:
-    """Return the first rows that the sides do not share; at most one Spark job a part."""
+    """Return the first rows in which the sides differ; at most one Spark job per part."""
     out: list[RowDifference] = []
     for part in parts:
         if len(out) < MOST_DIFFERENCES and part.sides:

@@ -26,7 +26,7 @@ _NESTED = (Kind.STRUCT, Kind.MAP, Kind.LIST)
 def rules_of(folder: Path, pipeline: Pipeline) -> dict[str, tuple[Rule, ...]]:
     """Return the conditions that a folder states, by object; pandera is imported if there are any.
 
-    Raises E0607 for a name that is no object, E0608 for a check that is none of the known ones.
+    Raises E0607 for an unknown object and E0608 for an unknown check.
     """
     out: dict[str, tuple[Rule, ...]] = {}
     for path in sorted(folder.glob("*.py")):
@@ -43,7 +43,7 @@ def rules_of(folder: Path, pipeline: Pipeline) -> dict[str, tuple[Rule, ...]]:
 
 
 def make_schema(obj: AnalysedObject) -> Any:
-    """Return the pandera schema that the SQL columns of an object amount to.
+    """Return the pandera schema of the SQL columns of an object.
 
     Nested columns are left out: pandera's Spark backend does not understand them.
     """

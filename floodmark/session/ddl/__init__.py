@@ -1,4 +1,4 @@
-"""Definitions through time: what is deployed, what is wanted, and how one becomes the other.
+"""Changes of definitions: the deployed ones, the desired ones, and the way from one to the other.
 
 `deployed.py` reads a catalog version, `desired.py` the pipeline files and `altering.py` an ALTER;
 `changes.py` is what differs, `deployment.py` the plan of it and `effects.py` that plan in rows.

@@ -1,7 +1,7 @@
-"""Where an error of an ALTER is shown: in the statement, or in what was written before it.
+"""Places of errors of an ALTER: in the statement, or in the definition that it changes.
 
-The definition that an ALTER makes is a text that nobody wrote, at a place of some file; so is the
-INSERT that fills a table once.
+The definition after an ALTER is a generated text that no file has, and so is the INSERT that fills
+a table once. Errors in such a text need a place that the user has written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from floodmark.warehouse.deployed import Deployed
 
 @contextmanager
 def place_errors(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
-    """Let errors of an ALTER, or CREATE TABLE … AS, have places that somebody has written."""
+    """Give errors of an ALTER or CREATE TABLE … AS a place in text that the user has written."""
     try:
         yield
     except FloodmarkError as problem:

@@ -1,4 +1,4 @@
-"""What an ALTER changes, and what is refused before anything is."""
+"""Changes of an ALTER, and the checks that refuse one before anything is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from floodmark.warehouse.row_reuse import reshaping
 
 
 def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
-    """Return the catalog after an ALTER; the same one where there is nothing to do."""
+    """Return the catalog after an ALTER; the same catalog if nothing changes."""
     catalog = pipeline.catalog
     if isinstance(statement, s.AlterToTable):
         return _as_table(statement, pipeline)
@@ -44,7 +44,7 @@ def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
         if isinstance(action, s.AlterAddColumn) and action.column.name in gone:
             raise NotSupported(
                 "E0844",
-                f'the column "{action.column.name}" goes and comes in one ALTER',
+                f'the column "{action.column.name}" is dropped and added in one ALTER',
                 span=action.span,
                 hint="DROP COLUMN first, and ADD COLUMN in a statement of its own",
             )
@@ -126,14 +126,14 @@ def _upstream(obj: CatalogObject, catalog: Catalog) -> set[str]:
 
 
 def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipeline) -> None:
-    """Raise E0842 where an ALTER of a source or table would begin it anew."""
+    """Raise E0842 if an ALTER of a source or table would empty it."""
     for change in changes:
         obj = pipeline.objects.get(change.key)
         lasting = obj is not None and obj.declared is not None
         if lasting and change.action == "rebuild":
             raise NotSupported(
                 "E0842",
-                f"{statement.words} would begin {change.key} anew: its rows do not follow from it",
+                f"{statement.words} would empty {change.key}, and its rows cannot be recomputed",
                 span=statement.span,
                 hint="create another table, and a sink into it; or change its file, and "
                 "`floodmark plan --apply --discard-rows`",
@@ -141,9 +141,10 @@ def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipelin
 
 
 def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, calling: bool) -> None:
-    """Raise E0839 where the DEFAULT of a new column has no value that stored rows could take.
+    """Raise E0839 if the DEFAULT of a new column has no value for stored rows.
 
-    Looks at those that call a user's Python function, or at the others: a plan runs no such code.
+    Checks either the DEFAULTs that call a user's Python function or all others, because planning
+    runs no such code.
     """
     how = None if before is None else reshaping(before, after)
     if how is None or after.declared is None:
@@ -161,14 +162,14 @@ def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, callin
             "E0839",
             f'the DEFAULT of the new column "{name}" {why}',
             span=after.object.statement.name.span,
-            hint="stored rows take it: give it a value",
+            hint="stored rows take the DEFAULT, so it needs a value",
         )
 
 
 def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline: Pipeline) -> None:
-    """Raise E0838 where what goes on with its rows, or reads such rows, is not up to date.
+    """Raise E0838 if an object that keeps its rows, or one that reads such rows, is not up to date.
 
-    `behind` says why, by key.
+    `behind` has the reasons, by key.
     """
     for change in changes:
         if change.action not in ("alter", "replace"):
@@ -186,9 +187,9 @@ def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline
             raise NotSupported(
                 "E0838",
                 f"{title_of(first.key)} {behind[first.key]}: what {title_of(change.key)} has "
-                "written so far would be read under another definition",
+                "stored so far would be read under another definition",
                 span=None if place is None or place.file is None else place,
-                hint=f"{resume}, or DROP it; then once more",
+                hint=f"{resume}, or DROP it; then repeat the statement",
             )
 
 
@@ -200,10 +201,10 @@ def _reads(key: str, pipeline: Pipeline) -> set[str]:
 def keeping_columns(
     catalog: Catalog, deployed: Catalog, visible: Mapping[str, Collection[str]]
 ) -> Catalog:
-    """Return the catalog of files in which unchanged definitions know the columns that they knew.
+    """Return the catalog of the files in which unchanged definitions keep their former columns.
 
-    One that asks for all columns, by `*` or NATURAL, asks for those that are new, too. `visible`
-    are the deployed columns, by relation.
+    A definition with `*` or NATURAL would otherwise also take the new columns. `visible` are the
+    deployed columns, by relation.
     """
     changed = {
         key

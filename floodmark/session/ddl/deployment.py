@@ -1,4 +1,4 @@
-"""What an apply or a statement would change of what is deployed, as data."""
+"""Plans: the changes of the deployed definitions by an apply or a statement, as data."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from floodmark.warehouse.deployed import Deployed, Pins
 
 @dataclass(frozen=True)
 class Plan:
-    """What an apply does, as data: the new catalog and the list of changes, in order.
+    """The plan of an apply or a statement: the new catalog and the list of changes, in order.
 
-    With `corrected`, views take in their corrections up to a number. One with `renamed` objects,
-    new keys by the former ones, changes nothing else.
+    With `corrected`, views apply their corrections up to a number. A plan with `renamed` objects,
+    new keys by former ones, has no other changes.
     """
 
     catalog: Catalog
@@ -51,18 +51,18 @@ class Plan:
 
     @property
     def new_keys(self) -> frozenset[str]:
-        """Return the keys of the objects that are filled anew."""
+        """Return the keys of the objects that are created or refilled."""
         return keys_to_refill(self.changes)
 
     def corrections(self, deployed: Deployed) -> dict[str, int]:
-        """Return which corrections are in the rows of views once the plan is applied."""
+        """Return the corrections that views include after the plan is applied."""
         objects, created = self.pipeline.objects, self.new_keys
         before = [(self.renamed.get(k, k), done) for k, done in deployed.corrected.items()]
         kept = {key: done for key, done in before if key in objects and key not in created}
         return {**kept, **self.corrected}
 
     def pins(self, deployed: Deployed) -> dict[str, Pins]:
-        """Return what is pinned once the plan is applied: the present meaning for what is new."""
+        """Return the pinned functions after the plan is applied; new objects pin the present ones."""
         before = {self.renamed.get(k, k): pins for k, pins in deployed.pinned.items()}
         suspended = [c.key for c in self.changes if c.action == "suspend"]
         previous = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
@@ -76,7 +76,7 @@ class Plan:
 
 
 def defines_else(plan: Plan, deployed: Deployed) -> bool:
-    """Tell whether a plan's definitions are not the deployed ones, functions and indexes too."""
+    """Tell whether a plan changes the definitions, including functions and indexes."""
     now, then = (c.objects for c in (plan.catalog, deployed.catalog))
     said, before = (
         {k: (o.sql, o.filed, o.filed_as, o.resolved) for k, o in c.items()} for c in (now, then)
@@ -87,7 +87,7 @@ def defines_else(plan: Plan, deployed: Deployed) -> bool:
 def plan_files(desired: Desired, deployed: Deployed) -> Plan:
     """Compare the pipeline files with what is deployed.
 
-    Objects that a statement created are kept; a file object that the files no longer have goes.
+    Objects of statements are kept; an object that the files no longer have is dropped.
     """
     catalog = Catalog(
         {k: o for k, o in deployed.catalog.objects.items() if o.origin is Origin.STATEMENT}
@@ -123,7 +123,7 @@ def _make_plan(
 
 
 def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
-    """Refuse new objects whose rows would lie where those of others do (E0461)."""
+    """Refuse new objects whose folder another object has (E0461)."""
     folders: dict[str, str] = {}
     for obj in sorted(pipeline.writing_objects, key=lambda obj: obj.key in changed):
         for table in layout.names_of(obj):
@@ -138,9 +138,9 @@ def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
 
 
 def check_outside(obj: AnalysedObject) -> None:
-    """Refuse what cannot be stored, and options with which no connector can be made.
+    """Refuse columns that cannot be stored, and options with which no connector can be created.
 
-    What cannot be stored is columns that Delta cannot hold.
+    Delta refuses some names and types of columns.
     """
     try:
         delta_schema(obj.relation.columns)
@@ -153,7 +153,7 @@ def check_outside(obj: AnalysedObject) -> None:
 
 
 def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
-    """Return what taking the corrections of a view into its rows changes: what reads them, too."""
+    """Return the plan that applies a view's corrections to its rows and to its readers."""
     pipeline = deployed.pipeline
     changes = changes_between(pipeline, pipeline, {key})
     return Plan(deployed.catalog, pipeline, tuple(changes), {key: number})
@@ -162,9 +162,9 @@ def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
 def plan_statement(
     statement: s.Statement, deployed: Deployed, *, project: Path | None = None
 ) -> Plan | None:
-    """Return what a CREATE or DROP changes; None for IF [NOT] EXISTS that has nothing to do.
+    """Return the plan of a CREATE or DROP; None if IF [NOT] EXISTS leaves nothing to do.
 
-    Relative paths start at the `project`; without one, where the command runs.
+    Relative paths start at the `project`, or else at the working directory.
     """
     if isinstance(statement, s.Alter) and is_nothing(statement, deployed.catalog):
         return None

@@ -1,4 +1,4 @@
-"""What the pipeline files define, as a catalog beside the deployed one."""
+"""The desired definitions: the catalog that the pipeline files define."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from floodmark.warehouse.settings import mode_named, value_of
 
 @dataclass(frozen=True)
 class Desired:
-    """What the pipeline files define, the SET statements among them, and where paths start."""
+    """The definitions and SET statements of the pipeline files, and where paths start."""
 
     definitions: tuple[s.Definition, ...]
     settings: tuple[s.SetOption, ...] = ()
@@ -39,8 +39,8 @@ class Desired:
 def read_files(folder: Path) -> Desired:
     """Parse the files of a folder, by name; they may hold CREATE and SET only (E0360).
 
-    Definitions may stand in any order. `SET determinism` holds for those after it. E0365 where
-    there is no such folder.
+    Definitions may be in any order. `SET determinism` applies to those after it. Raises E0365 if
+    the folder does not exist.
     """
     if not folder.is_dir():
         raise no_pipelines(folder)
@@ -62,7 +62,7 @@ def read_files(folder: Path) -> Desired:
 
 
 def no_pipelines(path: Path) -> UserError:
-    """Return the error for pipeline files that are not there."""
+    """Return the error for missing pipeline files."""
     return UserError(
         "E0365",
         f"the pipeline folder {path} does not exist"
@@ -86,9 +86,9 @@ def out_of_place(statement: s.Statement) -> NotSupported:
 def catalog_of_files(
     definitions: Iterable[s.Definition], deployed: Deployed, statements: Catalog
 ) -> Catalog:
-    """Return the file objects, each after what it names, then those that statements added.
+    """Return the objects of the files in dependency order, then those of statements.
 
-    Objects that have been renamed may still have their former names in the files.
+    The files may still have the former names of renamed objects.
     """
     definitions, catalog = in_order(tuple(definitions)), Catalog()
     names = find_file_renames(definitions, deployed.catalog)
@@ -111,11 +111,12 @@ def catalog_of_files(
 
 
 def check_filed(written: s.Definition) -> None:
-    """Refuse what no file may define: E0848."""
+    """Raise E0848 for a definition that a file cannot have."""
     if isinstance(written, s.CreateTableAs) and not is_continuous(written):
         raise NotSupported(
             "E0848",
-            "files say what is there: a table that is filled once is a statement's",
+            "a pipeline file cannot fill a table once: it declares a state and can be applied "
+            "repeatedly",
             span=written.name.span,
             hint="run it with `floodmark sql`, or leave continuous = false out",
         )
@@ -124,7 +125,7 @@ def check_filed(written: s.Definition) -> None:
 def definitions_of(
     statement: s.Definition, catalog: Catalog, known: Pipeline
 ) -> Sequence[s.Definition]:
-    """Return what a definition stands for: CREATE TABLE … AS is a table, and a sink into it."""
+    """Return the definitions of a statement: CREATE TABLE … AS is a table and a sink into it."""
     if not isinstance(statement, s.CreateTableAs):
         return (statement,)
     there = catalog.objects.get(catalog_name(statement.name))
@@ -136,7 +137,7 @@ def definitions_of(
 
 
 def check_new_object(catalog: Catalog, statement: s.Definition) -> Catalog:
-    """Return the catalog if a new object holds; a function must be there to be called."""
+    """Return the catalog with a new object; the functions that it calls must exist."""
     if kind_of(statement) is Kind.FUNCTION:
         functions = functions_of(catalog.objects.values())
         name = catalog_name(statement.name)

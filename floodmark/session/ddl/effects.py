@@ -1,6 +1,6 @@
-"""What a plan does to each object, for people who are to agree to it: rows kept, moved or lost.
+"""Effects of a plan on each object, for the person who confirms it: rows kept, moved or lost.
 
-One list for the page and for JSON; apply goes by the changes that it is made of.
+The text and the JSON output share one list. Applying a plan uses its changes, not this list.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from floodmark.warehouse.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class ObjectEffect:
-    """What becomes of one object.
+    """The effect of a plan on one object.
 
-    `action` is that of its change; `reset` is a rebuild that loses what cannot be had again:
-    `loses` so many changes of statements. `rows` are at rest now, None where it stores none.
-    `source` is what it is filled from, `downstream` what follows by action.
+    `action` is the action of its change; `reset` is a rebuild that loses rows of statements, and
+    `loses` is the number of their changes. `rows` are stored now, None if it stores none. `source`
+    names what it is filled from, `downstream` the affected readers by action.
     """
 
     key: str
@@ -56,7 +56,7 @@ _HEADS = ("---", "+++")
 
 
 def effects(plan: Plan, warehouse: Warehouse) -> list[ObjectEffect]:
-    """Return what a plan does, in the order of its changes, then what it keeps."""
+    """Return the effects of a plan in the order of its changes, then the objects that it keeps."""
     before, after = warehouse.deployed().pipeline, plan.pipeline
     actions = {c.key: c.action for c in plan.changes}
     log = _Counts(warehouse.store, warehouse.cut(), warehouse.log.positions())
@@ -101,7 +101,7 @@ class _Counts:
 
 
 def downstream(pipeline: Pipeline, key: str) -> list[str]:
-    """Return the keys of all objects that what flows out of an object reaches, in order."""
+    """Return the keys of all objects downstream of an object, in order."""
     reached = {key}
     for obj in pipeline.objects.values():
         if reached.intersection((*obj.reads, *obj.feeders)):

@@ -1,4 +1,4 @@
-"""An object as a log and as its file say it: what a plan of the pipeline files compares."""
+"""Comparison of deployed objects with the pipeline files, as for a plan of the files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from floodmark.warehouse.deployed import as_applied_statement, as_filed
 
 @dataclass(frozen=True)
 class Drift:
-    """An object that statements have changed, and its file has not: what, and where it says so."""
+    """An object that an ALTER has changed and its file has not: the difference and its place."""
 
     key: str
     what: str
@@ -28,7 +28,7 @@ class Drift:
 
 
 def drift(catalog: Catalog) -> list[Drift]:
-    """Return the objects of which the files say what they were before an ALTER."""
+    """Return the objects whose files still have the definition from before an ALTER."""
     out = []
     names = current_names(catalog)
     for obj in catalog.objects.values():
@@ -53,10 +53,9 @@ def _alike(one: CatalogObject, other: CatalogObject) -> bool:
 def as_deployed(
     made: CatalogObject, written: s.Definition | None, names: Names, deployed: Catalog
 ) -> CatalogObject:
-    """Return the deployed object for one of a file, if the file says the same of it.
+    """Return the deployed object for an object of a file, if both have the same definition.
 
-    Where the file calls something by a former name, `made` goes by those of today, and `written`
-    is what the file says.
+    If the file uses former names, `made` has the present names, and `written` is the file's text.
     """
     same = deployed.objects.get(made.key)
     old = next((old for old, new in names.keys.items() if new == made.key), None)

@@ -1,4 +1,4 @@
-"""Runs what users wrote in Python for the first time: when it is created, not while planning."""
+"""First run of users' Python code: when a function is created, not during planning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from floodmark.warehouse.deployed import Deployed
 def check_code(plan: Plan, deployed: Deployed) -> None:
     """Load the Python functions that a plan creates, and compute the new DEFAULTs that call one.
 
-    For before the plan is logged. Raises E0280, E0281, E0290, E0297 and E0839.
+    To be called before the plan is logged. Raises E0280, E0281, E0290, E0297 and E0839.
     """
     known = {f.definition for f in functions_of(deployed.catalog.objects.values()).values()}
     for function in functions_of(plan.catalog.objects.values()).values():

@@ -1,6 +1,7 @@
-"""What the first epoch of a catalog version works out, worked out before the version is logged.
+"""Rehearsal of a catalog version: what its first epoch derives is derived before it is logged.
 
-What is logged is done by whoever comes next: what it cannot do would be in its way for ever.
+A logged version is applied by whoever runs next. If it could not be applied, it would block every
+later run.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ def rehearse(
     now: datetime,
     renamed: Mapping[str, str],
 ) -> Deployed:
-    """Return a version's definitions; raise what its epoch would before its objects advance.
+    """Return a version's definitions; raise the errors that its epoch would before objects advance.
 
-    That is what the definitions are when they are read from the log, what changes, in which folders
-    it lies, and whether the tables that get other columns can be opened.
+    It checks the definitions as read from the log, the changes, the folders, and whether the tables
+    with changed columns can be opened.
     """
     before, epoch = warehouse.deployed(), warehouse.log.head().sealed + 1
     version = CatalogVersion(before.version + 1, epoch, tuple(defined), now, renamed)

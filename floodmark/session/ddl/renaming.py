@@ -1,4 +1,4 @@
-"""Names of objects through time: when one may have another, and which it had in an epoch."""
+"""Renames of objects: when one is possible, and which name an object had in an epoch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from floodmark.warehouse.warehouse import Warehouse
 
 @dataclass(frozen=True)
 class Renames:
-    """Which keys changed in which epochs, oldest first: new ones by the former ones."""
+    """The renames of each epoch, oldest first: new keys by former ones."""
 
     steps: tuple[tuple[int, Mapping[str, str]], ...] = ()
 
@@ -35,7 +35,7 @@ class Renames:
         return key
 
     def all_then(self, keys: Collection[str] | None, epoch: int) -> set[str] | None:
-        """Return the keys that some objects of today had in an epoch; None stands for all."""
+        """Return the keys that some present objects had in an epoch; None means all objects."""
         return None if keys is None else {self.then(key, epoch) for key in keys}
 
 
@@ -46,18 +46,18 @@ def renames_of(warehouse: Warehouse) -> Renames:
 
 
 def check_at_rest(plan: Plan, warehouse: Warehouse, statement: s.Statement) -> None:
-    """Refuse a RENAME of what has epochs to catch up, or is read by such (E0792, E0793).
+    """Refuse a RENAME if the object or one of its readers has to catch up (E0792, E0793).
 
-    Those epochs know the former name.
+    The epochs to catch up use the former name.
     """
     if not plan.renamed:
         return
     for filling in under_way(warehouse).values():
         raise NotSupported(
             "E0793",
-            f"{filling.object} is {words(warehouse, filling)}: names stay as they are until then",
+            f"{filling.object} is {words(warehouse, filling)}: nothing can be renamed until then",
             span=statement.span,
-            hint="`floodmark run` goes on with it; then RENAME",
+            hint="`floodmark run` continues it; then RENAME",
         )
     pipeline, cut = warehouse.deployed().pipeline, warehouse.cut()
     suspended, objects = warehouse.log.suspensions(), pipeline.catalog.objects
@@ -73,7 +73,7 @@ def check_at_rest(plan: Plan, warehouse: Warehouse, statement: s.Statement) -> N
             event = suspended.get(cause)
             raise NotSupported(
                 "E0792",
-                f"{home} {what}: the epochs that it missed know {objects[old].name} by this name",
+                f"{home} {what}: the epochs to catch up use the name {objects[old].name}",
                 span=statement.span,
                 hint="" if event is None else f"{remedy(pipeline[cause], event)}; or DROP it",
             )

@@ -1,4 +1,4 @@
-"""Which changes of definitions would compute from rows that a table has discarded, unheard."""
+"""Checks of changed definitions that would reread rows which a TTL has discarded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from floodmark.warehouse.changes import Change, former_definitions, keys_to_refi
 
 
 def refuse_rereading(changes: Iterable[Change], before: Pipeline, after: Pipeline) -> None:
-    """Raise E0854 where what is computed anew has been made of rows that are gone by their TTL."""
+    """Raise E0854 if an object would be recomputed from rows that a TTL has discarded."""
     changes = list(changes)
     formers = former_definitions(before, after, changes)
     anew = keys_to_refill(changes)
@@ -29,10 +29,10 @@ def refuse_rereading(changes: Iterable[Change], before: Pipeline, after: Pipelin
         into = obj.kind is Kind.SINK and obj.object.target is not None
         raise NotSupported(
             "E0854",
-            f"{change.key} would be computed anew from {gone[0]}, which discards rows by its TTL: "
-            "what it has made of those would be lost",
+            f"{change.key} would be recomputed from {gone[0]}, which discards rows by its TTL: "
+            "results of discarded rows would be lost",
             span=obj.object.statement.name.span,
-            hint="WITH (backfill = 'none') goes on with the rows that come"
+            hint="WITH (backfill = 'none') applies the new query only to changes that come"
             if into
             else "create another one beside it; or DROP and CREATE it, without those rows",
         )

@@ -1,4 +1,4 @@
-"""The paths of sinks outside, refused before they begin."""
+"""Checks of the paths of external sinks before the sinks are created."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
-    """Raise where a sink could not write that begins with a plan, or has other columns then.
+    """Raise if a sink that a plan creates or changes could not write.
 
-    E0740 to E0744. Nothing is written: what only a write shows, `probe_sink_paths` shows.
+    Raises E0740 to E0744 and writes nothing. Faults that only a write shows are found by
+    `probe_sink_paths`.
     """
     for obj in _sinks_to_fill(plan, warehouse):
         with _at_its_name(obj):
@@ -26,7 +27,7 @@ def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
 
 
 def probe_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
-    """Raise E0741 where the path of such a sink takes no bytes now, such as on a full disk."""
+    """Raise E0741 if nothing can be written to the path of such a sink, as on a full disk."""
     for obj in _sinks_to_fill(plan, warehouse):
         assert obj.external_sink is not None
         with _at_its_name(obj):

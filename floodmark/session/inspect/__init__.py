@@ -1,1 +1,1 @@
-"""What a connection says of a warehouse."""
+"""Inspection of a warehouse: reports, sizes, system tables, changes to watch."""

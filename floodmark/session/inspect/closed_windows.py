@@ -1,4 +1,4 @@
-"""Whether rows came out for what was closed before, from file statistics and one SQL condition."""
+"""Check for rows of windows that were already closed, by file statistics and one SQL condition."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MOST_EPOCHS = 200
 def below_watermark(
     obj: AnalysedObject, steps: Sequence[EpochStep], files: Sequence[DataFile]
 ) -> str | None:
-    """Return the condition on a row of a view: it is below the watermark before its epoch.
+    """Return the condition that a row of a view is below the watermark before its epoch.
 
-    `files` are those of the view's table. None where their statistics show that no row is.
+    `files` are the files of the view's table. Returns None if their statistics exclude such rows.
     """
     terms = [
         term for column, _ in obj.relation.watermarks for term in _terms(obj, column, steps, files)

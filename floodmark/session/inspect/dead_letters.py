@@ -1,4 +1,4 @@
-"""What is left of an object's dead letters: a row that came right has taken its letter back."""
+"""Counts of an object's dead letters; a letter is retracted when its row is corrected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ _LATEST = re.compile("(?<= is not up to ).*")
 
 
 def count_letters(store: Store, handle: Handle) -> int:
-    """Return how many letters of a table are not taken back, from its files, without Spark."""
+    """Return the number of letters of a table that are not retracted, from its files, without
+    Spark.
+    """
     counted = 0
     for file, path in zip(handle.files, store.paths(handle), strict=True):
         if file.low.get(WEIGHT) == file.high.get(WEIGHT) == 1:
@@ -35,7 +37,7 @@ def count_letters(store: Store, handle: Handle) -> int:
 
 
 def describe_letters(store: Store, obj: AnalysedObject) -> str | None:
-    """Say how many letters of an object are left, and why the most are; None without any."""
+    """Describe the number of an object's dead letters and their main reason; None without any."""
     name = dead_letter_table(obj)
     if not store.exists(name):
         return None
@@ -48,9 +50,9 @@ def describe_letters(store: Store, obj: AnalysedObject) -> str | None:
 def frequent(
     store: Store, handle: Handle, most: int = 3, limits: Limits = LIMITS
 ) -> list[tuple[str, int]]:
-    """Return the most frequent reasons of the newest letters of a table, with their rows.
+    """Return the most frequent reasons of the newest letters of a table, with their row counts.
 
-    Letters that differ in nothing but the value count as one reason. Without Spark.
+    Letters that differ only in a value count as one reason. Needs no Spark.
     """
     counted: Counter[str] = Counter()
     for weight, error in islice(_newest(store, handle, limits), limits.letters):

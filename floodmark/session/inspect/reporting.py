@@ -1,4 +1,4 @@
-"""What happened to each object since it was last reported: one report over all epochs between.
+"""Reports of what happened to each object since its last report.
 
 Everything comes from the epoch log and file lists; Spark is not needed.
 """
@@ -32,7 +32,8 @@ STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
 class EpochStep:
     """One epoch of one object: its time, and the records before and after.
 
-    Where another query `takes_over`, it goes on from the rows before; what it closes is its own.
+    If a changed query `takes_over`, it continues from the previous rows, but closes windows by
+    itself.
     """
 
     epoch: int
@@ -43,15 +44,15 @@ class EpochStep:
 
     @property
     def watermarks_before(self) -> Mapping[str, Scalar]:
-        """Return the watermarks that the object's query had reached before the epoch."""
+        """Return the watermarks of the object's query before the epoch."""
         return {} if self.before is None or self.takes_over else self.before.watermarks
 
 
 @dataclass(frozen=True)
 class ObjectReport:
-    """What is to say about an object; `steps` are the epochs that touched it, oldest first.
+    """The report of one object; `steps` are the epochs that changed it, oldest first.
 
-    `suspended` is set where it is suspended now. Sinks into tables and plain views have no steps of
+    `suspended` is set if it is suspended now. Sinks into tables and plain views have no steps of
     their own.
     """
 
@@ -74,18 +75,18 @@ class ObjectReport:
 
     @property
     def as_reported(self) -> LastReport:
-        """Return what the book has to hold once this is reported."""
+        """Return the entry for the book of reports after this report."""
         return LastReport(
             self.epoch, self.changed, self.obj.fingerprint, self.suspended is not None
         )
 
 
 def reports(warehouse: Warehouse, book: Mapping[str, LastReport]) -> list[ObjectReport]:
-    """Return a report for every object with something new to say, upstream first.
+    """Return a report for every object with news, upstream first.
 
-    An object has when rows of it, its definition or its state changed since the last report; a view
-    that is backfilling, when it has joined the cut. What a selection has advanced in an epoch that
-    is still open counts.
+    An object has news if its rows, its definition or its state changed since its last report. A
+    view that is backfilling has news when it has joined the cut. Objects that a selection has
+    advanced in an open epoch count.
     """
     pipeline = warehouse.deployed().pipeline
     head = warehouse.log.head().sealed
@@ -127,7 +128,7 @@ def _joins(step: EpochStep) -> bool:
 
 
 def recent(warehouse: Warehouse, keys: Collection[str]) -> list[ObjectReport]:
-    """Return reports of some objects over the last epochs, whatever has been reported before."""
+    """Return reports of some objects over the last epochs, independent of earlier reports."""
     first = max(
         warehouse.retention_record.kept_epochs().oldest, warehouse.log.head().sealed - RECENT
     )
@@ -153,7 +154,7 @@ def recent(warehouse: Warehouse, keys: Collection[str]) -> list[ObjectReport]:
 def advance_epochs(
     book: Mapping[str, LastReport], keys: Collection[str], epoch: int
 ) -> dict[str, LastReport]:
-    """Return a book in which objects without news are at an epoch: the next look begins there."""
+    """Return a book in which objects without news are reported up to an epoch."""
     return {
         key: replace(last, epoch=max(last.epoch, epoch)) if key in keys else last
         for key, last in book.items()
@@ -161,7 +162,7 @@ def advance_epochs(
 
 
 def after_told(book: Mapping[str, LastReport], epoch: int) -> dict[str, LastReport]:
-    """Return a book in which what is told up to an epoch, with checks or without, is past."""
+    """Return a book in which everything up to an epoch is reported, with or without checks."""
     return {key: replace(x, epoch=max(x.epoch, x.told, epoch)) for key, x in book.items()}
 
 
@@ -267,13 +268,13 @@ def numbers(report: ObjectReport, warehouse: Warehouse) -> dict[str, int | float
 
 
 def share(part: float, whole: float) -> float:
-    """Return a part of a whole, of nothing all."""
+    """Return the ratio of a part to a whole; 1 if the whole is empty."""
     return round(part / whole, 4) if whole else 1.0
 
 
 @dataclass(frozen=True)
 class Intake:
-    """How many rows a source was given and stored over some epochs."""
+    """The numbers of rows that a source received and stored over some epochs."""
 
     received: int
     stored: int
@@ -284,7 +285,7 @@ class Intake:
 
 
 def intakes(warehouse: Warehouse, newest: int = RECENT) -> dict[str, Intake]:
-    """Return what sources that transform their rows have made of them in the last epochs."""
+    """Return the received and stored rows of sources with TRANSFORM USING in the last epochs."""
     keys = [o.key for o in warehouse.deployed().pipeline.writing_objects if o.transforms]
     if not keys:
         return {}
@@ -299,7 +300,7 @@ def intakes(warehouse: Warehouse, newest: int = RECENT) -> dict[str, Intake]:
 
 
 def watermark_lag(step: EpochStep) -> float | None:
-    """Return how far an object's first watermark is behind the epoch's now, in seconds."""
+    """Return by how many seconds an object's first watermark is behind the epoch's time."""
     lag = step.after.lag(step.now)
     return None if lag is None else round(lag.total_seconds(), 3)
 
@@ -325,7 +326,7 @@ def sizes(report: ObjectReport, warehouse: Warehouse) -> dict[str, int]:
 
 
 def files_at(warehouse: Warehouse, table: str, version: int) -> tuple[DataFile, ...] | None:
-    """Return the files of a table at a version; None where it is not kept any more."""
+    """Return the files of a table at a version; None if the version has expired."""
     try:
         return warehouse.store.open(table, version).files
     except DataError:

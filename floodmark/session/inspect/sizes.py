@@ -1,4 +1,4 @@
-"""How large an object's tables are, what each is for and what cleans it: from file lists alone."""
+"""Sizes of an object's tables with their roles and cleaning, from file lists alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RETENTION = "retention"
 class TableSize:
     """One table of an object: its role, its key, what cleans it, its rows and bytes.
 
-    `node` is the operator whose state it is. Rows and bytes are None where nothing is at rest yet.
+    `node` is the operator whose state it is. Rows and bytes are None if nothing is stored yet.
     """
 
     table: str
@@ -58,7 +58,7 @@ def sizes_of(
 ) -> tuple[TableSize, ...]:
     """Return the tables of an object as of `record`, its rows first; a sink has states only.
 
-    The record is the object's, of a sink that of the table that it feeds.
+    The record is that of the object, or for a sink, of the table that it feeds.
     """
     versions = {} if record is None else record.versions
     tables = (*_tables_of(obj), *_layers(obj, versions))
@@ -66,7 +66,7 @@ def sizes_of(
 
 
 def total(sizes: Sequence[TableSize], *, state: bool) -> tuple[int | None, int | None]:
-    """Return rows and bytes of the states, or of the object's own rows; None where it has none."""
+    """Return rows and bytes of the states, or of the object's own rows; None if it has none."""
     own = [t for t in sizes[:1] if not t.is_state]
     chosen = [t for t in sizes if t.is_state] if state else own
     if not chosen:
@@ -75,7 +75,7 @@ def total(sizes: Sequence[TableSize], *, state: bool) -> tuple[int | None, int |
 
 
 def as_text(sizes: Sequence[TableSize]) -> str:
-    """Return the tables as lines of columns; nothing at rest is a dash."""
+    """Return the tables as lines of columns; a dash stands for a table without rows yet."""
     head = ("table", "holds", "key", "cleaned by", "rows", "bytes")
     rows = [head, *(_cells(t) for t in sizes)]
     widths = [max(len(r[i]) for r in rows) for i in range(len(head))]

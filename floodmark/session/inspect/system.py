@@ -1,4 +1,4 @@
-"""System tables: what the epoch log knows, as relations of the schema `floodmark`."""
+"""System tables: the contents of the epoch log as relations of the schema `floodmark`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sealed epochs changed in an object, as rows of Python values, without Spark."""
+"""Changes of an object in sealed epochs, as rows of Python values, without Spark."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Changed:
 
 
 def check_kept(obj: AnalysedObject, after: int, warehouse: Warehouse) -> None:
-    """Raise E0413 where the changes after an epoch are not all kept any more."""
+    """Raise E0413 if some of the changes after an epoch have expired."""
     oldest = warehouse.retention_record.kept_epochs().oldest
     if after + 1 < oldest and not obj.append_only:
         raise DataError(

@@ -1,4 +1,4 @@
-"""What holds a watermark back: the connector of a source or table, the inputs of a view."""
+"""Blockers of a watermark: the connector of a source or table, or inputs of a view."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Marks = Mapping[str, Mapping[str, Any]]
 def watermark_blockers(
     obj: AnalysedObject, column: str, pipeline: Pipeline, marks: Marks, now: datetime
 ) -> tuple[str, ...]:
-    """Return what has to rise so that a column's watermark does; nothing waits for statements.
+    """Return the connectors or inputs that hold a column's watermark back.
 
-    Inputs that are equally far behind are all there.
+    Statements never hold one back. Inputs that are equally far behind are all included.
     """
     if obj.plan is None:
         connected = obj.declared is not None and obj.declared.connector is not None

@@ -86,7 +86,7 @@ def _read_rename(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
         if cursor.is_at("."):
             raise NotSupported(
                 "E0794",
-                "RENAME TO takes a name without a schema: an object stays in its own",
+                "RENAME TO takes a name without a schema: an object stays in its schema",
                 span=cursor.span_from(start),
                 hint=f"ALTER … RENAME TO {new_name}, or CREATE it in the other schema",
             )

@@ -60,7 +60,7 @@ def _check_function_schema(cursor: Cursor, start: int, parts: list[exp.Identifie
             "E0130",
             "functions have no schema",
             span=cursor.span_from(start),
-            hint="leave out what stands in front of the function's name",
+            hint="leave out the schema before the function's name",
         )
 
 

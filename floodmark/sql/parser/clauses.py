@@ -10,7 +10,7 @@ from floodmark.sql.parser.cursor import Cursor
 
 def refuse_twice(clause: str, span: Span | None) -> None:
     """Raise that a clause stands twice in a definition."""
-    raise SqlSyntaxError("E0118", f"{clause} is given twice", span=span, hint="keep one")
+    raise SqlSyntaxError("E0118", f"{clause} is given twice", span=span, hint="keep one of them")
 
 
 def set_clause(cursor: Cursor, clauses: dict[str, Any], key: str, value: Any, start: int) -> None:

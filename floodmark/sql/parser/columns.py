@@ -143,9 +143,9 @@ def _read_column_fact(cursor: Cursor, name: str, facts: dict[str, object]) -> bo
     if "nullable" in said and said & {"not_null", "primary_key"}:
         raise SqlSyntaxError(
             "E0155",
-            f'column "{name}" is NULL, and is not',
+            f'column "{name}" is declared both NULL and NOT NULL',
             span=place,
-            hint="leave NULL out: a NOT NULL or key column has none",
+            hint="leave NULL out: a NOT NULL or key column cannot be NULL",
         )
     if key in facts:
         refuse_twice(key.replace("_", " ").upper(), place)

@@ -58,9 +58,9 @@ def _check_one_kind(cursor: Cursor, clauses: dict[str, Any], *, for_tables: bool
     if clauses.get("transforms") and clauses.get("for_tables", False) is not for_tables:
         raise SqlSyntaxError(
             "E0132",
-            "TRANSFORM USING stands beside FOR TABLES",
+            "TRANSFORM USING cannot be used beside FOR TABLES",
             span=cursor.place(cursor.current),
-            hint="write it behind each table: FOR TABLES (t TRANSFORM USING (…))",
+            hint="write it after each table: FOR TABLES (t TRANSFORM USING (…))",
         )
 
 

@@ -237,5 +237,5 @@ class Cursor:
                 "E0108",
                 "a name has no characters",
                 span=self.place(token),
-                hint="strings stand in single quotes, names in double quotes",
+                hint="strings have single quotes, names double quotes",
             )

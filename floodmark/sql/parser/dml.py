@@ -35,7 +35,7 @@ def read_insert(cursor: Cursor, start: int) -> Insert:
     if cursor.is_at("on", "conflict"):
         raise NotSupported(
             "E0395",
-            "ON CONFLICT belongs to the table, not to one INSERT",
+            "ON CONFLICT is part of the table's definition, not of an INSERT",
             span=cursor.place(cursor.current),
             hint="ALTER TABLE t ON CONFLICT …",
         )

@@ -72,4 +72,4 @@ def refuse_elsewhere(*words: str, span: Span) -> None:
     hint = KINDS.get(words[1]) if len(words) > 1 else STATEMENTS.get(words[0])
     if hint is not None:
         said = " ".join(words).upper()
-        raise NotSupported("E0394", f"{said} is not part of this language", span=span, hint=hint)
+        raise NotSupported("E0394", f"{said} is not available", span=span, hint=hint)

@@ -61,7 +61,7 @@ def read_interval(cursor: Cursor) -> exp.Expression:
         if last.name not in _SPANS.get(unit.name, ()):
             raise SqlSyntaxError(
                 "E0137",
-                f"no interval reaches from {unit.name} to {last.name}",
+                f"there is no interval {unit.name} TO {last.name}",
                 span=cursor.span_from(start),
                 hint="YEAR TO MONTH, DAY TO HOUR, MINUTE or SECOND, HOUR TO MINUTE or SECOND, "
                 "MINUTE TO SECOND; or a unit alone",

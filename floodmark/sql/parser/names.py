@@ -13,7 +13,7 @@ def refuse_long_name(cursor: Cursor, start: int) -> NoReturn:
     """Raise E0116 for a name of more than two parts."""
     raise SqlSyntaxError(
         "E0116",
-        "a name has at most one schema in front",
+        "a name has at most one schema before it",
         span=cursor.span_from(start),
         hint="write schema.name",
     )

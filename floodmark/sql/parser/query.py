@@ -124,7 +124,7 @@ def _read_tail(cursor: Cursor, query: exp.Expression) -> None:
         if query.args.get(key) is not None:
             raise SqlSyntaxError(
                 "E0109",
-                f"{word.upper()} stands twice",
+                f"{word.upper()} is given twice",
                 span=cursor.place(cursor.current),
                 hint="keep one of them; conditions are joined with AND",
             )

@@ -314,7 +314,7 @@ def _read_system_time(cursor: Cursor) -> exp.Version:
 def _refuse_lookup(cursor: Cursor, start: int) -> NoReturn:
     raise SqlSyntaxError(
         "E0115",
-        "a lookup join asks a table, not a subquery or a table function",
+        "a lookup join reads a table, not a subquery or a table function",
         span=cursor.span_from(start),
         hint="JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON a.k = t.k AND …; choose its columns "
         "in SELECT, or look up in a view of it",

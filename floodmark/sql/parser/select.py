@@ -123,7 +123,7 @@ def _check_once(cursor: Cursor, select: exp.Select, key: str, clause: str) -> No
     if select.args.get(key) is not None:
         raise SqlSyntaxError(
             "E0109",
-            f"{clause} stands twice",
+            f"{clause} is given twice",
             span=cursor.place(cursor.current),
             hint="join the conditions with AND"
             if key in ("where", "having")
@@ -132,7 +132,7 @@ def _check_once(cursor: Cursor, select: exp.Select, key: str, clause: str) -> No
     if key == "where" and select.args.get("group") is not None:
         raise SqlSyntaxError(
             "E0114",
-            "WHERE stands behind GROUP BY",
+            "WHERE comes before GROUP BY",
             span=cursor.place(cursor.current),
             hint="put WHERE in front of GROUP BY, or write HAVING for conditions on groups",
         )

@@ -109,7 +109,7 @@ def _refusal_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 def _upstream(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     names = (*obj.reads, *obj.feeders)
     above = [pipeline[k] for k in names if k in pipeline.objects and k != obj.key]
-    text = "depends on where epochs are cut, as what it reads does: "
+    text = "depends on where epochs are cut, because an input does: "
     return tuple(Note("A110", text + o.name) for o in above if cut_dependence_notes(o, pipeline))
 
 
@@ -187,14 +187,15 @@ def _clock_options(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 def _feeder_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     if obj.kind is not Kind.TABLE or obj.declared is None or not obj.declared.watermarks:
         return ()
-    text = "depends on where epochs are cut: what {} brings in one is judged by one watermark"
+    text = "depends on where epochs are cut: all rows of {} in one epoch are compared with one "
+    "watermark"
     return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in obj.feeders)
 
 
 def _fades(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     if obj.declared is None or obj.declared.ttl_column is None:
         return ()
-    text = "depends on where epochs are cut: rows end below the watermark of the epoch before"
+    text = "depends on where epochs are cut: rows end below the previous epoch's watermark"
     return (Note("A119", text),)
 
 

@@ -71,7 +71,7 @@ def _every_column(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
             continue
         bare = getattr(obj.object.statement, "from_relation", None) is not None
         star = f"FROM {taken}" if bare else "*"
-        text = f"{star} takes over every column that {taken} gets later; name the columns"
+        text = f"{star} will include columns that are added to {taken} later; name the columns"
         yield Advice("A121", text, span_of(stars[0], obj.object.span) or obj.object.span)
 
 
@@ -102,7 +102,7 @@ def _no_key(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     updates = relation.mode is not ChangelogMode.APPEND_ONLY
     hidden = [column for column in relation.stream_key if is_hidden(column)]
     if obj.kind is Kind.MATERIALIZED_VIEW and updates and hidden:
-        text = f"no visible columns are a key of {obj.name}: readers cannot tell equal rows apart"
+        text = f"no visible columns are a key of {obj.name}: readers cannot distinguish equal rows"
         yield Advice("A122", text, obj.object.statement.name.span)
 
 
@@ -116,7 +116,7 @@ def _order_of_nothing(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advic
         and order is not None
         and not (query.args.get("limit") or query.args.get("offset"))
     ):
-        text = "rows at rest have no order: ORDER BY without LIMIT changes nothing here"
+        text = "stored rows have no order: ORDER BY without LIMIT has no effect here"
         yield Advice("A123", text, span_of(order, obj.object.span))
 
 
@@ -125,7 +125,7 @@ def _any_rows(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     for select in _selects(obj):
         limit = select.args.get("limit")
         if limit is not None and select.args.get("order") is None:
-            text = "LIMIT without ORDER BY keeps the rows that are first by all their columns"
+            text = "LIMIT without ORDER BY keeps the first rows in the order of all their columns"
             yield Advice("A124", text, span_of(limit, obj.object.span))
 
 

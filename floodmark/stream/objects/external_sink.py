@@ -166,7 +166,8 @@ def check_no_circle(
         if _overlap(folder, sink.path):
             raise BindError(
                 "E0722",
-                f"the sink would feed {source}, which its query reads: that takes in {folder}",
+                f"the sink would write into {folder}, the folder of {source}, which its query "
+                "reads",
                 span=_Options(declared.statement).span("path"),
                 hint="write to a folder that nothing upstream reads",
             )
@@ -381,7 +382,7 @@ def _key(options: _Options, plan: StreamPlan, connector: str) -> tuple[str, ...]
         if not key or any(c not in shown for c in key):
             raise BindError(
                 "E0725",
-                "nothing in the sink's columns tells its rows apart",
+                "the sink's columns do not identify its rows",
                 span=options.span("type"),
                 hint="add primary_key = 'column, …' with columns of the query, or select its key",
             )
@@ -399,6 +400,6 @@ def _key(options: _Options, plan: StreamPlan, connector: str) -> tuple[str, ...]
                 "E0725",
                 f'the key column "{column}" is {shown[column]}: its values cannot be looked up',
                 span=options.span("primary_key"),
-                hint="take a key of numbers without a fraction, texts or times",
+                hint="use key columns that are whole numbers, exact decimals, texts or times",
             )
     return key

@@ -22,7 +22,7 @@ def check_types(columns: Schema, encode: str, span: Span | None) -> None:
                 hint = "ENCODE JSON or PARQUET, or cast it to VARCHAR in the query"
             raise BindError(
                 "E0724",
-                f'column "{column.name}" is {column.type}: {encode.upper()} has no form for it',
+                f'column "{column.name}" is {column.type}: {encode.upper()} cannot hold it',
                 span=span,
                 hint=hint,
             )

@@ -79,7 +79,7 @@ def check_owner(
         other = dropping or "type = 'append-only'"
         raise BindError(
             "E0784",
-            f"the sink clears columns where rows go, but with {other} no rows go",
+            f"the sink should clear columns on a delete, but with {other} it writes no deletes",
             span=place,
             hint=f"leave {other} out, or {ON_DELETE} = '{COLUMNS}'",
         )
@@ -144,5 +144,5 @@ def _check_alone(
                 "E0785",
                 f'sinks {other.name} and {sink.name} both own the column "{shared}"',
                 span=sink.statement.name.span,
-                hint="a column has one owner: write it by one of them, or let one write another",
+                hint="a column has one owner: let only one of them write it, or use two columns",
             )

@@ -25,9 +25,10 @@ def parse_backfill(option: s.Option) -> str:
         return option.value.lower()
     raise BindError(
         "E0840",
-        f"backfill = '{option.value}' is not a way to go on with another query",
+        f"backfill = '{option.value}' is neither 'diff' nor 'none'",
         span=option.span,
-        hint=f"'{DIFF}': the rows that change at once; '{NONE}': rows that come from then on",
+        hint=f"'{DIFF}' writes the differences at once; '{NONE}' applies the new query only to "
+        "changes that come",
     )
 
 
@@ -71,7 +72,8 @@ def check_difference(
         statement = sink.object.statement
         raise NotSupported(
             "E0843",
-            f'"{target.name}" {why}: what the former query of "{sink.name}" gave stays there',
+            f'"{target.name}" {why}: rows of the former query of "{sink.name}" cannot be retracted',
             span=statement.name.span,
-            hint="WITH (backfill = 'none') goes on with the rows that come; or create another sink",
+            hint="WITH (backfill = 'none') keeps them and applies the new query only to changes "
+            "that come; or create another sink",
         )

@@ -51,11 +51,12 @@ def _scans_below(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
 def _refusal(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:
     return BindError(
         "E0759",
-        f'{operator} in "{name}" reads rows of "{scan.object}" again, and that table forgets them: '
-        "its TTL takes rows away without telling what follows it",
+        f'{operator} in "{name}" rereads rows of "{scan.object}", but the TTL of that table '
+        "removes "
+        "rows without a change for its readers",
         span=node.span,
-        hint=f'{_instead(scan)} takes them out of "{name}", too; or let the query do with changes: '
-        "count, sum, FOR SYSTEM_TIME AS OF PROCTIME(), EMIT ON WINDOW CLOSE",
+        hint=f'{_instead(scan)} removes them from "{name}", too; or use only operators that need '
+        "changes alone: count, sum, FOR SYSTEM_TIME AS OF PROCTIME(), EMIT ON WINDOW CLOSE",
     )
 
 

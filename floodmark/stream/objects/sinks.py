@@ -74,9 +74,11 @@ def check_sole_writer(plan: StreamPlan, statement: s.CreateSink, target: str) ->
         if inner and plan[node].own_table:
             raise NotSupported(
                 "E0358",
-                f'the sink takes back rows of "{target}" by key, and others write there, too',
+                f'the sink deletes rows of "{target}" by key, but other writers write that '
+                "table, too",
                 span=node.span or _target_span(statement),
-                hint="look it up in a materialized view and write that, or make it a LEFT JOIN",
+                hint="put the lookup join into a materialized view and let the sink read that, "
+                "or use a LEFT JOIN",
             )
 
 
@@ -125,8 +127,8 @@ def _check_modes(
     if declared.conflict.action is s.ConflictAction.UPDATE_SET:
         raise BindError(
             "E0705",
-            f'"{target.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
-            f"the sink {sink.base_name} updates its rows: nothing takes the old ones back",
+            f'"{target.name}" computes with each new row (ON CONFLICT DO UPDATE SET), but the sink '
+            f"{sink.base_name} updates its rows, and the effect of old rows cannot be undone",
             span=_target_span(statement),
             hint=f"in the sink {sink.base_name}: {forced}",
         )

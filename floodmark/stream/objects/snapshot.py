@@ -26,7 +26,8 @@ def parse_snapshot(option: s.Option) -> None:
             "E0850",
             f"{SNAPSHOT} = '{option.value}' is neither true nor false",
             span=option.span,
-            hint="WITH (snapshot = false) begins with the rows that come",
+            hint="WITH (snapshot = false) starts with the rows that come, without those that "
+            "exist already",
         )
 
 
@@ -50,7 +51,7 @@ def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> Non
             )
             raise NotSupported(
                 "E0851",
-                f"{obj.kind.value} {obj.name} cannot begin without a snapshot: it {why} of before",
+                f"{obj.kind.value} {obj.name} needs a snapshot: it {why} of before",
                 span=node.span or obj.statement.name.span,
-                hint="leave snapshot = false out, or read rows that are only added",
+                hint="leave snapshot = false out, or read an append-only input",
             )

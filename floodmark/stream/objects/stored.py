@@ -67,8 +67,8 @@ def _check_messages(obj: CatalogObject, declared: Declared) -> None:
         clause = getattr(obj.statement, "conflict", None)
         raise BindError(
             "E0705",
-            f'"{obj.name}" computes with each row that comes (ON CONFLICT DO UPDATE SET), but '
-            f"messages of FORMAT {declared.format} update rows: nothing takes the old ones back",
+            f'"{obj.name}" computes with each new row (ON CONFLICT DO UPDATE SET), but messages of '
+            f"FORMAT {declared.format} update rows, and the effect of old rows cannot be undone",
             span=clause.span if clause is not None else obj.statement.name.span,
             hint="FORMAT PLAIN where each message is a row of its own; or DO UPDATE FULL",
         )

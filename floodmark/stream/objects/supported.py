@@ -69,7 +69,7 @@ def check_options(obj: CatalogObject) -> None:
             "E0354",
             f"the option {option.name} = '{option.value}' is not available",
             span=option.span,
-            hint=f"leave it out: there is {_available(obj.kind)}",
+            hint=f"leave it out; available: {_available(obj.kind)}",
         )
 
 
@@ -96,7 +96,7 @@ def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:
         if reason is not None:
             raise NotSupported(
                 "E0350",
-                f"{reason} cannot be kept incremental yet",
+                f"{reason} cannot be maintained incrementally yet",
                 span=node.span,
                 hint=_remedy(node),
             )
@@ -114,7 +114,7 @@ def _check_calls(node: n.Node) -> None:
     if count > LIMITS.query_calls:
         raise NotSupported(
             "E0349",
-            f"{count:,} {what} of one query are too many to be kept incremental: "
+            f"{count:,} {what} of one query are too many to be maintained incrementally: "
             f"{LIMITS.query_calls} are the most",
             span=node.span,
             hint="compute parts of them in materialized views of their own, and join these by key",

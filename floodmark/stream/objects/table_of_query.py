@@ -105,7 +105,7 @@ def _visible_key(key: tuple[str, ...], name: s.ObjectName) -> tuple[str, ...]:
         return key
     raise NotSupported(
         "E0845",
-        f'rows of "{catalog_name(name)}" change, and the query does not show the key by which',
+        f'rows of "{catalog_name(name)}" change, and the query does not select their key',
         span=name.span,
         hint="select the key columns of its inputs, or GROUP BY what is to be the key",
     )

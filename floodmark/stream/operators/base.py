@@ -277,7 +277,7 @@ class StreamOperator(Generic[N]):
             f"an upsert changelog, which has no old rows, is not supported as input of "
             f"{type(self.node).__name__}",
             span=self.node.span,
-            hint="read it through a table with its key, which knows the old rows",
+            hint="read it through a table with its key, which has the old rows",
         )
 
     def _check(self) -> None:

@@ -102,8 +102,8 @@ def _refuse(node: n.Node, ends: Sequence[Expr]) -> None:
     if ends:
         raise NotSupported(
             "E0317",
-            "The query cannot be executed in Emit-On-Window-Close mode: a condition on now() ends "
-            f"rows that the {type(node).__name__} above it has looked at.",
+            "The query cannot be executed in Emit-On-Window-Close mode: a condition on now() "
+            f"removes rows that the {type(node).__name__} above it has already used.",
             span=ends[0].span or node.span,
-            hint="ask the condition above it, or in a view that reads this one",
+            hint="apply the condition above it, or in a view that reads this one",
         )

@@ -33,7 +33,7 @@ def parse_refresh(option: s.Option) -> None:
             "E0328",
             f"refresh = '{option.value}' is not available: there is 'full'",
             span=option.span,
-            hint="leave it out: the view is then kept incremental",
+            hint="leave it out: the view is then maintained incrementally",
         )
 
 
@@ -41,7 +41,7 @@ def refuse_on_close(statement: s.Definition) -> None:
     """Raise E0315 for a view that emits on window close and asks to be recomputed."""
     raise NotSupported(
         "E0315",
-        "EMIT ON WINDOW CLOSE gives each row once, and refresh = 'full' recomputes all rows",
+        "EMIT ON WINDOW CLOSE emits each row once, and refresh = 'full' recomputes all rows",
         span=statement.span,
         hint="leave one of them out",
     )
@@ -76,7 +76,7 @@ def check_repeatable(plan: StreamPlan) -> None:
             "E0329",
             f"{what} cannot be recomputed with refresh = 'full'",
             span=span,
-            hint="leave refresh out, or compute it in a view below and read that",
+            hint="leave refresh out, or compute it in another view and read that",
         )
 
 

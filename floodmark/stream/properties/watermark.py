@@ -46,10 +46,10 @@ def check_declared(declared: Declared) -> None:
         delay = "10" if mark.expr.type.is_numeric else "INTERVAL '5 seconds'"
         raise BindError(
             "E0244",
-            f'the watermark of "{mark.column}" must follow that column: never fall where it '
-            "rises, and depend on nothing else",
+            f'the watermark of "{mark.column}" must follow that column: it may not fall '
+            "while the column rises, nor depend on anything else",
             span=mark.expr.span,
-            hint=f"{mark.column}, less one constant (without months): {mark.column} - {delay}",
+            hint=f"write {mark.column} minus a constant without months: {mark.column} - {delay}",
         )
 
 

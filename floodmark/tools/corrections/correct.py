@@ -55,7 +55,7 @@ class EpochSpan:
             raise UserError(
                 "E0302",
                 f"there is no time from {_text(self.first)} to before {_text(self.end)}",
-                hint="--from is the first time, --to the first one that is not computed any more",
+                hint="--from is included, --to is not",
             )
 
     def ends(self, column: Field) -> tuple[Any, Any]:
@@ -153,7 +153,7 @@ def _closing(floodmark: Floodmark, name: str) -> AnalysedObject:
         )
     raise NotSupported(
         "E0301",
-        f"no date or time says which rows of {obj.kind.value} {obj.name} have closed",
+        f"no column with a watermark says which rows of {obj.kind.value} {obj.name} are closed",
         hint=hint,
     )
 
@@ -174,7 +174,8 @@ def _check_closed(obj: AnalysedObject, reader: Reader, span: EpochSpan) -> None:
         raise UserError(
             "E0303",
             f"windows of {obj.name} up to {_text(span.end)} are not closed: {reached}",
-            hint="give a --to that the watermark has reached; open windows take in what comes",
+            hint="choose a --to that the watermark has passed; open windows still take in rows "
+            "by themselves",
         )
 
 

@@ -35,7 +35,7 @@ def check_readers(floodmark: Floodmark, obj: AnalysedObject) -> None:
             raise NotSupported(
                 "E0305",
                 f"{obj.name} cannot be corrected in place: {reader.kind.value} {reader.name} "
-                f"takes rows from it, and {reason}",
+                f"reads it, and {reason}",
                 hint="without --in-place the corrections are beside the view: "
                 f"SELECT * FROM {obj.name}__corrections",
             )

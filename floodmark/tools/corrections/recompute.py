@@ -139,6 +139,6 @@ def _check_node(node: n.Node, obj: AnalysedObject) -> None:
 def _refusal(obj: AnalysedObject, reason: str) -> NotSupported:
     return NotSupported(
         "E0304",
-        f"the closed rows of {obj.name} cannot be computed once more: {reason}",
+        f"the closed rows of {obj.name} cannot be recomputed: {reason}",
         hint="correct them in a view of your own, from the late rows",
     )
