@@ -1,1 +1,1 @@
-"""The epoch loop: what opens, advances, seals and recovers epochs."""
+"""The epoch loop: it opens, advances, seals and recovers epochs."""

@@ -1,4 +1,4 @@
-"""Taking objects that are not suspended any more through the epochs that they missed."""
+"""Catching up: objects whose suspension ended go through the epochs that they missed."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def suspend_damaged(warehouse: Warehouse, damaged: Mapping[str, FloodmarkError])
 
 
 def unreadable(warehouse: Warehouse) -> dict[str, FloodmarkError]:
-    """Return why tables that the last seal pins are not there, by object, of those that go on.
+    """Return, by object, why tables that the last seal pins cannot be read.
 
-    Of each table this asks for two file names.
+    Looks for two file names per table.
     """
     damaged, suspended = warehouse.cut().settle(warehouse.store)[1], warehouse.log.suspensions()
     return {key: error for key, error in damaged.items() if key not in suspended}
 
 
 def lift_gone(warehouse: Warehouse, restarted: Collection[str], version: int) -> None:
-    """End the suspensions of objects that are gone or begin anew: they have another meaning."""
+    """End the suspensions of objects that are dropped or refilled."""
     defined = warehouse.at_version(version).pipeline.objects
     for key in warehouse.log.suspensions():
         if key in restarted or key not in defined:
@@ -48,7 +48,7 @@ def objects_behind(
 ) -> set[str]:
     """Return the objects that have epochs to catch up before this one.
 
-    Suspended ones have not, nor those that are backfilling.
+    Suspended objects and views that are backfilling are not among them.
     """
     outside = {k for k, r in records.items() if r.backfilling}
     held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
@@ -63,9 +63,9 @@ def caught_up(
     created: frozenset[str],
     on_progress: Progressed | None = None,
 ) -> dict[str, ObjectRecord]:
-    """Advance what is behind by the missed epochs, oldest first; return all objects' records.
+    """Advance objects by their missed epochs, oldest first; return all objects' records.
 
-    Those that were behind have the counts of all the epochs that they have caught up.
+    The record of an object that caught up has the counts of all these epochs.
     """
     out, epoch = dict(records), record.epoch
     _revert_late_tables(warehouse, records, pipeline, record)

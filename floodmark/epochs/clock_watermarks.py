@@ -1,7 +1,7 @@
-"""Windows that time alone closes: of sources that have nothing new, and go by the clock.
+"""Windows that time alone closes, because the watermarks of silent sources follow the clock.
 
-An epoch of time alone is worth it when a view that emits on close releases all that the rows of
-these sources are still in, or as much of it as time can: there is one per view, not one per tick.
+Such an epoch runs only when a view that emits on close can release all open windows of these
+sources, or as many as time can close: one epoch per view, not one per tick of the clock.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Rule = Callable[[StreamOperator[Any], Mapping[str, Values], datetime], Values]
 def advances_by_clock(
     warehouse: Warehouse, until: datetime, select: Collection[str] | None
 ) -> bool:
-    """Tell whether an epoch at a time releases rows though no source has anything new.
+    """Tell whether an epoch at a time would release rows although no source has new rows.
 
-    The sources have been asked before; with `select` only views count that it needs.
+    The sources were checked before. With `select`, only views that it needs count.
     """
     deployed, cut = warehouse.deployed(), warehouse.cut()
     pipeline, nothing = deployed.pipeline, warehouse.splits.sources_without_more({})

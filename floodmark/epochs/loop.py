@@ -1,7 +1,8 @@
 """The loop of epochs: open, advance every object, seal.
 
 The lease is held for one epoch at a time. An epoch is written to the log before any work, so that
-whoever comes next finishes it with the same offsets, the same now and the same definitions.
+after a crash the next run finishes it with the same offsets, the same time and the same
+definitions.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Select = Collection[str] | None
 
 
 class EpochLoop:
-    """Runs the epochs of one warehouse; one per process, in one thread at a time."""
+    """Runs the epochs of one warehouse; one instance per process, used by one thread at a time."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
@@ -52,10 +53,10 @@ class EpochLoop:
 
     @contextmanager
     def hold(self, purpose: str, *, moves: bool = False) -> Iterator[None]:
-        """Hold the lease; whatever epoch is open is completed first.
+        """Hold the lease; an open epoch is completed first.
 
-        E0433 where the tables are ahead of the log; E0362 in another project than the one that was
-        applied, unless that is what `moves` it.
+        Raises E0433 if the tables are ahead of the log, and E0362 in another project folder than
+        the applied one, unless the block `moves` the project.
         """
         self._begin()
         with self._lease(purpose, f"what {purpose} needs"):
@@ -80,7 +81,7 @@ class EpochLoop:
         return self.run_once(dml=entries) if entries else None
 
     def complete(self) -> EpochSummary | None:
-        """Finish what the log says was begun: an open epoch, or a catalog version without one."""
+        """Finish an open epoch, or apply a logged catalog version that has no epoch yet."""
         pending = self._pending()
         return None if pending is None else self._run(pending)
 
@@ -101,9 +102,9 @@ class EpochLoop:
         return None
 
     def roll_back(self) -> EpochSummary | None:
-        """Take back the definitions that wait to be applied, in an epoch; None where none do.
+        """Roll back definitions that are logged but not applied, in an epoch; None without any.
 
-        E0438 where the epoch that applies them has done a part already.
+        Raises E0438 if the epoch that applies them has already written tables.
         """
         with self._lease("rollback"):
             self._begin()
@@ -131,10 +132,10 @@ class EpochLoop:
     def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
 
-        What is due at `now`, the clock's time by default, is input, what the clock closes, a table
-        that is older than the log, and a backfill that can go on. With `select`, keys of objects,
-        backfills are not, nor is what they do not need, and a source that they do not need may be
-        out of reach.
+        Rows that come or go by `now` (the clock's time by default) count as input. So do windows
+        that the clock closes, tables older than the log, and backfills that can continue. With
+        `select`, keys of objects, only what these objects need counts, without backfills; other
+        sources may be unreachable.
         """
         warehouse = self.warehouse
         head = warehouse.log.head()
@@ -160,10 +161,10 @@ class EpochLoop:
     ) -> Iterator[EpochSummary]:
         """Run epochs until the sources have nothing new, or `max_epochs` have been sealed.
 
-        Backfills go on beside them: until they are done, or the step at the last epoch is.
-        With `select`, keys of objects, nothing else advances: an epoch that others have a part in
-        stays open, and its summary, the last one, says what it waits for. The next run without a
-        selection completes it.
+        Backfills run beside them, until they are done or the last epoch ends. With `select`, keys
+        of objects, only these objects advance. An epoch that other objects take part in stays open,
+        and the last summary says which ones it waits for. The next run without a selection
+        completes it.
         """
         chosen = None if select is None else self._select_stored(select)
         # What falls due later is for the next run: else time would pass, and this one never end.
@@ -201,7 +202,7 @@ class EpochLoop:
     ) -> EpochSummary | None:
         """Run the next epoch, if there is something for one; else look at what tables end with.
 
-        Sinks that were `out_of_reach` as the run began are tried again, once.
+        Sinks that were unreachable when the run began (`out_of_reach`) are tried again once.
         """
         warehouse = self.warehouse
         deployed, epoch = warehouse.deployed(), warehouse.log.head().sealed + 1
@@ -236,7 +237,8 @@ class EpochLoop:
     ) -> EpochSummary:
         """Run one epoch without offsets, for DDL or DML; the caller holds the lease.
 
-        Raises why the catalog version was taken back, once the epoch is sealed without it.
+        If the catalog version was rolled back, raises the reason after the epoch is sealed without
+        it.
         """
         version = self.warehouse.deployed().version if catalog_version is None else catalog_version
         note = self._run(self._open_without_offsets(version, dml))
@@ -322,10 +324,10 @@ class EpochLoop:
         )
 
     def resume(self, key: str) -> EpochSummary:
-        """Lift a suspension; the epoch that this opens first catches up what was missed.
+        """End a suspension; the epoch that this opens first catches up the missed epochs.
 
-        Then it takes in what other programs have written into its table meanwhile. What cannot be
-        taken in suspends it again, now and not in a later run.
+        Then it takes in what other programs have written into the object's table meanwhile. If that
+        fails, the object is suspended again at once, not in a later run.
         """
         self.warehouse.log.record("resume", self.warehouse.epoch_time(), object=key)
         return self.run_once(dml=foreign_changes.entries(self.warehouse, [key]))

@@ -1,4 +1,4 @@
-"""What the first epoch of a catalog version does to tables at rest, before any object advances."""
+"""Changes of stored tables by the first epoch of a catalog version, before objects advance."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 def prepare_records(warehouse: Warehouse, record: OpenRecord) -> dict[str, ObjectRecord]:
-    """Return the records with which the objects of an epoch begin, at what their tables are now.
+    """Return the start records of an epoch's objects, with the present versions of their tables.
 
-    Those whose tables cannot be read are suspended. What goes with the epoch, or begins anew in it,
-    needs none of its tables: an earlier attempt may have emptied them.
+    Objects whose tables cannot be read are suspended. Objects that are dropped or refilled in the
+    epoch need no tables: an earlier attempt may have emptied them.
     """
     change = warehouse.change_at(record.epoch, record.catalog_version)
     cut = warehouse.cut(record.epoch - 1).rename_keys(record.renamed)

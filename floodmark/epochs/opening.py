@@ -1,4 +1,4 @@
-"""Opening an epoch: what it takes, at which time, by which definitions, logged before any work."""
+"""Opening of an epoch: its offsets, time and definitions are logged before any work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def open_epoch(
     *,
     by_clock: bool = True,
 ) -> OpenRecord:
-    """Log the next epoch; `by_clock`: its time is what the clock says, not a user's word."""
+    """Log the next epoch; `by_clock` tells that its time comes from the clock, not from a user."""
     notes, now, previous = list[str](), clock, 0
     if epoch > 1:
         before = warehouse.log.open_record(epoch - 1)

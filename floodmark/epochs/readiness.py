@@ -1,4 +1,4 @@
-"""What would refuse every command that writes: asked without writing, and without the lease."""
+"""Checks that every writing command makes first; they need no lease and write nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 def refuse_unready(warehouse: Warehouse) -> None:
-    """Raise what a run would before its first epoch, of the environment, the logs and the tables.
+    """Raise the errors that a run would raise before its first epoch.
 
-    That is E0436 and E0881 of the environment, E0433 where the tables are ahead of the log, E0431
-    where the log lacks a record, E0409 where one is damaged.
+    These are E0436 and E0881 for the environment, E0433 if the tables are ahead of the log, E0431
+    if the log lacks a record, and E0409 if a record is damaged.
     """
     large_bytes(warehouse.limits)
     if warehouse.durable is None:

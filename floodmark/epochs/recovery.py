@@ -1,4 +1,4 @@
-"""What a killed run, statement or apply has left: whoever comes next finishes it."""
+"""Recovery: finding the epoch that a killed run, statement or apply has left unfinished."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 def pending_epoch(warehouse: Warehouse) -> int | None:
-    """Return the epoch that is open, or whose definitions are logged; None where there is none."""
+    """Return the open epoch, or the one whose definitions are logged; None without any."""
     head = warehouse.log.head()
     if head.open is not None:
         return head.open.epoch

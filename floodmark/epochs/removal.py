@@ -1,6 +1,7 @@
-"""Tables that go: of what begins anew, before its first rows; of what is dropped, after the seal.
+"""Removal of tables: those of refilled objects before their first rows, of dropped ones after the
+seal.
 
-A process may end at any step: the next one does what is left.
+If a process ends at any step, the next one continues.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def empty(
     epoch: int,
     previous: Collection[str] = (),
 ) -> None:
-    """Remove what an earlier object of the same name left; not what this epoch has written.
+    """Remove the tables that an earlier object of the same name left, not those of this epoch.
 
     Those in `previous` keep their rows, and lose their state.
     """
@@ -48,7 +49,7 @@ def drop(warehouse: Warehouse, table: str) -> None:
 def _is_of_epoch(warehouse: Warehouse, table: str, home: str, epoch: int) -> bool:
     """Tell whether an earlier attempt at an epoch has written a table; a damaged one is none.
 
-    One of a newer version of the engine is not removed: E0430.
+    A table of a newer version of the engine is not removed: E0430.
     """
     with unless_newer():
         done = warehouse.store.open(table).transaction(home)
@@ -57,7 +58,7 @@ def _is_of_epoch(warehouse: Warehouse, table: str, home: str, epoch: int) -> boo
 
 
 def leave(warehouse: Warehouse, gone: Iterable[str], version: int) -> None:
-    """Write down that the tables of some objects go with a version of the definitions."""
+    """Record that the tables of some objects will be removed with a version of the definitions."""
     pipeline = warehouse.deployed().pipeline
     tables = [t for key in gone for t in layout.tables_of(pipeline[key], warehouse.store)]
     if tables:
@@ -65,7 +66,7 @@ def leave(warehouse: Warehouse, gone: Iterable[str], version: int) -> None:
 
 
 def finish(warehouse: Warehouse) -> None:
-    """Remove what leaves, if the epoch that does without it is sealed; the lease is held."""
+    """Remove the recorded tables if the epoch that drops them is sealed; the lease is held."""
     pending = warehouse.pending_drops.pending()
     if pending is None:
         return

@@ -1,7 +1,7 @@
-"""Stored rows under other columns: what ALTER … ADD, DROP and RENAME COLUMN do at rest.
+"""Changes of stored columns: ALTER … ADD, DROP and RENAME COLUMN on tables with rows.
 
-It is done once, before the epoch from which the new definition is in force, and what has been done
-is found again in the tables' history.
+They are made once, before the epoch from which the new definition is in force. The tables' history
+shows what an earlier attempt has done.
 """
 
 from __future__ import annotations

@@ -40,8 +40,9 @@ class _Skipped(Enum):
 class Run:
     """Advances objects in one epoch; `progress` grows by their records.
 
-    With a selection, an object outside of it counts as done where the epoch does not touch it;
-    else it is `left`, and so is what needs it. `left` may be given what cannot advance anyhow.
+    With a selection, an object outside of it counts as done if the epoch does not change it.
+    Otherwise it is `left`, and so are its readers. `left` may initially have objects that cannot
+    advance.
     """
 
     def __init__(
@@ -75,10 +76,10 @@ class Run:
         }
 
     def advance(self, keys: Collection[str]) -> None:
-        """Advance objects, each after those that flow into it.
+        """Advance objects, each after its inputs.
 
-        One that fails is suspended, unless the world is at fault: then the epoch stays open. No
-        other begins then, and what becomes of those that run is logged before that is raised.
+        An object that fails is suspended. After a transient error, the epoch stays open instead: no
+        further object starts, the outcome of running ones is logged, and the error is raised.
         """
         faults: list[Exception] = []
         waiting = {
@@ -211,7 +212,7 @@ class Run:
         return True
 
     def work(self) -> AdvanceInput:
-        """Return what the epoch asks, with what it has done so far."""
+        """Return the input of an object's advance, with the epoch's progress so far."""
         unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
         created = self.created | unfilled
         change = self.warehouse.change_at(self.record.epoch, self.record.catalog_version)

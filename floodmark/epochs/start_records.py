@@ -1,4 +1,4 @@
-"""The records with which an epoch begins that creates objects, or ends some."""
+"""Start records of objects in an epoch that creates or drops some."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def epoch_start_records(
 ) -> dict[str, ObjectRecord]:
     """Return the records with which an epoch that creates some objects begins.
 
-    Those in `previous` begin with the rows of their former definitions.
+    Those in `previous` start with the rows of their former definitions.
     """
     return {
         k: _drop_stale_state(r, pipeline, created)

@@ -1,4 +1,4 @@
-"""What a run of one epoch did, and what an epoch that is not sealed waits for."""
+"""Summaries of epochs: what a run did, and what an unsealed epoch waits for."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from floodmark.stream.objects.external_sink import FILES
 
 @dataclass(frozen=True)
 class EpochSummary:
-    """What one epoch did: a record per object, and who is suspended with what message.
+    """The summary of one epoch: a record per object, and the suspended objects with messages.
 
-    An epoch of which only a selection has advanced is not `sealed`: it has the records of what
-    advanced just now and is `waiting_for` the objects that have not. `held_back` are those of the
+    An epoch in which only a selection has advanced is not `sealed`: it has the records of the
+    objects that advanced just now and is `waiting_for` the others. `held_back` are those of the
     selection, each with the objects that have to advance first; none where the object has earlier
     epochs to catch up. The `notes` are those of its opening, such as a clock that went back.
     """
@@ -40,7 +40,7 @@ class EpochSummary:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return, a line each, its notes, why it is not sealed and what held the selection back."""
+        """Return lines with its notes, why it is not sealed and what held the selection back."""
         if self.sealed:
             return tuple(self.notes)
         lines = [
@@ -84,7 +84,7 @@ def summarise_unopened(
 
 
 def of_fields(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list[str]:
-    """Return what rows that sources took in lack, and what no column takes, a line each."""
+    """Return a line for each column without values and each field without a column, of new rows."""
     said = ((key, fields_said(pipeline[key], [r])) for key, r in records.items()
             if key in pipeline.objects)  # fmt: skip
     return [f"{key}: {text}" for key, text in said if text is not None]

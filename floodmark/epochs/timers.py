@@ -21,7 +21,7 @@ from floodmark.warehouse.warehouse import Warehouse
 def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
     """Return the objects that change by a time; with `select` those that the selected ones need.
 
-    What is suspended or backfilling, or needs something that is, cannot.
+    Objects that are suspended or backfilling, or need one that is, are left out.
     """
     records = warehouse.cut().records
     names = {k for k, r in records.items() if r.due is not None and r.due <= until}
@@ -35,7 +35,7 @@ def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | 
 
 
 def timer_batch(warehouse: Warehouse, objects: Collection[str], until: datetime) -> datetime | None:
-    """Return the time of the next epoch where too much is due by a time for one; None elsewhere."""
+    """Return an earlier time for the next epoch if too many rows are due for one; else None."""
     moments = [_batch_of_changes(warehouse, objects, until)]
     moments += [_batch_of_rows(warehouse, key, until) for key in objects]
     moments += [_batch_of_ends(warehouse, key, until) for key in objects]

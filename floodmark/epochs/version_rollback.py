@@ -1,8 +1,8 @@
-"""Definitions that are logged and cannot be applied are taken back: the log is in nobody's way.
+"""Rollback of definitions that are logged but cannot be applied, so that they block no later run.
 
-The version after them has the definitions of the epoch before, and says what it takes back. Once it
-is logged that is settled, and each step after it can be done again: the epoch's record goes by that
-version, tables that were given other columns get their former ones, suspensions stand again.
+A new version with the previous definitions is logged; it names the version that it rolls back.
+After that, each further step can be repeated: the epoch's record refers to the new version, changed
+tables get their former columns, and suspensions are restored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COMMAND = "`floodmark rollback`"
 
 
 def is_of_definitions(error: BaseException) -> bool:
-    """Tell whether an error says that definitions are wrong, whatever the data and the disk are."""
+    """Tell whether an error is caused by the definitions, not by data or the disk."""
     return isinstance(error, UserError) and not isinstance(error, DataError)
 
 
@@ -76,7 +76,7 @@ def _name_version_in_the_way(warehouse: Warehouse, version: int) -> Iterator[Non
 
 
 def take_back(warehouse: Warehouse, error: FloodmarkError | None = None) -> int | None:
-    """Log that the newest version is taken back, and let the open epoch go by the one before.
+    """Log that the newest version is rolled back, and let the open epoch use the previous one.
 
     Return the version from then on; None where none waits to be applied. Without an `error` a
     person wants it so. E0438 where the epoch has done a part already; the `error` where there is
@@ -124,7 +124,7 @@ def drop_open_epoch(
 
 
 def raise_taken_back(warehouse: Warehouse, version: int) -> None:
-    """Raise why a version was taken back, if it was."""
+    """Raise the reason why a version was rolled back, if it was."""
     back = warehouse.catalogs.find_take_back(version)
     if back is not None:
         raise UserError(
@@ -137,7 +137,7 @@ def raise_taken_back(warehouse: Warehouse, version: int) -> None:
 def restore_tables(
     warehouse: Warehouse, kept: Mapping[str, ObjectRecord], record: OpenRecord
 ) -> dict[str, ObjectRecord]:
-    """Give tables their former columns again, and suspend again what the epoch had lifted.
+    """Restore former columns of tables, and suspensions that the epoch had lifted.
 
     Only in an epoch that takes definitions back is there anything to do.
     """

@@ -92,7 +92,7 @@ class Transaction:
             raise
 
     def reader(self) -> Reader:
-        """Return the reader of a query: with the transaction's rows, or of the last sealed epoch."""
+        """Return the reader of a query: of the transaction, or of the last sealed epoch."""
         if self.has_failed:
             raise _abort_error(None)
         return self._ground().reader() if self.is_open else self._read()

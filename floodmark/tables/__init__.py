@@ -1,1 +1,1 @@
-"""What lies at rest, and how a reader sees it."""
+"""Stored rows and how a reader sees them: layout, cuts, current rows, validity, bounds."""

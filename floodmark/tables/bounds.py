@@ -1,4 +1,4 @@
-"""Bounds: where the values of columns lie, from the statistics of files to a node's output.
+"""Bounds of column values, derived from file statistics up to a node's output.
 
 The bounds of an epoch's changes say which groups and keys it can touch; the bounds that one file
 gives a subplan say whether the file matters for them. So the cost of an epoch whose keys are close

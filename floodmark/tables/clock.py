@@ -1,8 +1,8 @@
-"""The machine's clock, and whether to believe it.
+"""The machine's clock, and the check whether it is plausible.
 
 ADR 0020: a clock that is ahead of the last epoch by more than `max_clock_jump` opens no epoch
-unless the clock that counts since the machine was started has gone as far, or a user says so.
-After a restart nothing has counted: then the step has to be one that a pause may have.
+unless the machine's uptime has advanced as far, or a user accepts it. After a reboot the uptime
+says nothing: then the step may be as long as a plausible pause.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SystemClock:
 
 
 def is_kept() -> bool | None:
-    """Tell whether the system counts its clock as set by others, as time services do.
+    """Tell whether a time service keeps the system's clock.
 
     A clock that was set by hand is not, until they have set it anew. None where nothing tells it.
     """

@@ -1,7 +1,7 @@
-"""The rows of an object: its table, and the layer of changes that came after it was last folded.
+"""The current rows of an object: its table, and the layer of changes since its last fold.
 
-A layer is a table of files of the object's changelog. A row of it that is newer than the table's
-fold stands in the place of the table's row of its key; older ones say nothing.
+A layer is a table of files of the object's changelog. A row of the layer that is newer than the
+fold replaces the table's row with its key. Older rows are ignored.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class CurrentRows:
         files: Sequence[DataFile] | None = None,
         names: Collection[str] | None = None,
     ) -> DataFrame | None:
-        """Return the rows as `visible_rows` does, those that are not seen, too."""
+        """Return all rows, including those that are not visible; see `visible_rows`."""
         if names is not None:
             names = {*names, *(f.name for f in self.obj.period), *end_columns(self.obj)}
         schema, over = layout.current_schema(self.obj), self.layer_files
@@ -124,7 +124,7 @@ class CurrentRows:
         return self.overlaid(rows, layer.where(f"{EPOCH} > {self.fold_epoch}"), few=few)
 
     def overlaid(self, rows: DataFrame | None, layer: DataFrame, *, few: bool) -> DataFrame:
-        """Return rows of the table with the newest rows of the layer in the place of theirs."""
+        """Return rows of the table, replaced by the newest rows of the layer."""
         from pyspark.sql import functions as F
 
         key = self.obj.relation.stream_key

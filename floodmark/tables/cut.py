@@ -63,7 +63,7 @@ class Cut:
 
 
 class Progress:
-    """The cut that an open epoch grows into; threads add records as objects commit."""
+    """The cut of an open epoch; threads add records as objects commit."""
 
     def __init__(self, before: Cut, epoch: int) -> None:
         self.before = before

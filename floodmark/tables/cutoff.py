@@ -1,7 +1,6 @@
-"""Up to where rows of a table are over at an epoch's time: by the time of a column, or of a write.
+"""Cutoffs of a TTL: up to which column value or write time rows are expired at an epoch.
 
-The time of its last write is what the number of the epoch stands for that wrote a row: nothing else
-is stored.
+The write time of a row is the time of the epoch that wrote it; only the epoch's number is stored.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _BOUND = "floodmark__cutoff"
 
 @dataclass(frozen=True)
 class Cutoff:
-    """Up to which time, and which epoch, rows of a table are over; `type` is that of the column."""
+    """The time and the epoch up to which rows of a table are expired; `type` is the column's."""
 
     ttl: Ttl
     time: datetime
@@ -39,20 +38,20 @@ class Cutoff:
 
     @property
     def column(self) -> str:
-        """Return the column that tells whether a row is over."""
+        """Return the column that decides whether a row is expired."""
         return self.ttl.column or EPOCH
 
     @property
     def value(self) -> Any:
-        """Return the highest value of that column at which a row is over."""
+        """Return the highest value of that column at which a row is expired."""
         return self.epoch if self.ttl.column is None else at_clock(self.time, self.type)
 
     def expired_rows(self, frame: DataFrame, columns: Schema) -> DataFrame:
-        """Return the rows that are over."""
+        """Return the expired rows."""
         return self._where(frame, columns, f"{ident(self.column)} <= {_BOUND}")
 
     def lasting(self, frame: DataFrame, columns: Schema) -> DataFrame:
-        """Return the rows that are not over."""
+        """Return the rows that are not expired."""
         test = f"NOT coalesce({ident(self.column)} <= {_BOUND}, FALSE)"
         return self._where(frame, columns, test)
 
@@ -74,21 +73,21 @@ class Cutoff:
         return f"coalesce({row}{ident(self.ttl.column)} <= {_BOUND}, FALSE)"
 
     def ends(self, file: DataFile) -> bool:
-        """Tell whether a file can have rows that are over."""
+        """Tell whether a file can have expired rows."""
         low = file.low.get(self.column)
         if low is None:
             return file.nulls.get(self.column) != file.rows
         return bool(low <= self.value)
 
     def all_over(self, file: DataFile) -> bool:
-        """Tell whether all rows of a file are over."""
+        """Tell whether all rows of a file are expired."""
         high = file.high.get(self.column)
         known = high is not None and file.nulls.get(self.column) == 0
         return known and bool(high <= self.value)
 
 
 def end_columns(obj: AnalysedObject) -> tuple[str, ...]:
-    """Return the columns that tell whether a row has gone unheard; none where rows do not."""
+    """Return the columns that decide whether a row ended without a change; none if rows do not."""
     declared = obj.declared
     if declared is None or not declared.drops_silently:
         return ()
@@ -118,9 +117,9 @@ def cutoff_of(
     epoch: int,
     time_of: TimeOf | None,
 ) -> Cutoff | None:
-    """Return up to where rows of a table are over in an epoch; None without a TTL.
+    """Return the cutoff of a table in an epoch; None without a TTL.
 
-    What is discarded stays so, though its TTL be longer now: `before` is the record so far.
+    Discarded rows stay discarded even if the TTL is longer now: `before` is the previous record.
     """
     ttl = None if obj.declared is None else obj.declared.ttl
     if ttl is None:

@@ -1,4 +1,4 @@
-"""When rows of a table go by their TTL: the time of the next one, and of those that are over."""
+"""Expiry of rows by a TTL: the time of the next expiry, and the times of expired rows."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _expiry_time(value: Any, cutoff: Cutoff, time_of: TimeOf) -> datetime | None
 def due_times(
     store: Store, obj: AnalysedObject, record: ObjectRecord, cutoff: Cutoff, time_of: TimeOf
 ) -> list[tuple[datetime, int]]:
-    """Return, in order, when the rows that are over at a cutoff came to be so, and how many."""
+    """Return, in order, the times at which rows expired up to a cutoff, with their numbers."""
     from pyarrow import compute as pc
 
     rows = current_rows(store, obj, record)

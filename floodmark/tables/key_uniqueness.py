@@ -1,4 +1,4 @@
-"""Whether the keys in files come once each, told in this process: a Spark job shuffles them."""
+"""Check without Spark that keys in files are unique; a Spark job would shuffle them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def each_once(
     paths: Sequence[str], columns: Schema, key: Sequence[str], limits: Limits = LIMITS
 ) -> bool | None:
-    """Tell whether no two rows of the files have one key; None where only Spark can tell.
+    """Tell whether the keys of the files are unique; None if only Spark can tell.
 
-    Keys in ascending order are told of any number of rows.
+    Ascending keys are checked for any number of rows.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""What a statement gives back, and Arrow tables from Spark as rows of Python values."""
+"""Results of statements, and the conversion of Spark's Arrow tables to Python rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ResultColumn:
 
 @dataclass(frozen=True)
 class Result:
-    """What a statement gave: rows as tuples of Python values, or a status line."""
+    """The result of a statement: rows as tuples of Python values, or a status line."""
 
     columns: tuple[ResultColumn, ...] = ()
     rows: tuple[tuple[Any, ...], ...] = ()
@@ -40,7 +40,7 @@ def table_result(schema: Schema, data: pa.Table) -> Result:
 
 
 def text_result(status: str, names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Result:
-    """Return rows that the catalog answers with."""
+    """Return a result of texts from the catalog."""
     found = tuple(rows)
     columns = tuple(ResultColumn(name, "character varying") for name in names)
     return Result(columns, found, len(found), status)

@@ -1,4 +1,4 @@
-"""The rewrite of rows at rest in this process: a Spark job takes more time than these rows do.
+"""Rewriting a few stored rows in this process, which is faster than a Spark job.
 
 `rewrite` does to files what `operators.materialize.rewritten` does to frames.
 """
@@ -36,14 +36,14 @@ def is_small(
     key: Schema,
     limits: Limits = LIMITS,
 ) -> bool:
-    """Tell whether files are few, and their keys compare here as they do in Spark."""
+    """Tell whether files are small, and their keys compare here as in Spark."""
     few = _bytes_of(touched) <= limits.rewrite_bytes
     few = few and _bytes_of(changes) <= limits.rewrite_changed_bytes
     return few and compares_alike(key)
 
 
 def compares_alike(key: Schema) -> bool:
-    """Tell whether keys are equal here where they are in Spark."""
+    """Tell whether equality of these keys is the same here as in Spark."""
     return all(f.type.kind not in _COMPARED_BY_SPARK for f in key)
 
 

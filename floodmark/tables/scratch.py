@@ -1,4 +1,4 @@
-"""What operators put aside within one attempt of an epoch: folders beside their states, no tables.
+"""Scratch folders of operators for one attempt of an epoch; they lie beside their state tables.
 
 Nobody reads them after the epoch's seal.
 """
@@ -14,7 +14,7 @@ from floodmark.tables import layout
 
 
 def drop(objects: Objects, store: Store, owners: Iterable[AnalysedObject]) -> None:
-    """Remove what the plans of objects have put aside, those of attempts that were killed, too."""
+    """Remove the scratch folders of objects' plans, including those of killed attempts."""
     for owner in owners:
         folder = layout.state_table(owner, "any").rpartition("/")[0]
         if not drop_among(objects, store, folders_in(objects, folder)):

@@ -1,4 +1,4 @@
-"""Which views an epoch backfills, and which it takes into the cut; logged when it is opened."""
+"""The choice of views that an epoch backfills or takes into the cut; logged at its opening."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ VARIABLE = "FLOODMARK_BACKFILL_BYTES"
 def backfills(
     warehouse: Warehouse, epoch: int, version: int, created: Collection[str]
 ) -> dict[str, ObjectRecord]:
-    """Return the records with which an epoch goes on for views whose backfill begins or ends.
+    """Return the records of views whose backfill begins or ends with an epoch.
 
-    A view begins a backfill where it, or something that it reads, is large. It ends when it is
-    ready; or, without a row, when something is created that is filled from it in the epoch.
+    A view is backfilled if it or one of its inputs is large. Its backfill ends when it is ready,
+    or, if it has no row yet, when an object that is filled from it is created in the epoch.
     """
     pipeline = warehouse.at_version(version).pipeline
     before = warehouse.cut(epoch - 1)
@@ -64,7 +64,7 @@ def backfills(
 
 
 def backfillable(pipeline: Pipeline) -> set[str]:
-    """Return the materialized views that nothing but such views is filled from."""
+    """Return the materialized views from which only other such views are filled."""
     views = (o for o in pipeline.writing_objects if o.kind is Kind.MATERIALIZED_VIEW)
     out = {o.key for o in views if takes_snapshot(o.object)}
     for obj in reversed(list(pipeline.writing_objects)):
@@ -85,7 +85,7 @@ def _upstream(obj: AnalysedObject, pipeline: Pipeline) -> set[str]:
 
 
 def large_bytes(limits: Limits = LIMITS) -> int:
-    """Return above how many bytes of inputs a view is backfilled; E0881 for no number."""
+    """Return the size of inputs in bytes above which a view is backfilled; E0881 if malformed."""
     text = os.environ.get(VARIABLE, str(limits.backfill_bytes)).strip()
     try:
         return int(Whole(0).parse(text))

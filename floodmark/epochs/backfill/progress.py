@@ -1,4 +1,4 @@
-"""How far backfills are: which are under way, what each does next, and how that reads."""
+"""Progress of backfills: which ones are running, the next step of each, and texts about it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def under_way(warehouse: Warehouse) -> dict[str, ObjectRecord]:
 def can_go_on(warehouse: Warehouse) -> dict[str, int]:
     """Return the views whose backfill can go on, each with the epoch that created it.
 
-    A suspended one cannot, nor one whose inputs are backfilling, or not there yet.
+    A suspended view cannot, nor one whose inputs are backfilling or not created yet.
     """
     found = under_way(warehouse)
     if not found:
@@ -39,7 +39,7 @@ def can_go_on(warehouse: Warehouse) -> dict[str, int]:
 
 
 def next_step(warehouse: Warehouse, obj: AnalysedObject, standing: Standing) -> BackfillStep | None:
-    """Return what a backfill does next; None where the view is within reach of the epochs."""
+    """Return the next step of a backfill; None if the view can join the epochs."""
     if standing.open is not None:
         return standing.open
     last = _reachable(warehouse, obj, warehouse.cut().records)

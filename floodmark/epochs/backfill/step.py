@@ -1,4 +1,4 @@
-"""One step of a backfill: all rows of a sealed epoch, or what some later ones changed."""
+"""One step of a backfill: all rows of a sealed epoch, or the changes of some later epochs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 class EndedError(Exception):
-    """The backfill is over: its view has joined the cut, was dropped or is filled in an epoch."""
+    """The backfill has ended: its view joined the cut, was dropped, or is filled in an epoch."""
 
 
 @dataclass
 class Backfill:
-    """The backfill of one view, by the definitions that were in force when it was taken up."""
+    """The backfill of one view, with the definitions in force when this process took it up."""
 
     warehouse: Warehouse
     key: str
@@ -39,7 +39,7 @@ class Backfill:
 
     @contextmanager
     def alive(self) -> Iterator[None]:
-        """Keep the backfill from being ended meanwhile; raise `EndedError` where it was."""
+        """Prevent the backfill from ending during the block; raise `EndedError` if it has ended."""
         with fence(self.warehouse.objects):
             self._check()
             yield
@@ -61,7 +61,7 @@ class Backfill:
             raise EndedError(self.key)
 
     def run(self, step: BackfillStep, standing: Standing) -> ObjectRecord:
-        """Do a step, or what an earlier attempt has left of it, and return the view's record."""
+        """Do a step, or the rest of an earlier attempt, and return the view's record."""
         warehouse = self.warehouse
         sessions = warehouse.sessions()
         tables = Tables(FencedStore(warehouse.store, self.alive), sessions.main, warehouse.limits)

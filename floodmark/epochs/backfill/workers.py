@@ -1,4 +1,4 @@
-"""Runs the steps of backfills in threads of their own, beside the epochs of a run."""
+"""Threads that run the steps of backfills beside the epochs of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE = 20
 
 
 class Workers:
-    """The backfills that one run works on; within the block."""
+    """The backfills of one run, for the duration of a block."""
 
     def __init__(self, warehouse: Warehouse, on_progress: Progressed | None = None) -> None:
         self._warehouse = warehouse
@@ -45,7 +45,7 @@ class Workers:
             self._collect()
 
     def start(self) -> None:
-        """Take up the backfills that can go on and that nobody works on."""
+        """Start the backfills that can continue and that no other process works on."""
         self._collect()
         for key, created in can_go_on(self._warehouse).items():
             if key not in self._running:

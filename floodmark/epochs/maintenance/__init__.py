@@ -1,1 +1,1 @@
-"""What keeps tables small: merging files, folding changes, deleting what nobody needs."""
+"""Maintenance of tables: merging small files, folding changes, deleting unneeded files."""

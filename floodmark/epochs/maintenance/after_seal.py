@@ -1,4 +1,4 @@
-"""After a seal: the tables that the epoch has written are kept small, what is put aside goes."""
+"""Small maintenance after a seal: tables of the epoch are compacted, scratch files are deleted."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def after_seal(
     before: Mapping[str, ObjectRecord],
     after: Mapping[str, ObjectRecord],
 ) -> None:
-    """Compact and checkpoint the tables of a sealed epoch that are due; drop what is put aside.
+    """Compact and checkpoint due tables of a sealed epoch; delete scratch files.
 
     A table is looked at only when the epoch has committed to it, through the handle that the commit
-    left behind. What goes wrong is logged and left to the next time.
+    left behind. Errors are logged, and the next seal tries again.
     """
     was, limits = versions_of(before.values()), warehouse.limits
     for table, version in versions_of(after.values()).items():
@@ -57,7 +57,7 @@ def _fold_if_due(warehouse: Warehouse, obj: AnalysedObject, record: ObjectRecord
 
 @contextmanager
 def harmless(warehouse: Warehouse, table: str) -> Iterator[None]:
-    """Log what goes wrong within: the epoch is sealed, and nothing after it may fail its run."""
+    """Log errors of the block: the epoch is sealed, and later work must not fail the run."""
     try:
         yield
     except (FloodmarkError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Compaction: small files of a table become few, in a commit that changes no data."""
+"""Compaction: merges small files of a table in a commit that changes no data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def compact(tables: Tables, table: str) -> int:
-    """Merge a table's small files in one commit that changes no data; return how many went."""
+    """Merge a table's small files in one commit; return how many files were merged."""
     handle = tables.store.open(table)
     groups = groups_of(handle, tables.limits)
     if not groups:
@@ -37,7 +37,7 @@ def compact(tables: Tables, table: str) -> int:
 
 
 def groups_of(handle: Handle, limits: Limits) -> list[list[DataFile]]:
-    """Return the files of a table that are to be merged, by what becomes one file.
+    """Return groups of files of a table; each group is to be merged into one file.
 
     The operators that shorten the log of their input themselves do so before it is as long.
     """
@@ -63,7 +63,7 @@ def merge_files(
 def _sum_weights(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> tuple[DataFile, ...]:
     """Write the rows of some files of a log of weighted changes as one file, equal rows as one.
 
-    What came and went again is dropped, so that the log is as long as what it adds up to.
+    Changes that cancel out are dropped, so that a changelog is no longer than its net result.
     """
     from pyspark.sql import functions as F
 
@@ -76,7 +76,7 @@ def _sum_weights(tables: Tables, handle: Handle, group: Sequence[DataFile]) -> t
 
 
 def write_files(tables: Tables, handle: Handle, rows: DataFrame) -> tuple[DataFile, ...]:
-    """Write rows for a commit of a maintenance; return the files."""
+    """Write rows for a commit of the maintenance; return the files."""
     attempt = secrets.randbelow(10**9) + 1
     folder = tables.store.stage(handle.table, handle.version, attempt)
     rows.write.mode("append").parquet(folder)

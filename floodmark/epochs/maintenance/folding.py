@@ -1,6 +1,7 @@
 """Folding: the layer of changes over an object's rows goes into its table, after a seal.
 
-Readers through the engine see no difference; others see the rows as of the epoch from then on.
+Readers through the engine see no difference. Other readers of the table then see the rows as of
+this epoch.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from floodmark.tables.tables import FOLD, Tables, rows_of
 
 
 def is_due(tables: Tables, obj: AnalysedObject, record: ObjectRecord) -> bool:
-    """Tell whether a layer has become large or old."""
+    """Tell whether a layer is large or old enough to be folded."""
     rows = _newest(tables, obj, record)
     if rows is None or not rows.layer_files:
         return False

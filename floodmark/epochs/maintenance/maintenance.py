@@ -1,7 +1,7 @@
-"""Keeping tables small and fast: merging files, log checkpoints, ending what retention ends.
+"""Full maintenance: merging files, log checkpoints, and the end of the retention.
 
 None of it changes what a reader sees, at any retained epoch. A merge is a commit of its own that
-changes no data; the next epoch continues from it and pins it anew.
+changes no data. The next epoch continues from it and pins its version.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _LONGEST_STATEMENT = _LONGEST_REPLAY = timedelta(days=1)
 
 @dataclass(frozen=True)
 class MaintenanceReport:
-    """What a maintenance did.
+    """The result of a maintenance.
 
-    `compacted_files` counts the files that were merged away, `expired_files` those of changes, late
-    rows, dead letters, statements and rows of sources whose time was over, `deleted_files` what
-    left the disk, `folded_files` those of rows into which a layer of changes went.
+    `compacted_files` counts merged files, `expired_files` expired files of changes, late rows, dead
+    letters, statements and source rows, `deleted_files` files deleted from disk, and `folded_files`
+    files of rows into which a layer of changes was folded.
     """
 
     compacted_files: int = 0
@@ -93,8 +93,8 @@ def maintain(
 ) -> MaintenanceReport:
     """Maintain every table of a warehouse; an open epoch is finished first.
 
-    Epochs of the last `retention` (that of the settings by default) stay readable, and so do those
-    that a suspended object continues from. The lease is held for one table at a time.
+    Epochs of the last `retention` (by default that of the settings) stay readable, and so do epochs
+    from which a suspended object has to continue. The lease is held for one table at a time.
     """
     with hold("maintenance"):
         if not warehouse.log.head().sealed:

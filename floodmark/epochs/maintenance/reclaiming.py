@@ -1,6 +1,7 @@
-"""Rows that nobody sees any more leave the disk: no later epoch asks for them.
+"""Deletion of rows that no reader and no later epoch sees.
 
-Their period is over, they are discarded by the TTL of their table, or below its watermark WITH TTL.
+Their period is over, the TTL of their table has discarded them, or they are below its watermark
+WITH TTL.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True)
 class End:
-    """Which rows of a table are over: those whose column is up to a value, or `below` it."""
+    """The expired rows of a table: those whose column is up to a value, or `below` it."""
 
     column: str
     value: Any
@@ -38,19 +39,19 @@ class End:
     below: bool = False
 
     def is_over(self, value: Any) -> bool:
-        """Tell whether a row with this value is over."""
+        """Tell whether a row with this value is expired."""
         return bool(value < self.value if self.below else value <= self.value)
 
     @property
     def lasts(self) -> str:
-        """Return the condition of the rows that are not over."""
+        """Return the condition of the rows that are not expired."""
         test = "<" if self.below else "<="
         over = f"{ident(self.column)} {test} {literal(self.value, self.type)}"
         return f"NOT coalesce({over}, FALSE)"
 
 
 def ending(pipeline: Pipeline, records: Mapping[str, ObjectRecord]) -> dict[str, End]:
-    """Return, by table, which rows are over, of the objects whose rows end without a change."""
+    """Return the expired rows, by table, of objects whose rows end without a change."""
     found = ((pipeline[key], r) for key, r in records.items() if key in pipeline.objects)
     ends = {layout.current_table(item): _end_of(item, record) for item, record in found}
     return {table: end for table, end in ends.items() if end is not None}
@@ -72,11 +73,10 @@ def _end_of(obj: AnalysedObject, record: ObjectRecord) -> End | None:
 
 
 def reclaim(tables: Tables, table: str, end: End) -> int:
-    """Take rows out of a table that are over; return how many files went.
+    """Delete expired rows of a table; return how many files were replaced or dropped.
 
-    Files are dropped whole where they can be. The commit changes no data: those who follow the
-    table have been told of the rows by the time itself, or never. Older versions keep what they
-    had.
+    Whole files are dropped if possible. The commit is marked as changing no data, because readers
+    of the changes have already seen these rows end, or never do. Older versions keep the rows.
     """
     handle = tables.store.open(table)
     gone, mixed = list[DataFile](), list[DataFile]()

@@ -1,1 +1,1 @@
-"""How each kind of object takes in an epoch: sources, tables, views; what they share in `task`."""
+"""The advance of each kind of object by one epoch: sources, tables, views, sinks."""

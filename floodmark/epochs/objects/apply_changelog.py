@@ -1,6 +1,6 @@
-"""How an object's rows at rest follow its changes: files shared or rewritten, or a layer over them.
+"""Application of changes to an object's stored rows: by rewriting files, or as a layer over them.
 
-The table of the rows is committed last: its transaction says how far the object has come.
+The table of the rows is committed last: its transaction records the object's epoch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ObjectRows:
     writer: Writer
 
     def apply_changelog(self, source: str, files: Sequence[DataFile]) -> dict[str, int]:
-        """Commit what written changes make of the rows; return the versions of the tables.
+        """Apply written changes to the rows and commit; return the versions of the tables.
 
         `files` are those of the changelog, which this attempt has written into the table `source`.
         """

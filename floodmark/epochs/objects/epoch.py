@@ -24,7 +24,7 @@ def advance(
     sessions: Sessions,
     connector: Connector | None,
 ) -> ObjectRecord:
-    """Bring an object to the epoch and return its record; done already, it is only read."""
+    """Advance an object to the epoch and return its record; done already, it is only read."""
     started = time.monotonic()
     record = work.before.records.get(obj.key)
     pinned = {} if record is None else record.versions

@@ -1,7 +1,7 @@
-"""A sink to the outside in an epoch: its changes at rest, written outside, and that noted.
+"""An external sink in an epoch: its changes are stored, written outside, and recorded as sent.
 
-What the query copies of an object is read from the changes of that, which are stored; Spark is
-asked for anything else, and when the sink begins.
+If the query only copies columns of an object, its stored changes are read without Spark. Other
+queries, and the first epoch of a sink, need Spark.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNORDERED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
 def advance(task: ObjectAdvance) -> ObjectRecord:
-    """Write what the epoch changes outside; what an earlier attempt has noted is not done again."""
+    """Write the epoch's changes outside, except what an earlier attempt has recorded as sent."""
     obj, writer = task.obj, task.writer
     table = layout.sink_progress_table(obj)
     if (record := writer.find_record(table)) is not None:

@@ -1,4 +1,4 @@
-"""Puts a table's own files back, once what another program wrote into it is logged as DML."""
+"""Undoing foreign commits of a table, after their changes were logged as DML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from floodmark.tables.tables import UNDO, Writer, foreign_refused
 def undo(writer: Writer, table: str, item: Mapping[str, Any]) -> None:
     """Undo the foreign commits up to the version that an entry of the epoch log names.
 
-    Done already, by an earlier attempt, nothing happens. E0427 where somebody wrote once more.
+    Does nothing if an earlier attempt has done it. Raises E0427 if there are newer foreign commits.
     """
     store, pinned = writer.tables.store, writer.pinned.get(table)
     newest = store.open(table)

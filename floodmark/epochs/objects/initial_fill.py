@@ -1,7 +1,7 @@
-"""Whether a view begins with an epoch: it has had no row so far, and nor has what it reads.
+"""Detection of initial fills: neither the view nor its inputs have had rows before the epoch.
 
-Such an epoch computes the view as the one that creates it does: nothing is looked for among the
-rows of before, and nothing of before is taken back.
+Such an epoch computes the view like the epoch that creates it: there are no previous rows to look
+up or to retract.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from floodmark.tables.cut import Cut
 def is_initial_fill(obj: AnalysedObject, pipeline: Pipeline, before: Cut, store: Store) -> bool:
     """Tell whether a view can be computed as if the epoch after `before` created it.
 
-    Asks no Spark. A table that had rows once is not looked into: its view does not begin.
+    Needs no Spark. If an input table has ever had rows, the answer is no.
     """
     if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None:
         return False

@@ -1,4 +1,4 @@
-"""What comes to a table in an epoch, merged with its stored rows: changes, and what counts."""
+"""The merge of a table's incoming rows in an epoch with its stored rows, and the counts of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OVER = "__over"
 
 @dataclass(frozen=True)
 class Operations:
-    """What one writer does to the table: a frame, where its keys lie, which partition it is.
+    """The operations of one writer on the table: a frame, the bounds of its keys, its partition.
 
     `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
     can be over, of which it takes those that are. Statements that delete no row add so many, which
@@ -66,7 +66,7 @@ class Counts:
 
 @dataclass
 class Merging(TablePart):
-    """The one merge of a table in one epoch; rows up to the `cutoff` are over."""
+    """The merge of a table in one epoch; rows up to the `cutoff` are expired."""
 
     cutoff: Cutoff | None = None
     counted: Observation | None = None
@@ -76,7 +76,7 @@ class Merging(TablePart):
     def firsts(self) -> tuple[str, ...]:
         """Return the column with the old row that messages deliver, where it can be compared.
 
-        What is stored of a row that is transformed is another one.
+        The stored form of a transformed row differs from the delivered one.
         """
         declared = self.declaration
         compares = declared.is_messages and declared.transform is None
@@ -85,7 +85,7 @@ class Merging(TablePart):
 
     @property
     def merge_output(self) -> Outcome:
-        """Return what the merge can come to."""
+        """Return the possible output of the merge."""
         ttl, owned = self.declaration.ttl, self.obj.has_owners
         renews = ""
         if owned:
@@ -97,22 +97,22 @@ class Merging(TablePart):
 
     @property
     def replaces(self) -> bool:
-        """Tell whether the last row of a key stands, whatever was there."""
+        """Tell whether the last row of a key replaces any stored row."""
         return self.declaration.conflict.replaces and not self.obj.has_owners
 
     @property
     def hidden(self) -> str:
-        """Return the column that nobody sees."""
+        """Return the hidden column."""
         return OWNERS if self.obj.has_owners else ""
 
     @property
     def counts(self) -> Counts:
-        """Return what was counted as the changes were written."""
+        """Return the counts that were taken while the changes were written."""
         found = {"applied": self.added} if self.counted is None else self.counted.get
         return Counts(**{name: int(value or 0) for name, value in found.items()})
 
     def expire_rows(self) -> Operations | None:
-        """Return the stored rows that are over, as deletes; None where no file can have any."""
+        """Return the expired stored rows as deletes; None if no file can have any."""
         cutoff = self.cutoff
         if cutoff is None or not cutoff.ttl.deletes:
             return None
@@ -125,9 +125,9 @@ class Merging(TablePart):
         return Operations(merge.expiry_operations(over, self.columns), within, ended=rows)
 
     def without_key(self) -> DataFrame | None:
-        """Return the stored rows that lack a value in the primary key, with weight -1.
+        """Return the stored rows with a NULL in the primary key, with weight -1.
 
-        A view may have had them that is a table now. None where no file can have any.
+        A table that was a view before may have some. None if no file can have any.
         """
         key = self.obj.relation.primary_key
         stored, _ = self._rows_in_files(lambda file: any(file.nulls.get(c) != 0 for c in key))
@@ -151,7 +151,7 @@ class Merging(TablePart):
         return current.all_rows(self.task.tables, base), parts
 
     def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
-        """Return the changes of the stored rows; of about so many rows that come."""
+        """Return the changes of the stored rows; `rows` is an estimate of the incoming rows."""
         key, within = layout.merge_key(self.obj), hull([o.within for o in operations])
         rows = rows_in + sum(o.ended for o in operations)
         stored, small = self._rows_to_meet(within, rows)

@@ -1,7 +1,7 @@
-"""One object in one epoch: what it reads, and how its changes are written and committed.
+"""The advance of one object by one epoch: its inputs, and the writing and commit of its changes.
 
-What a reader of the object sees is committed last, so that its table's application transaction
-says how far the object has come.
+The table that readers see is committed last, so its application transaction records the object's
+epoch.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ class _Written:
 
 @dataclass(frozen=True)
 class AdvanceInput:
-    """What an epoch asks of one object.
+    """The input of one object's advance in an epoch.
 
-    `pin` settles at which version it asks a table elsewhere, `time_of` tells the time of an earlier
-    epoch, `record_of` the id of its record. With `first`, the epochs from that one on are taken
-    at once. Of `exhausted` sources the epoch takes all that they had. `corrected` has
-    the numbers up to which corrections of views that begin belong to their rows. `previous` has the
-    definitions of before of views and sinks that go on with another query, and of sinks that go
-    with their rows, by key. Without `outside`, as in a replay, nothing leaves the warehouse.
-    No query has more than `plan_nodes`, where it can be split.
+    `pin` fixes the version at which an external table is looked up. `time_of` returns the time of
+    an earlier epoch, `record_of` the id of its record. With `first`, the epochs from that one on
+    are taken in at once. From `exhausted` sources the epoch takes all rows that they had.
+    `corrected` has the numbers up to which corrections belong to the rows of refilled views.
+    `previous` has, by key, the former definitions of views and sinks that continue with another
+    query, and of sinks that are dropped with their rows. Without `outside`, as in a replay, nothing
+    is written outside the warehouse. No query has more than `plan_nodes`, where it can be split.
     """
 
     epoch: int
@@ -90,7 +90,7 @@ class AdvanceInput:
     plan_nodes: int = LIMITS.plan_nodes
 
     def inputs(self, tables: Tables, obj: AnalysedObject) -> EpochInputs:
-        """Return what a plan of the object reads."""
+        """Return the inputs of a plan of the object."""
         started = obj.key in self.created and takes_snapshot(obj.object)
         fills = started or obj.refreshes
         return EpochInputs(
@@ -117,7 +117,7 @@ class ObjectAdvance:
 
     @property
     def declaration(self) -> Declared:
-        """Return what CREATE says of a source or table."""
+        """Return the declaration of a source or table."""
         assert self.obj.declared is not None
         return self.obj.declared
 
@@ -128,17 +128,17 @@ class ObjectAdvance:
 
     @property
     def default_seed(self) -> RowSeed:
-        """Return what the values of volatile defaults of delivered rows are made of."""
+        """Return the seed of volatile defaults of delivered rows."""
         return delivery_seed(self.work.seed, self.obj.object.storage_key)
 
     @property
     def marks(self) -> Marks:
-        """Return the watermarks of a source or table as of the epoch before."""
+        """Return the watermarks of a source or table as of the previous epoch."""
         before = self.work.before.records.get(self.obj.key)
         return Marks.from_record(self.declaration, before, self.work.now)
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
-        """Return where operators of the object's plan, or of a sink's, keep things."""
+        """Return the state of the operators of the object's plan, or of a sink's."""
         work = self.work
         return ObjectStages(
             self.tables,
@@ -185,9 +185,9 @@ class ObjectAdvance:
         return {target: handle.version}
 
     def find_committed(self, table: str) -> tuple[int, tuple[DataFile, ...]] | None:
-        """Return what an earlier attempt has committed of the epoch: the version, and the files.
+        """Return the version and files that an earlier attempt of the epoch has committed.
 
-        None where it has not, or where the rows are in one file with those of other epochs by now.
+        None if there are none, or if the files were merged with those of other epochs since.
         """
         handle = self.writer.find_recorded(table)
         if handle is None:
@@ -198,7 +198,7 @@ class ObjectAdvance:
         return (handle.version, files) if alone else None
 
     def append(self, rows: Rows, stages: ObjectStages) -> tuple[int, dict[str, int]]:
-        """Add rows to an append-only view, failing ones to its dead letters: one job."""
+        """Add rows to an append-only view, and failing ones to its dead letters, in one job."""
         table = layout.current_table(self.obj)
         schema = layout.current_schema(self.obj)
         stamp = epoch_expr(self.work.epoch)
@@ -253,9 +253,10 @@ class ObjectAdvance:
         return materialize.as_changes(pairs, columns, self.work.epoch)
 
     def rows_before(self, within: Bounds, coming: int = 0) -> tuple[DataFrame | None, bool]:
-        """Return the rows before the epoch, at least those within bounds; and: they are few.
+        """Return the rows before the epoch, at least those within bounds, and whether they are few.
 
-        Those that are not seen are among them. Few are also those that are not many more than come.
+        Includes rows that are not visible. They also count as few if they are not many more than
+        the incoming ones.
         """
         rows = current_at(self.tables.store, self.obj, self.work.before)
         if rows is None:
@@ -274,7 +275,7 @@ class ObjectAdvance:
         routed: bool = False,
         aside: Callable[[], Mapping[str, int]] = dict,
     ) -> tuple[int, dict[str, int]]:
-        """Commit changes to the changes table, then the current rows that follow from them.
+        """Commit changes to the changes table, then the current rows after them.
 
         Among `routed` changes there are dead letters and renewed rows, told by their route. What is
         put `aside` otherwise is committed with the dead letters.
@@ -314,7 +315,7 @@ class ObjectAdvance:
 
 @dataclass
 class TablePart:
-    """A part of the work on a table in an epoch, with what it asks the task for all the time."""
+    """A part of a table's advance in an epoch, with shortcuts to common values."""
 
     task: ObjectAdvance
 

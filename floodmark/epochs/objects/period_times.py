@@ -1,4 +1,4 @@
-"""What time alone does to a source whose rows are seen during a period: which, and when next."""
+"""Sources whose rows are visible during a period: the rows that time alone shows or hides."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from floodmark.tables.validity_period import next_time, times
 
 
 def set_period_times(task: ObjectAdvance, record: ObjectRecord) -> ObjectRecord:
-    """Return the record of a source with the time at which it is seen, and the next that matters.
+    """Return a source's record with the time at which it is read and the next time of a change.
 
-    Rows that have come or gone by themselves since the epoch before count as changes. Reads no more
-    than bounds, and those without Spark.
+    Rows that came or went with time since the previous epoch count as changes. Reads only file
+    bounds, without Spark.
     """
     if not task.obj.period:
         return record

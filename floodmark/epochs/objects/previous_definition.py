@@ -1,4 +1,4 @@
-"""What a sink had written and put aside under its former definition, as of the epoch before."""
+"""Rows and dead letters of sinks under their former definitions, as of the previous epoch."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _TOTAL, _FRESH, _DIFFERS = "__total", "__fresh", "__differs"
 
 @dataclass
 class PreviousDefinitions:
-    """The former definitions of sinks into a table: their rows and letters, taken back."""
+    """The former definitions of sinks into a table, whose rows and letters are retracted."""
 
     task: ObjectAdvance
     letters: list[DataFrame] = field(default_factory=list)
 
     @property
     def sinks_to_remove(self) -> list[AnalysedObject]:
-        """Return the sinks that go with the rows that they have written."""
+        """Return the sinks that are dropped together with their rows."""
         obj = self.task.obj
         mine = (s for s in self.task.work.previous.values() if s.object.target == obj.key)
         return [sink for sink in mine if sink.key not in obj.feeders]
 
     def rows(self, sink: AnalysedObject) -> DataFrame | None:
-        """Return what a sink had written, with weight -1; what it had put aside is remembered."""
+        """Return the rows of a sink with weight -1; its dead letters are remembered."""
         rows, put_aside = _compute_rows(self.task, sink)
         self.letters += [] if put_aside is None else [put_aside]
         return rows
 
     def withdraw_letters(self, stages: ObjectStages) -> int:
-        """Take what was put aside back, but for what the stages have anew.
+        """Retract former dead letters, except those that the stages have again.
 
         Return by how many letters those of the stages are more, less than 0 where they stood.
         """
@@ -104,7 +104,7 @@ def _compute_rows(
 def difference(
     new: DataFrame | None, old: DataFrame | None, sink: AnalysedObject, key: Sequence[str]
 ) -> DataFrame | None:
-    """Return what has to be written so that the target has the new rows in place of the old.
+    """Return the changes that replace the old rows by the new ones in the target.
 
     Where a `key` of the target has other rows, all of its new ones are written: the last of them is
     the target's, though it be one of the old ones. A key with the same rows is left alone.

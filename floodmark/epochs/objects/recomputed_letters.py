@@ -1,4 +1,4 @@
-"""Dead letters of a query that is computed anew: what is the same stays, the rest is taken back."""
+"""Dead letters of a recomputed query: unchanged ones stay, the others are retracted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LEFT = "__left"
 
 
 def standing(task: ObjectAdvance) -> DataFrame | None:
-    """Return the dead letters of an object as of the epoch before; None where it has none."""
+    """Return the dead letters of an object as of the previous epoch; None if it has none."""
     table = layout.dead_letter_table(task.obj)
     version = task.work.before.version(task.obj.key, table)
     if version is None:
@@ -31,7 +31,7 @@ def standing(task: ObjectAdvance) -> DataFrame | None:
 
 
 def pending_letters(stages: ObjectStages) -> DataFrame | None:
-    """Return what stages have put aside so far, not committed yet."""
+    """Return the dead letters of the stages that are not committed yet."""
     parts = [
         stages.tables.read_paths(stages.writer.paths(table, files), layout.DEAD_LETTER)
         for table, files in (*stages.dead, *stages.withdrawn)

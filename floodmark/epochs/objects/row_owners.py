@@ -1,4 +1,4 @@
-"""Who holds the rows that writers bring to a table of which sinks own columns."""
+"""Owners of rows and columns in a table with sinks that own columns."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A source in an epoch: take in a connector's splits, put late rows and dead letters aside.
 
-What a TRANSFORM USING makes of the rows is all that is written; time alone writes nothing.
+Only the result of TRANSFORM USING is stored. Time alone writes nothing.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class SourceIngest:
     ) -> ObjectRecord:
         """Store the rows whose key is not there yet; the source has promised that for all.
 
-        A row that is over has left its key to others, wherever maintenance stands. `row` is the
-        text of a row as a dead letter shows it.
+        An expired row no longer occupies its key, even if maintenance has not deleted it yet. `row`
+        is the text of a row in a dead letter.
         """
         task, obj = self.task, self.task.obj
         scratch, table = layout.state_table(obj, "connector"), layout.current_table(obj)
@@ -295,7 +295,7 @@ class SourceIngest:
 
 
 def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, IngestCounts | None]:
-    """Return routed rows and what counts those that have what files seem to lack; None for none."""
+    """Return routed rows and counters of fields that files seem to lack; None without counters."""
     lacks = fields_of(splits).lacks
     if not lacks:
         return routed, None
@@ -304,9 +304,10 @@ def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, Inge
 
 
 def fields_in(splits: Sequence[Split], read: IngestCounts | None) -> Fields:
-    """Return what splits lack and have besides; what a row that was `read` has is there.
+    """Return missing and additional fields of splits; a field that a row in `read` has is not
+    missing.
 
-    Of the text that rows are delivered in, the beginning alone was looked at.
+    Of text files, only the beginning was inspected.
     """
     fields = fields_of(splits)
     return fields if read is None else Fields(read.lacking, fields.unused)

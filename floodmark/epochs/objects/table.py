@@ -1,4 +1,4 @@
-"""A table, or a source by key, in an epoch: what its connector, sinks and DML bring, merged.
+"""A table, or a source with a key, in an epoch: the merge of its connector, sinks and DML.
 
 A source whose rows change (FORMAT UPSERT, DEBEZIUM) is a table that only its connector writes.
 """
@@ -62,7 +62,7 @@ _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 
 def advance(task: ObjectAdvance, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
-    """Gather what the connector, sinks and DML write, and merge it into the stored rows."""
+    """Collect the rows of connector, sinks and DML, and merge them into the stored rows."""
     task = replace(task, obj=with_former_owners(task))
     for item in task.work.dml:
         if item["table"] == task.obj.key and "undoes" in item:
@@ -364,7 +364,8 @@ class TableIngest(TablePart):
     def _without_key(self) -> Operations | None:
         """Return, as a sink begins, the operations that take the rows without a key back.
 
-        The view that the table was had them; the sink has them as dead letters.
+        If the table was a view before, these rows were in the view; now the sink has them as dead
+        letters.
         """
         started = [i for i, k in enumerate(self.obj.feeders) if k in self.task.work.created]
         if not started or not self.obj.relation.primary_key:

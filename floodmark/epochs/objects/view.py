@@ -10,7 +10,7 @@ from floodmark.tables.correction_table import with_corrections
 
 
 def advance(task: ObjectAdvance) -> ObjectRecord:
-    """Compute, write and commit what the epoch changes in a view."""
+    """Compute, write and commit the changes of a view in the epoch."""
     obj = task.obj
     assert obj.plan is not None
     if obj.refreshes:

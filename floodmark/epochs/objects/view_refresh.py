@@ -1,6 +1,6 @@
-"""A view that is recomputed: its query over all rows, published as what differs from its own.
+"""A view with refresh = 'full': its query over all rows, published as differences.
 
-Dead letters likewise: those of this epoch's computation less those that stand.
+Dead letters are published as differences, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def advance(task: ObjectAdvance) -> ObjectRecord:
-    """Compute a view's rows, write and commit what differs from those that it has."""
+    """Compute a view's rows; write and commit the differences from its stored rows."""
     obj = task.obj
     assert obj.plan is not None
     work = task.work

@@ -1,6 +1,6 @@
-"""A view whose query is another one: its new rows, published as what differs from its own.
+"""A view with a changed query: its new rows, published as differences from its stored rows.
 
-Dead letters likewise.
+Dead letters are published as differences, too.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 
 def advance(task: ObjectAdvance) -> ObjectRecord:
-    """Compute a view as if the epoch created it; write and commit what differs from its rows.
+    """Compute a view as if the epoch created it; write and commit the differences.
 
-    Two jobs beside those of its operators: the rows, and from them and the stored ones the changes.
+    Beside the jobs of its operators there are two: the rows, and the changes from the stored rows
+    to them.
     """
     obj, work = task.obj, task.work
     assert obj.plan is not None

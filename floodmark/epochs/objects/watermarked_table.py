@@ -1,7 +1,7 @@
 """A table with watermarks in an epoch: late rows and dead letters go aside.
 
-The connector's rows are judged one by one as they are read; those of a statement or sink count as
-one row, and do not hold the watermark back.
+Each row of the connector is compared with the watermark as it is read. All rows of a statement or
+sink are compared with one watermark, and do not hold it back.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Written = tuple[str, tuple[DataFile, ...]]
 
 @dataclass
 class WatermarkedTable(TablePart):
-    """What one epoch adds to the table; `late` are rows of its connector that were put aside."""
+    """A table with watermarks in one epoch; `late` are the late rows of its connector."""
 
     stages: ObjectStages
     late: list[Written] = field(default_factory=list)
@@ -55,21 +55,21 @@ class WatermarkedTable(TablePart):
         return self.task.writer.find_record(layout.current_table(self.obj))
 
     def late_filter(self) -> LateFilter:
-        """Return what makes a row of the connector late."""
+        """Return the condition for late rows of the connector."""
         return LateFilter(self.declaration.watermarks, self.task.marks.bounds(CONNECTOR))
 
     def add_routed_files(self, table: str, files: Mapping[int, tuple[DataFile, ...]]) -> None:
-        """Take in what the connector's rows were written as, by route."""
+        """Take in the written files of the connector's rows, by route."""
         routes = [files.get(route, ()) for route in (source.GOOD, source.LATE)]
         self.highs[CONNECTOR] = self._highs([file for chosen in routes for file in chosen])
         if routes[1]:
             self.late.append((table, routes[1]))
 
     def drop_late(self, operations: Sequence[Operations], columns: Schema) -> list[Operations]:
-        """Return the operations of a table whose rows change without those that go aside.
+        """Return the operations without late rows, for a table whose rows change.
 
-        Late rows of a table WITH TTL are deletes of their keys: the newest row of the key is not
-        seen. The connector's rows have been judged before.
+        A late row of a table WITH TTL becomes a delete of its key, because the newest row of the
+        key is not visible. Late rows of the connector were removed before.
         """
         out = [o for o in operations if o.partition == CONNECTOR]
         rest = [o for o in operations if o.partition != CONNECTOR]
@@ -97,7 +97,7 @@ class WatermarkedTable(TablePart):
         return [*out, *(Operations(part, within, DML) for part in parts)]
 
     def marks_after(self) -> Marks:
-        """Return the watermarks at the end of the epoch, once all rows have been judged."""
+        """Return the watermarks at the end of the epoch, after all rows."""
         marks = self.task.marks.raise_by(self.highs)
         return marks.at_end(self.obj.key in self.task.work.exhausted)
 

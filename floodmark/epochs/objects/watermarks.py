@@ -1,4 +1,4 @@
-"""Watermarks of a source or table in an epoch: what is late, and what its rows make of them."""
+"""Watermarks of a source or table in an epoch: late rows, and how new rows raise them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Reached = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Marks:
-    """The watermarks of an object: those that readers see, and how far each partition has come.
+    """The watermarks of an object: the published ones, and those of each partition.
 
-    A connector's partition holds the watermark back; statements and sinks do not. `heard` is when a
-    partition had its last rows, where one that is silent is waited for no longer.
+    A connector's partition holds the watermark back; statements and sinks do not. `heard` is the
+    time of a partition's last rows, if silent partitions stop holding it back.
     """
 
     declared: Declared
@@ -42,16 +42,18 @@ class Marks:
         return cls(declared, now, before.watermarks, before.reached, before.heard)
 
     def bounds(self, partition: str) -> dict[str, Any]:
-        """Return, by column, below what a row of a partition is late; no bound is left out."""
+        """Return, by column, the value below which a row of a partition is late; no column is left
+        out.
+        """
         marks = self.declared.watermarks
         bounds = {m.column: _greatest((self.sealed.get(m.column), self._running(partition, m)))
                   for m in marks}  # fmt: skip
         return {column: bound for column, bound in bounds.items() if bound is not None}
 
     def raise_by(self, highs: Reached) -> Marks:
-        """Return the watermarks after rows of some partitions, of which `highs` are the highest.
+        """Return the watermarks after rows of some partitions; `highs` are their highest values.
 
-        A partition whose rows have all gone aside is there, too, with nothing.
+        A partition whose rows were all put aside is in it with no value.
         """
         reached = {p: dict(values) for p, values in self.reached.items()}
         for partition, values in highs.items():
@@ -64,9 +66,9 @@ class Marks:
         return after._raise_to({m.column: after._hold_back(m, after._holding) for m in self._marks})
 
     def at_end(self, exhausted: bool) -> Marks:
-        """Return the watermarks at the end of an epoch; `exhausted`: it took all that there was.
+        """Return the watermarks at the end of an epoch; `exhausted` tells that it took all rows.
 
-        Only then nobody is waited for who is silent, and the clock raises them.
+        Only then silent partitions stop holding them back, and the clock raises them.
         """
         first = {p: self.now for p in self._holding if p not in self.heard}
         after = replace(self, heard={**first, **self.heard})
@@ -90,7 +92,7 @@ class Marks:
 
     @property
     def record_fields(self) -> dict[str, Any]:
-        """Return what an epoch's record keeps beside them: what they do not tell by themselves."""
+        """Return the fields that an epoch's record needs beside the published watermarks."""
         alone = set(self.reached) <= {CONNECTOR} and not self.declared.clock.acts
         heard = {} if self.declared.clock.idle_after is None else self.heard
         return {"reached": {} if alone else self.reached, "heard": heard}

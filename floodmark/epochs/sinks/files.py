@@ -1,9 +1,9 @@
-"""A sink's folder of files: `<sink>-<epoch>-<part>.<format>`, each put in place whole.
+"""A sink's folder of files: `<sink>-<epoch>-<part>.<format>`, each created atomically.
 
-The parts of an epoch are put in place from the last to the first: once part 00000 is there, all of
-the epoch is. A second try writes the same names with the same rows. `_sink.json` names the last
-epoch and its record before the first part is in place: what a log has written that is ahead of
-this one is not written over.
+The parts of an epoch are created from the last to the first: part 00000 shows that the epoch is
+complete. A second attempt writes the same names with the same rows. `_sink.json` names the last
+epoch and its record before its first part is created, so files of a log that is ahead of this one
+are not overwritten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who writes: a sink of one warehouse, and what an operating system says when it cannot."""
+"""Identity of a sink, and the errors of the operating system when it cannot write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROBE = ".floodmark-probe-"
 
 @dataclass(frozen=True)
 class Identity:
-    """A sink's name and the seed of its warehouse, which tells it from others of that name."""
+    """A sink's name and the seed of its warehouse, which distinguishes sinks of the same name."""
 
     name: str
     seed: str
@@ -37,13 +37,13 @@ class Identity:
 
     @property
     def warehouse(self) -> str:
-        """Return what tells the warehouse from others, and does not give its seed away."""
+        """Return an identifier of the warehouse that does not reveal its seed."""
         return sha256(f"sink:{self.seed}".encode()).hexdigest()[:16]
 
 
 @contextmanager
 def reaching(sink: str, path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses into E0741."""
+    """Turn errors of the operating system into E0741."""
     try:
         yield
     except OSError as error:
@@ -68,9 +68,9 @@ def check_permission(sink: str, path: Path) -> Path:
 
 
 def probe(sink: str, path: Path) -> None:
-    """Write a little where a path is or will be, and take it away; E0741 where that fails.
+    """Write and remove a small file at the place of a path; E0741 if that fails.
 
-    A full disk, a quota and a network's file system say so only to who writes.
+    A full disk, a quota or a network file system show only when something is written.
     """
     place = check_permission(sink, path)
     try:

@@ -1,7 +1,7 @@
-"""Whose epochs are outside: those of the warehouse's log, or of another one that was ahead of it.
+"""Check that epochs outside are those of this log, and not of another one that was ahead of it.
 
-What was written outside names the record of its epoch. A warehouse that was restored from a backup
-opens other epochs under the numbers of those that it has lost.
+Everything written outside names the record of its epoch. A warehouse that was restored from a
+backup opens new epochs with the numbers of those that it has lost.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Records = Callable[[int], str | None]
 
 
 def unknown(epoch: int) -> str | None:
-    """Stand for the records of a log that has no ids."""
+    """Return no id, for logs whose records have none."""
     return None
 
 

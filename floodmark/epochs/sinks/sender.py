@@ -1,4 +1,4 @@
-"""What writes outside: files in a folder, or commits to a Delta table."""
+"""Senders of external sinks: they write files in a folder, or commits to a Delta table."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from floodmark.stream.objects.external_sink import DELTA
 
 
 class Sender(Protocol):
-    """Writes what epochs have for one sink; each as often as it is told to, with one result."""
+    """Writes the epochs of one sink; writing an epoch again has the same result."""
 
     def check(self) -> None:
-        """Raise where nothing could be written: E0741 out of reach, E0742 to E0744 refused."""
+        """Raise if nothing could be written: E0741 if unreachable, E0742 to E0744 if refused."""
 
     def send(
         self, epoch: int, outgoing: SinkBatch, *, initial: bool, records: Records = unknown
     ) -> int:
-        """Write an epoch, whole; return how many rows. With `initial`, it has all rows.
+        """Write a complete epoch; return how many rows. With `initial`, it has all rows.
 
-        `records` tell the epochs of the log from others of the same numbers: E0745.
+        `records` distinguish epochs of this log from others with the same numbers: E0745.
         """
 
 

@@ -1,4 +1,4 @@
-"""What an epoch has for a sink: changes at rest in the warehouse, read without Spark."""
+"""The changes of an epoch for a sink: stored in the warehouse, read without Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PUT, DELETE = "+U", "-D"
 
 @dataclass(frozen=True)
 class SinkBatch:
-    """Files of changes in the order in which they are read; of others' epochs nothing is taken.
+    """Files of changes in reading order; rows of other epochs in them are skipped.
 
     `names` maps the sink's columns to those of the files. Without `kinds` every row is new. `order`
     are the columns of the changes' stream key, in the files.
@@ -38,7 +38,7 @@ class SinkBatch:
     order: Schema = ()
 
     def rows(self, outside: ExternalSink) -> Iterator[pa.Table]:
-        """Yield what is to be written: the columns of `outside.written`, some rows at a time."""
+        """Yield the rows to write in batches, with the columns of `outside.written`."""
         for part in self._by_type(outside):
             if part.num_rows:
                 yield _sink_columns(part, outside)

@@ -1,4 +1,4 @@
-"""Sinks whose path is out of reach: tried again after a pause, by themselves."""
+"""Unreachable sinks: they are tried again automatically after a pause."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from floodmark.warehouse.warehouse import Warehouse
 
 
 def pause_after(tries: int, limits: Limits = LIMITS) -> timedelta:
-    """Return how long a sink rests that has failed so many times in a row.
+    """Return the pause of a sink after a number of failures in a row.
 
     >>> [pause_after(tries).seconds for tries in (1, 2, 3, 4, 20)]
     [0, 30, 60, 120, 3600]
@@ -27,9 +27,9 @@ def pause_after(tries: int, limits: Limits = LIMITS) -> timedelta:
 
 
 class UnreachableSinks:
-    """The sinks of a warehouse that were out of reach when they last wrote.
+    """The sinks of a warehouse that were unreachable when they last wrote.
 
-    It remembers which of them this process has tried.
+    Remembers which of them this process has tried.
     """
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -42,7 +42,7 @@ class UnreachableSinks:
         return frozenset(key for key, event in events if event.code == UNREACHABLE)
 
     def reachable(self, keys: Collection[str] | None = None) -> list[str]:
-        """Return those, of `keys` or all, that seem to be within reach again.
+        """Return those, of `keys` or all, that seem to be reachable again.
 
         One that this process has tried in vain, or any without `keys`, rests for a while before.
         Those of `keys` are written to; without, nothing is written.

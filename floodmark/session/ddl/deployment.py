@@ -62,7 +62,7 @@ class Plan:
         return {**kept, **self.corrected}
 
     def pins(self, deployed: Deployed) -> dict[str, Pins]:
-        """Return the pinned functions after the plan is applied; new objects pin the present ones."""
+        """Return the pinned functions after the plan is applied; new objects pin today's."""
         before = {self.renamed.get(k, k): pins for k, pins in deployed.pinned.items()}
         suspended = [c.key for c in self.changes if c.action == "suspend"]
         previous = {k: pins_of(deployed.pipeline[k], deployed.pipeline) for k in suspended}
