@@ -1,1 +1,1 @@
-"""Named objects, and how one catalog becomes another."""
+"""The catalog: named objects, ALTER, DROP and RENAME as new catalogs, and the options."""

@@ -1,4 +1,4 @@
-"""ALTER as another definition: the CREATE statement as it would be written now."""
+"""ALTER statements: each results in a new CREATE statement of the object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER SOURCE … ADD, DROP and RENAME COLUMN: the definition as it is then."""
+"""ADD, DROP and RENAME COLUMN of ALTER TABLE and ALTER SOURCE: the definition afterwards."""
 
 from __future__ import annotations
 

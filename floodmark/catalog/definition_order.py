@@ -1,4 +1,4 @@
-"""The order in which definitions can be made, whatever order they are written in."""
+"""The dependency order of definitions, independent of the order in which they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line; `floodmark --help` says what there is."""
+"""The command line, a file per command; see `floodmark --help`."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def configure(
         typer.Option("--version", help="Print the version.", callback=_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Take the shared options in front of the command; behind it they win."""
+    """Store the shared options given before the command; those after it override them."""
     values: dict[str, Any] = {
         "warehouse": str(warehouse), "pipelines": str(pipelines), "wait": wait, "as_json": as_json,
         "durable": durable,

@@ -1,4 +1,4 @@
-"""`floodmark backfill`: closed windows, computed once more with the rows that came late."""
+"""`floodmark backfill`: recomputes closed windows with the rows that came late."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def backfill(
 
 
 def text_of(correction: Corrected) -> str:
-    """Return what the backfill came to, in a line."""
+    """Return the result of the backfill as a line of text."""
     where = f": SELECT * FROM {correction.object}__corrections" if correction.rows else ""
     done = (
         f"\nin the rows of {correction.object} since epoch {correction.taken_in}"
@@ -79,7 +79,7 @@ def text_of(correction: Corrected) -> str:
 
 
 def correction_json(correction: Corrected) -> dict[str, Any]:
-    """Return what the backfill came to for JSON."""
+    """Return the result of the backfill for JSON."""
     return {
         "object": correction.object,
         "from": correction.span.first.isoformat(),

@@ -1,4 +1,4 @@
-"""`floodmark doctor`: what is wrong here, and what to do about it."""
+"""`floodmark doctor`: checks of the machine and the warehouse, with remedies."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Exit code 1 if something must be repaired, 2 if an object is suspended.
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One thing looked at: `state` is ok, warn or fail; `remedy` is set unless it is ok."""
+    """The result of one check: `state` is ok, warn or fail; `remedy` is set unless it is ok."""
 
     name: str
     state: str
@@ -95,10 +95,9 @@ def doctor(
 
 
 def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]:
-    """Yield all checks, those of the machine first; one that cannot be made is a failed one.
+    """Yield the results of all checks, those of the machine first; a check that raises has failed.
 
-    What fails several is told once. Where there is no warehouse, nothing is said of what would be
-    in it.
+    A cause that fails several checks is reported once. Without a warehouse, its checks are skipped.
     """
     from floodmark.storage.verification import is_there
 

@@ -1,4 +1,4 @@
-"""`floodmark run --follow`: wait for data, take it in, keep the tables small, outlive failures."""
+"""`floodmark run --follow`: wait for data, run epochs, maintain tables, retry after failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_PAUSE_SECONDS = 30.0
 
 @dataclass
 class Follower:
-    """Takes turns on a warehouse: `turn(left)` runs the epochs there are, `left` at most."""
+    """Repeats a turn on a warehouse: `turn(left)` runs the pending epochs, at most `left`."""
 
     connection: Floodmark
     turn: Callable[[int | None], int]
@@ -30,7 +30,7 @@ class Follower:
     _said: str = field(default="", init=False)
 
     def follow(self, epochs: int | None) -> None:
-        """Go on until so many epochs are sealed; forever without a number."""
+        """Repeat until a number of epochs is sealed; forever without a number."""
         done = 0
         while epochs is None or done < epochs:
             started = time.monotonic()

@@ -1,4 +1,4 @@
-"""`floodmark lint`: what is wrong in the pipeline files, and what a person may want to know."""
+"""`floodmark lint`: errors and notes of the pipeline files."""
 
 from __future__ import annotations
 

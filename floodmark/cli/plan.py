@@ -1,4 +1,4 @@
-"""`floodmark plan`: what the pipeline files would change, and doing it."""
+"""`floodmark plan`: shows, and with --apply makes, the changes of the pipeline files."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def plan(
 
 
 def show(effects: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:
-    """Print a line per object, with its SQL where that differs and what follows from it."""
+    """Print a line per object, with its changed SQL and the consequences."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""`floodmark replay`: sealed epochs, done again and compared."""
+"""`floodmark replay`: recomputes sealed epochs and compares the results."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def replay(
 
 
 def exit_code(replays: Sequence[Replayed]) -> int:
-    """Return 2 where something differs, 1 where nothing does and something is not known."""
+    """Return 2 if something differs, or else 1 if something could not be replayed."""
     outcomes = {r.outcome.name for r in replays}
     if "DIFFERS" in outcomes:
         return DIFFERS

@@ -1,4 +1,4 @@
-"""`floodmark rollback`: take back definitions that are logged and cannot be applied."""
+"""`floodmark rollback`: rolls back definitions that are logged but cannot be applied."""
 
 from __future__ import annotations
 

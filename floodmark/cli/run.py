@@ -1,4 +1,4 @@
-"""`floodmark run`: take in what the sources have."""
+"""`floodmark run`: runs epochs until the sources have nothing new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every command runs in: a connection, errors in words, signals that reach Spark."""
+"""The environment of every command: a connection, error texts and exit codes, signals."""
 
 from __future__ import annotations
 

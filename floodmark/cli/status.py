@@ -1,4 +1,4 @@
-"""`floodmark status`: where every object stands."""
+"""`floodmark status`: the state of every object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`floodmark verify`: whether the tables at rest are what the log says."""
+"""`floodmark verify`: compares the stored tables with the log."""
 
 from __future__ import annotations
 

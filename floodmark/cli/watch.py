@@ -1,4 +1,4 @@
-"""`floodmark watch`: what changes in an object, as epochs seal."""
+"""`floodmark watch`: shows the changes of an object as epochs are sealed."""
 
 from __future__ import annotations
 

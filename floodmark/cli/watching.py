@@ -1,4 +1,4 @@
-"""How far a run in another process has come, by the epoch log: a bar on a terminal, else lines."""
+"""Progress of a run in another process, from the epoch log: a bar on a terminal, else lines."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where rows come from and go to."""
+"""Connectors: sources of rows, lookups in external tables, files of COPY and options of sinks."""

@@ -1,4 +1,4 @@
-"""What a connector is: offsets that can be listed without Spark, rows that can be read again."""
+"""The contract of connectors: offsets are listed without Spark, rows can be read again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files of a Delta table come next, and where in the order of rows they stand.
+"""The next files of a Delta table to read, and their place in the order of rows.
 
 Every split says that more of the table is to come, so that the last one that was logged is at hand:
 it has the version up to which the table is taken in, and how many files of a first snapshot.

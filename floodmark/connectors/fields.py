@@ -1,4 +1,4 @@
-"""Fields that files have and nothing takes, and columns that they lack: told, not passed over."""
+"""Reports of fields of files without a column, and of declared columns that files lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that were logged and turn out, when they are read, not to be readable."""
+"""Faults of logged files that appear only when they are read."""
 
 from __future__ import annotations
 

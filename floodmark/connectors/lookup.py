@@ -1,8 +1,8 @@
-"""The `lookup` connector: a table that is kept elsewhere, asked by key while an epoch runs.
+"""The `lookup` connector: an external table that is read by key while an epoch runs.
 
 `store = 'sqlite'` asks a SQLite file, read-only; `store = 'delta'` a Delta table that is not the
-warehouse's, at the version that is newest when an epoch asks it first. Keys go in chunks, one query
-a chunk. What comes back is of the declared types, or an error: nothing is cast silently.
+warehouse's, at the version that is newest at the first lookup of an epoch. Keys are sent in chunks,
+one query per chunk. Values must have the declared types: nothing is cast implicitly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The keys by which a lookup join asks, and the connector that it asks."""
+"""The keys of a lookup join, and the connector that looks them up."""
 
 from __future__ import annotations
 

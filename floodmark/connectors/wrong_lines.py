@@ -1,4 +1,4 @@
-"""Lines of JSON that are no rows: which are, and what is said of them."""
+"""Lines of JSON that are not rows: their detection and their error texts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The changes of a plan in one epoch."""
+"""Incremental evaluation: the changes of a plan in one epoch, and the state of its operators."""

@@ -1,4 +1,4 @@
-"""What operators keep while a view is recomputed: nothing was there before, nothing stays."""
+"""State of operators while a view is recomputed: it is empty before, and discarded afterwards."""
 
 from __future__ import annotations
 

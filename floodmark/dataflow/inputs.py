@@ -1,4 +1,4 @@
-"""What a plan's scans read in one epoch, from the versions that the cut pins."""
+"""Inputs of a plan's scans in one epoch, from the versions that the cut pins."""
 
 from __future__ import annotations
 

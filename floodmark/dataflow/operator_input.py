@@ -1,4 +1,4 @@
-"""One input of an operator in one epoch: what is below, and what the operator keeps of it."""
+"""One input of an operator in one epoch: its changes, and the rows that the operator keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one operator gives in one epoch: its changes, and its rows before and after."""
+"""The output of one operator in one epoch: its changes, and its rows before and after."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Parts of a query that are written and read back, so that no query has too many nodes.
+"""Splitting of large queries: parts are written and read back, so that no query is too large.
 
-A plan is a tree: what an operator reads is in its query as often as the operator reads it, with
-all that is below. So a part is written where it is larger than the operators above it leave room
-for. What is written is of one attempt, lies below its folder and goes with it.
+A Spark query repeats an input, with everything below it, as often as an operator reads it. So a
+part is written to files if it is larger than the operators above it leave room for. The files
+belong to one attempt of an epoch and are deleted with its folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a plan's operators keep state, and put what they need twice to read it back."""
+"""Stages: the state tables of a plan's operators, and files for rows that are read twice."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From a query to a logical plan."""
+"""The planner: from a parsed query to a logical plan, independent of Spark and Delta."""

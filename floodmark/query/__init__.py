@@ -1,1 +1,1 @@
-"""A SELECT at one cut."""
+"""Batch queries: a SELECT at one cut, and DML and COPY as queries."""

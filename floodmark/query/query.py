@@ -51,7 +51,7 @@ Frame = Callable[[], "DataFrame"]
 
 @dataclass(frozen=True)
 class Readable:
-    """Something a SELECT can name: its columns and how to get its rows."""
+    """A relation that a SELECT can read: its columns and how to get its rows."""
 
     relation: Relation
     frame: Frame
@@ -105,7 +105,7 @@ class Reader:
         return Builder(self.relations, source, views=self._views, functions=functions, given=given)
 
     def frame_of(self, name: str) -> Frame:
-        """Return how to get the rows of something that a query can name."""
+        """Return how to get the rows of a relation that a query can read."""
         return self._readable[name].frame
 
     def with_rows(self, relation: Relation, frame: Frame) -> Reader:
@@ -124,7 +124,7 @@ class Reader:
         return other
 
     def frame(self, node: n.Node) -> DataFrame:
-        """Return the rows of a plan; an expression that refuses a row ends the query."""
+        """Return the rows of a plan; an expression error ends the query."""
         return self._frame(lift_volatile(node))
 
     def _frame(self, node: n.Node) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Rows that a statement brings along, where Spark reads them: many go by files, not by a message.
+"""Rows of a statement's constants, given to Spark: many are passed as files, not in a message.
 
 The engine's folder of a warehouse is one that the server sees, wherever it runs. Nothing here holds
 more than a few pieces of the rows.

@@ -1,4 +1,4 @@
-"""Tables `WITH (static = 'true')`: their rows change only while nothing has looked them up."""
+"""Tables `WITH (static = 'true')`: rows can change only while no view has looked them up."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from floodmark.tables.current import count_rows
 
 
 def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> None:
-    """Raise E0237 for a change of a static table in which rows that are there were looked up.
+    """Raise E0237 for a change of a static table if existing rows of a view have looked it up.
 
-    What was found for them is not stored: they would be taken back as they never were. Who looks
-    them up may be suspended: it will do so in the epochs that it missed, at the table as it was. Of
-    an object that is behind itself nobody knows yet which rows it would have.
+    Results of these lookups are not stored, so rows would be retracted with other values than they
+    were emitted with. A suspended view will look up for its missed epochs in the table as of then.
+    For an object that is behind, it is not known yet whether it has rows.
     """
     if not target.relation.static:
         return

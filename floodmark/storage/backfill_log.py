@@ -1,4 +1,4 @@
-"""How far the backfill of one view has come: numbered steps, each logged before its work.
+"""The log of one view's backfill: numbered steps, each logged before its work.
 
 `_floodmark/backfills/<view>.<epoch that created it>/` holds `<number>.step.json`, its
 `<number>.done.json`, and `ready.json` after the last. A record is put in place once, whole.
@@ -34,7 +34,8 @@ class BackfillStep:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a backfill stands: its steps so far, one of which may be open, and its last record.
+    """The state of a backfill: its steps so far, of which the last may be open, and its last
+    record.
 
     The record has the counts of all steps.
     """
@@ -52,7 +53,7 @@ class BackfillLog:
         self._files = RecordFiles(place, f"{BACKFILLS}/{escape(key)}.{created}", _TITLE)
 
     def standing(self) -> Standing:
-        """Return where the backfill stands; E0431 where a step is missing."""
+        """Return the state of the backfill; E0431 if a step is missing."""
         names = self._files.names()
         steps, dones = _counts(names, self._files.place)
         if not steps:
@@ -72,13 +73,13 @@ class BackfillLog:
         return self._files.body(_name(number, "done"), ObjectRecord)
 
     def begin(self, number: int, step: BackfillStep) -> BackfillStep:
-        """Log a step before its work, and return what is logged: the one that came first."""
+        """Log a step before its work, and return the logged step; the first writer wins."""
         data = asdict(step)
         self._files.create(_name(number, "step"), data, id=data.pop("id"))
         return self._step(number)
 
     def finish(self, number: int, record: ObjectRecord) -> None:
-        """Log what came of a step."""
+        """Log the result of a step."""
         self._files.create(_name(number, "done"), asdict(record))
 
     def make_ready(self) -> None:
@@ -87,13 +88,13 @@ class BackfillLog:
 
     @contextmanager
     def claim(self) -> Iterator[bool]:
-        """Be the one who works on this backfill, or give False; a dead process lets go of it."""
+        """Claim this backfill for the block; yield False if another process has it."""
         with self._files.lock("worker", wait=False) as mine:
             yield mine
 
 
 def versions_of_backfills(place: Place) -> Iterator[tuple[str, str, int]]:
-    """Yield what the last finished steps of all backfills know: object, table, its version."""
+    """Yield object, table and version from the last finished steps of all backfills."""
     for files in _logs(place):
         _, dones = _counts(files.names(), files.place)
         record = files.body(_name(dones - 1, "done"), ObjectRecord) if dones else None
@@ -130,7 +131,7 @@ def _name(number: int, kind: str) -> str:
 
 @contextmanager
 def fence(place: Place) -> Iterator[None]:
-    """Hold what the commits of backfills and the removal of their tables take turns at."""
+    """Hold the lock that excludes commits of backfills and removals of their tables."""
     with RecordFiles(place, BACKFILLS, _TITLE).lock("fence"):
         yield
 

@@ -2,9 +2,9 @@
 
 A backup is a folder `<epoch>-<time>` that is a warehouse of its own, with a manifest beside it. Its
 logs end with a sealed epoch, and each table ends with the version that this epoch pins. Data files,
-commits and records never change once they are written, so that a copy needs no lease. What a drop
-or a vacuum removes in the meantime lets the copy start over at a newer epoch. Files that an earlier
-backup holds are linked to, not copied again.
+commits and records never change once they are written, so that a copy needs no lease. If a drop or
+a vacuum removes a file in the meantime, the copy starts over at a newer epoch. Files that an
+earlier backup has are hard-linked, not copied again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which backups there are, and what is in each: a manifest lies beside the copied warehouse.
+"""Manifests of backups: the list of files beside each copied warehouse.
 
-A backup that cannot be read is damaged. It is named, and stands in the way of no other.
+A backup that cannot be read is listed as damaged, and does not affect others.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class AppliedStatement:
 
 @dataclass(frozen=True, slots=True)
 class TakenBack:
-    """A catalog version that never came into force: why, and what it was to do, in words."""
+    """A catalog version that was rolled back: why, and its changes in words."""
 
     version: int
     code: str
@@ -115,11 +115,11 @@ class CatalogLog:
         return replace(found, dml=tuple(from_log(self._objects.place, found.dml)))
 
     def find_take_back(self, version: int) -> TakenBack | None:
-        """Return why a version never came into force; None where it did, or is to."""
+        """Return why a version was rolled back; None if it was not."""
         return None if version >= self.last() else self.get(version + 1).takes_back
 
     def versions(self) -> list[CatalogVersion]:
-        """Return all versions that came into force, or are to, oldest first."""
+        """Return all versions that were not rolled back, oldest first."""
         found = [self.get(version) for version in range(1, self.last() + 1)]
         gone = {v.takes_back.version for v in found if v.takes_back is not None}
         return [version for version in found if version.version not in gone]

@@ -1,4 +1,4 @@
-"""Up to which version the tables of corrections go: no seal pins them.
+"""Least versions of the tables of corrections, because no seal pins them.
 
 A backfill of closed windows writes `_floodmark/corrected.json` after its commit. A table that ends
 before has lost commits.

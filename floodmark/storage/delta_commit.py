@@ -1,7 +1,7 @@
-"""The text of one commit of a Delta log: made for ours, checked for everybody's.
+"""Commits of a Delta log as text: writing our own, reading and checking all.
 
 A commit of the engine counts its actions in `userMetadata`, so that one that was cut off is not
-taken for a smaller one. Of others nothing says how many there were: they have to be whole lines.
+taken for a smaller one. Commits of other programs have no count: they only have to be whole lines.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The commits of a Delta table that any program writes: which files each adds, removes, tells of.
+"""Commits of an external Delta table: the added, removed and change files of each.
 
 Nothing is replayed but the first snapshot; a commit is read once, and names its files.
 """

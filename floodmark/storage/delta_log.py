@@ -1,4 +1,4 @@
-"""Reading a Delta log: a checkpoint and the commits after it, replayed into a snapshot.
+"""Reading of a Delta log: a checkpoint and the commits after it, replayed into a snapshot.
 
 Only what the next version adds is read again, so following a table costs the same however long its
 history is. The log folder is never listed on the way to the newest version.

@@ -1,4 +1,4 @@
-"""Whether a warehouse outlives a power cut: chosen when it is made, and kept in its first record.
+"""Durability: whether a warehouse survives a power cut, chosen when it is created.
 
 In a durable one, data files are on the disk before the commit that names them, the commit before
 anything that follows from it, and so is every record of a log.
@@ -47,7 +47,7 @@ class _Recorded:
 
 
 def durable_by_default() -> bool:
-    """Return what a warehouse becomes of which nobody says it; E0436 for an unknown value."""
+    """Return the default for a new warehouse; E0436 for an unknown value."""
     text = os.environ.get(VARIABLE, "true")
     if (durable := truth_of(text)) is None:
         raise UserError(
@@ -97,7 +97,7 @@ def check_choice(place: Place, durable: bool | None) -> None:
 
 
 def choose(place: Place, durable: bool | None) -> None:
-    """Record what a warehouse is, where that is not recorded; E0436 where it is the contrary."""
+    """Record the choice for a warehouse without one; E0436 if it contradicts the recorded one."""
     wanted = durable_by_default() if durable is None else durable
     objects = objects_of(place, wanted)
     with disk_errors(_TITLE):

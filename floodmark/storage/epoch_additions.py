@@ -1,4 +1,4 @@
-"""What is added to the log of an open epoch while work goes on: numbered, the first one first."""
+"""Additions to the log of an open epoch during its work, numbered in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records of epochs there are, from the names in a folder alone: gaps show without reading.
+"""Listing of epoch records by file names alone; it finds gaps without reading records.
 
 `epochs/<epoch // 1000>/` holds, per epoch, `<epoch>.open.json`, `<epoch>.seal.json` and numbered
 additions. Epochs follow each other, and so do the additions of a kind.

@@ -1,4 +1,4 @@
-"""The epoch log: what each epoch takes in, written before any work, and what came of it.
+"""The epoch log: the inputs of each epoch, written before any work, and its results.
 
 `_floodmark/epochs/<epoch // 1000>/` holds, per epoch, `<epoch>.open.json`, `<epoch>.seal.json` and
 numbered events. A record is put in place once, whole, and never changes; the newest epoch is found
@@ -88,7 +88,7 @@ class SealRecord:
 
 @dataclass(frozen=True, slots=True)
 class LogHead:
-    """Where the log stands: the last sealed epoch (0 before the first) and the open one."""
+    """The end of the log: the last sealed epoch (0 before the first) and the open one."""
 
     sealed: int
     open: OpenRecord | None
@@ -111,7 +111,7 @@ class EpochLog:
         self._files = RecordFiles(self.objects, "epochs", "the epoch log")
 
     def head(self) -> LogHead:
-        """Return where the log stands; reads two folder listings and one record.
+        """Return the end of the log; reads two folder listings and one record.
 
         Raises E0431 where a record is missing between others.
         """

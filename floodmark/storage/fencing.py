@@ -1,4 +1,4 @@
-"""A store whose commits stand only while a condition holds; everything else is another store's."""
+"""A store that commits only while a condition holds, and delegates to another store."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The files of a warehouse as of a sealed epoch: records, rows of statements, tables.
 
-What is written just then is none of them: Spark's files of a statement that runs, records after the
-epoch, and versions of tables that the epoch does not pin.
+Files that are being written are not among them: Spark's files of a running statement, later
+records, and versions of tables that the epoch does not pin.
 """
 
 from __future__ import annotations

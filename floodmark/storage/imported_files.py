@@ -1,4 +1,4 @@
-"""Files that were taken over as they were delivered.
+"""Imported files: delivered Parquet files that became table files unchanged.
 
 They lack the row id and the epoch of their rows. Both follow from the path, of two folders below
 the table's: `floodmark__epoch=…` and `floodmark__first=…`, the row id of the file's first row; the

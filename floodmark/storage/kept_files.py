@@ -1,4 +1,4 @@
-"""The files that kept epochs need, and what is wrong with each: gone, of other bytes or rows."""
+"""Checks of the files that kept epochs need: missing, or with other bytes or rows."""
 
 from __future__ import annotations
 

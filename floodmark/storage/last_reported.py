@@ -1,4 +1,4 @@
-"""Which epoch, definition and state of each object were last reported to an orchestrator."""
+"""The epoch, definition and state of each object as last reported to an orchestrator."""
 
 from __future__ import annotations
 

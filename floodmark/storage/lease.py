@@ -1,7 +1,7 @@
 """The lease: one writer per warehouse at a time, waiters first come, first served.
 
-Safety does not rest on it but on the commit check. How it is held depends on where a warehouse
-lies: a disk has locks that go with the process.
+Safety rests on the commit check, not on the lease. Its implementation depends on the store: on a
+local disk it uses file locks, which end with the process.
 """
 
 from __future__ import annotations

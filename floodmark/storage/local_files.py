@@ -1,4 +1,4 @@
-"""What lies inside of a store on a local disk: folders, atomic writes, flushes, and its errors."""
+"""Local disk operations: folders, atomic writes, flushes, and their errors."""
 
 from __future__ import annotations
 

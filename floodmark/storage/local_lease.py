@@ -2,8 +2,8 @@
 
 A waiter holds a numbered ticket file and its file lock; the lowest living ticket takes the lock of
 `holder`, which also says who it is. The kernel drops the locks of a dead process, so that a dead
-holder is replaced at once. What somebody else has put into the folder is no ticket; where it has
-the name of one, or of `holder`, and is no file, it is put aside under another name.
+holder is replaced at once. Foreign files in the folder are ignored. A non-file with the name of a
+ticket or of `holder` is renamed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looks at every record of every log of a warehouse; what is wrong is told, not raised.
+"""Check of every record of every log of a warehouse; faults are returned, not raised.
 
 Only the newest records are looked at when epochs run. This reads them all, and changes nothing.
 """

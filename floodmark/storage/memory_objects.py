@@ -1,7 +1,7 @@
-"""Objects that die with the process, and a store that fails as it is told to: for tests.
+"""Objects in memory, with faults on request, for tests.
 
-A lost request changes nothing and a lost answer comes after the change: whoever calls cannot tell
-the one from the other.
+A lost request changes nothing, and a lost answer comes after the change. The caller cannot
+distinguish them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an epoch did to one object, as the epoch log keeps it."""
+"""The record of one object in one epoch, as the epoch log stores it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A store of objects: what a warehouse lies in, be it a disk, a bucket or memory.
+"""The contract of object stores, which hold a warehouse: a disk, a bucket or memory.
 
 Keys are relative to the store's place, their parts separated by `/`. An object is written whole or
 not at all, and its tag changes with every write. One contract suite holds for all implementations.
 
-What refuses is an `OSError`, as the builtin classes say: a path that is none, no permission, a full
-disk. `Unavailable` is the one of which a write may have been done all the same.
+Errors are the builtin `OSError`s: a wrong path, no permission, a full disk. After `Unavailable`, a
+write may have been done.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}")
 
 @dataclass(frozen=True, slots=True)
 class ObjectHead:
-    """What a store knows of an object without reading it; `modified` is in Unix nanoseconds."""
+    """Metadata of an object; `modified` is in Unix nanoseconds."""
 
     size: int
     tag: str

@@ -1,7 +1,7 @@
-"""Refuses to write with a log that is older than the tables: their epochs would count as done.
+"""Refusal to write with a log older than the tables, whose epochs would count as done.
 
-That is what a copy of a warehouse in use has, a restore of a part, or a `_floodmark` that was
-removed. Reading is safe: who reads goes by the log, and finds the versions that it names.
+A copy of a warehouse in use, a partial restore or a removed `_floodmark` lead to this. Reading is
+safe, because readers use the versions that the log names.
 """
 
 from __future__ import annotations

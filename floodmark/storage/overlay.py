@@ -1,4 +1,4 @@
-"""Tables as an epoch found them, with commits that go nowhere: the store of a replay.
+"""The store of a replay: tables as of an epoch, with commits that are discarded.
 
 What is written lies in a folder of its own, and what is committed is known to this store alone.
 """

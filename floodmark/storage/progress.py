@@ -1,4 +1,4 @@
-"""How those who wait are told how far something has come."""
+"""Progress callbacks of long operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies of records as what they stand for: each field is there and of its type.
+"""Typed bodies of log records: each field is present and has its type.
 
 A body of a former format, and each part of it, is brought to the newest one first, by the steps of
 `upgrades`. A field with a default may be missing, as in what a former version wrote. One that is

@@ -1,4 +1,4 @@
-"""Which kind of record has which name below the engine's folder: others belong to nobody."""
+"""Kinds of log records by their names in the engine's folder; other files are not records."""
 
 from __future__ import annotations
 

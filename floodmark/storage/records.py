@@ -1,4 +1,4 @@
-"""Records of the logs as text: an envelope that tells form, place and wholeness of what is in it.
+"""Log records as text: an envelope with format, number, id and checksum around a body.
 
 `{"format": 1, "number": n, "id": "…", "crc32c": "…", "body": …}` is one line of ASCII JSON. The
 checksum is CRC-32C over the JSON of `[name of the file, number, id, body]` without spaces. A record

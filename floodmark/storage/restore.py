@@ -1,4 +1,4 @@
-"""Restoring a backup: every file is compared with what was written, and then all are there at once.
+"""Restore of a backup: every file is verified, and then all appear at once.
 
 What is copied lies in a folder `.restore-…` until it is whole: beside the new warehouse, or in the
 empty folder that is to become it, which may be a disk of its own. One that was killed goes with the

@@ -1,4 +1,4 @@
-"""How far back the warehouse goes: the oldest epoch that can still be read, and since when."""
+"""The retention record: the oldest epoch that is kept, and when the last clean-up began."""
 
 from __future__ import annotations
 

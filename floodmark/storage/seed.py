@@ -1,4 +1,4 @@
-"""The warehouse's seed: what makes its random values differ from those of another warehouse."""
+"""The seed of a warehouse, by which its random values differ from those of others."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is derived of a plan: keys, changelog modes, watermarks, state."""
+"""Streaming plans: keys, changelog modes, watermarks and state, derived from logical plans."""

@@ -1,1 +1,1 @@
-"""The open warehouse: what it has, and what is in force in it."""
+"""The open warehouse: its logs, tables, clock, sources, and the definitions in force."""

@@ -1,4 +1,4 @@
-"""What differs between two catalogs: which objects begin anew, which keep their rows, and why."""
+"""Differences of two catalogs: which objects are refilled, which keep their rows, and why."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Change:
     """One object that an apply creates, alters, renames, replaces, rebuilds, suspends or drops.
 
 
-    One that is altered keeps its rows: from the epoch on it goes by its new definition. Of one that
-    is replaced, what the new query gives less what the former one gave is one epoch's changes. A
-    source is suspended where nothing but the meaning of functions changes that its TRANSFORM USING
-    calls: its rows stay, too, and REBASE goes on.
+    An altered object keeps its rows and follows its new definition from the epoch on. For a
+    replaced one, the difference between the new and the former query is one epoch's changes. A
+    source is suspended if only the functions of its TRANSFORM USING change: its rows stay, and
+    REBASE continues.
     """
 
     key: str
@@ -32,12 +32,12 @@ class Change:
 
 
 def keys_to_refill(changes: Iterable[Change]) -> frozenset[str]:
-    """Return the keys of the objects whose plans are filled anew."""
+    """Return the keys of the objects that are created or refilled."""
     return frozenset(c.key for c in changes if c.action in ("create", "replace", "rebuild"))
 
 
 def keys_to_replace(changes: Iterable[Change]) -> frozenset[str]:
-    """Return the keys of the objects that go on from the rows of their former definition."""
+    """Return the keys of the objects that continue from the rows of their former definition."""
     return frozenset(c.key for c in changes if c.action == "replace")
 
 
@@ -179,7 +179,7 @@ def former_definitions(
 def reshapings(
     before: Pipeline, after: Pipeline, changes: Iterable[Change]
 ) -> Mapping[str, Reshaping]:
-    """Return, by key, the objects whose rows stay under other columns."""
+    """Return, by key, the objects whose stored rows get other columns."""
     found = {}
     for change in changes:
         if change.action == "alter":

@@ -41,7 +41,7 @@ class Deployed:
         return self.pipeline.catalog
 
     def functions_changed(self, key: str) -> tuple[str, ...]:
-        """Return the functions of a source that mean something else than its definition pins."""
+        """Return the functions of a source that differ from the ones its definition pins."""
         pins = self.pinned.get(key)
         present = None if pins is None else pins_of(self.pipeline[key], self.pipeline)
         if pins is None or present is None:

@@ -1,4 +1,4 @@
-"""Suspensions: why objects do not advance, and what mends them."""
+"""Suspensions: why objects do not advance, and the remedies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGED_FUNCTIONS = "E0377"
 def suspend(warehouse: Warehouse, key: str, error: Exception) -> None:
     """Log a suspension; a defect of the engine stops one object, like a fault of its user.
 
-    What the disk is at fault for is raised.
+    Errors of the disk are raised instead.
     """
     log, now = warehouse.log, warehouse.clock.now()
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""What becomes of objects between two catalog versions, worked out once for the epoch between."""
+"""The changes of objects between two catalog versions, derived once for the epoch between."""
 
 from __future__ import annotations
 

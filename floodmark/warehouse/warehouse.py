@@ -81,7 +81,7 @@ class Warehouse:
 
     @cached_property
     def seed(self) -> str:
-        """Return what makes this warehouse's random values its own."""
+        """Return the seed of this warehouse's random values."""
         return pipeline_seed(self.objects)
 
     @property

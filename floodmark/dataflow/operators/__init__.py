@@ -1,1 +1,1 @@
-"""How each operator makes its changes."""
+"""Incremental evaluation of each operator: its changes from the changes of its inputs."""

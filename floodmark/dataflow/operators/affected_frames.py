@@ -1,4 +1,4 @@
-"""Touched ranges: of the partitions of a window, the rows whose functions an epoch can change.
+"""Affected frames: the rows of a window's partitions whose functions an epoch can change.
 
 Each changed row becomes marks at the ends of the range in which rows see it, and of the wider one
 of the rows that those see. One pass in order counts the ranges that are open at each row.

@@ -1,6 +1,6 @@
-"""What came, counted while it is written: how many rows, and how far their times reach.
+"""Metrics of ingested rows, counted during the write: the number of rows and their highest times.
 
-Files say both of the rows that they hold. Of rows that are not stored nothing else does.
+File statistics have both for stored rows. For rows that are not stored, only these metrics do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lookup join: what the right side has for a left row when that comes, at the epoch's cut.
+"""Lookup join: each left row is joined with the right side as of the epoch in which it comes.
 
 Changes of the right side change nothing that was looked up. A left row that comes is looked up
 once. One that goes takes back the pairs that were stored for it; or, where the object's own table

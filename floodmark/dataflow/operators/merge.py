@@ -1,4 +1,4 @@
-"""Merge: what a table gathers in an epoch, to the changes of its rows.
+"""Merge: the operations of a table's writers in an epoch become changes of its rows.
 
 Connectors write first, then sinks (the deletes of all, then, sink by sink, inserts in the order of
 their stream key), then DML in statement order. Where rows of a key replace each other the last

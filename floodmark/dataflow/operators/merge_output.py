@@ -1,7 +1,7 @@
-"""Outcome: pairs of old and new rows of a table, to its changes, dead letters and renewed rows.
+"""Output of a merge: pairs of old and new rows become changes, dead letters and renewed rows.
 
-A row that is written as it is has no change; where its TTL counts from the last write, what is
-stored of it is written anew all the same, and nobody who follows the table hears of it.
+A row that is written with equal values has no change. If the TTL counts from the last write, the
+row is still stored again, without a change for readers of the table.
 """
 
 from __future__ import annotations

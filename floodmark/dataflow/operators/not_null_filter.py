@@ -1,4 +1,4 @@
-"""Needed: rows of a sink in which a column is NULL that the table needs go to the dead letters."""
+"""NOT NULL filter: a sink's rows with a NULL in a NOT NULL column become dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Touched scope: an operator's rows before and after the epoch, and their difference.
+"""Recomputation of affected partitions: rows before and after the epoch, and their difference.
 
 Every input is restricted to the values of its scope columns that occur among the changes of any
 input, once as it was before the epoch and once as it is after it. Both go through the operator's

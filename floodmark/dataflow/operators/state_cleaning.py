@@ -1,4 +1,4 @@
-"""What an operator keeps of its inputs that no later change can need: rows below a watermark."""
+"""State cleaning: rows of kept inputs, below a watermark, that no later change can need."""
 
 from __future__ import annotations
 

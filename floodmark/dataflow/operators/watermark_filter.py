@@ -1,7 +1,7 @@
-"""Judged: the rows of one statement or sink, against the watermarks of the table they go to.
+"""Watermark filter: rows of one statement or sink against the watermarks of their target table.
 
-They count as one row: all are judged by the watermarks as of before them. A row without a time, or
-with one too far ahead, is a dead letter.
+All of them are compared with the watermarks from before the statement or sink. A row without a
+time, or with one too far ahead, is a dead letter.
 """
 
 from __future__ import annotations

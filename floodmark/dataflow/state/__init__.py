@@ -1,1 +1,1 @@
-"""State at rest: one kind of table a file; `dataflow.stages` hands them to the operators."""
+"""Stored state, one kind of state table per file; `dataflow.stages` gives them to operators."""

@@ -1,9 +1,10 @@
-"""The rows of an input that nothing else holds, as a log of weighted changes.
+"""Arrangements: an input's rows that no object stores, as a log of weighted changes.
 
-What an epoch touches lies within bounds: only files that overlap them are read. A row's changes
-are then read all or not at all, which is why rows outside the bounds are left out one by one. So
-are rows that are not needed any more; files that hold nothing else go. Where some of them stay,
-the last of a partition, the log is written anew once it has grown to many files.
+Rows that an epoch needs lie within bounds, and only files that overlap the bounds are read. All
+changes of a row must be read, or none, so rows outside the bounds are filtered out one by one. Rows
+that are no longer needed are filtered out, too, and files with nothing else are dropped. If some
+rows of such a file are still needed (the last of a partition), the log is rewritten after it has
+grown to many files.
 """
 
 from __future__ import annotations

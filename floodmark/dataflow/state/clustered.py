@@ -1,4 +1,4 @@
-"""Rows that wait, at rest, clustered by the column that tells until when."""
+"""Stored waiting rows, clustered by the column for which they wait."""
 
 from __future__ import annotations
 

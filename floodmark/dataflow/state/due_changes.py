@@ -1,4 +1,4 @@
-"""Changes whose time has not come yet, at rest, clustered by that time."""
+"""Stored future changes of temporal filters, clustered by the time at which they are due."""
 
 from __future__ import annotations
 

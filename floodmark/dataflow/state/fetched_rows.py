@@ -1,8 +1,8 @@
-"""Rows of tables that are kept elsewhere: fetched by key, and written before anything reads them.
+"""Rows of external tables: fetched by key, and stored before any operator reads them.
 
-What an epoch has fetched is recorded in a state table of its own, so that whoever finishes the
-epoch, or replays it, has the same rows. The next epoch's take their place. At which version a table
-that has versions is asked is logged before: who finds nothing recorded fetches the same again.
+The fetched rows of an epoch are stored in a state table, so that a resumed attempt or a replay of
+the epoch reads the same rows. Those of the next epoch replace them. The version of a versioned
+table is logged before: an attempt that finds no stored rows fetches the same version again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The groups of an aggregate in a table of their own."""
+"""The groups of an aggregate in a state table."""
 
 from __future__ import annotations
 

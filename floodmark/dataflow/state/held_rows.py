@@ -1,4 +1,4 @@
-"""Changes of rows that wait for a watermark, at rest, clustered by its column."""
+"""Stored changes that wait for a watermark, clustered by its column."""
 
 from __future__ import annotations
 

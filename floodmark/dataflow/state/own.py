@@ -1,4 +1,4 @@
-"""Rows of an operator that are those of the object itself."""
+"""State of an operator that is in the object's own table."""
 
 from __future__ import annotations
 

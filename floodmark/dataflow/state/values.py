@@ -1,4 +1,4 @@
-"""What an operator evaluates once, at rest."""
+"""Stored values of expressions that an operator evaluates once."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Names and types of the expressions of a query."""
+"""Binding: names and types of the expressions of a query."""

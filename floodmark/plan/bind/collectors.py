@@ -1,4 +1,4 @@
-"""What is set aside while expressions are bound, for operators below them."""
+"""Collectors of subqueries, aggregates and calls that become operators below an expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the expressions of a statement have in common while they are bound."""
+"""The shared context of a statement's expressions while they are bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the forms of expressions need of the binder."""
+"""The protocol of the binder, for modules that bind one form of expression."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From the clauses of a query to nodes of a logical plan."""
+"""Building: from the clauses of a query to nodes of a logical plan."""

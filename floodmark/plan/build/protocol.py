@@ -1,4 +1,4 @@
-"""What the clauses of a query need of its builder."""
+"""The protocol of the query builder, for modules that build one clause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets of statements, sinks and conflicts: what cannot be written into them."""
+"""Checks of the target columns of statements, sinks and conflict clauses."""
 
 from __future__ import annotations
 

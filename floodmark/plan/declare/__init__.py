@@ -1,1 +1,1 @@
-"""What CREATE says of sources, tables and functions, read and checked."""
+"""Declarations: CREATE of sources, tables and functions, bound and checked."""

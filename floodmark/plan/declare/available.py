@@ -1,4 +1,4 @@
-"""Sources and tables that are understood and do not run yet."""
+"""Refusals of clauses of sources and tables that are not available yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ON CONFLICT of tables, bound: what becomes of a row whose primary key is there already."""
+"""ON CONFLICT of tables, bound: how a row with an existing primary key is treated."""
 
 from __future__ import annotations
 

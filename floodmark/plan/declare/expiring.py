@@ -1,4 +1,4 @@
-"""Tables whose rows end: WITH (ttl = …), WATERMARK … WITH TTL, and what they do not go with."""
+"""Tables whose rows end, by WITH (ttl = …) or WATERMARK … WITH TTL, and conflicting options."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What can be said of a Python function without running it: its text is compiled, nothing more.
+"""Checks of a Python function without running it: its text is only compiled.
 
-Who reads or plans pipeline files runs no code of theirs. The text and the module of a function run
-when it is created, and where its rows are computed.
+Reading or planning pipeline files runs none of their code. The text and the module of a function
+run when it is created, and when rows are computed.
 """
 
 from __future__ import annotations

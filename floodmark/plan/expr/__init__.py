@@ -1,1 +1,1 @@
-"""Expressions of a logical plan, and what can be said of them."""
+"""Typed expressions of a logical plan: evaluation, printing and analysis."""

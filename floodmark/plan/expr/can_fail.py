@@ -1,4 +1,4 @@
-"""Whether an expression can refuse a row: at least every one that does."""
+"""Whether an expression can fail for a row; in doubt, it can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often an expression may change its mind: by its own operation, and with all inside it."""
+"""Determinism classes of expressions: of one operation alone, and with its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans that compute the same although what they read has other columns, too."""
+"""Equality of plans apart from additional columns of their inputs."""
 
 from __future__ import annotations
 

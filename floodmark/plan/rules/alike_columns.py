@@ -1,4 +1,4 @@
-"""What a condition on one column says of a column that must be equal to it.
+"""Conditions on one column, derived for another column that must equal it.
 
 Of `a.k = b.k AND a.k < 5` both sides are read `WHERE k < 5`. Spark would infer it, too, and with it
 what holds of every other part of a plan, which is no bounded work (ADR 0019).

@@ -1,7 +1,7 @@
 """Series that end at `now()`: `generate_series(start, now(), step)` has more values as time passes.
 
-Its start and step depend on the row alone and the step leads upwards, so that a value that has been
-reached stays, and the next one is known.
+Its start and step depend on the row alone, and the step is positive. So a value that has been
+reached stays, and the next value is known.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Where conditions of a join, and of a filter over it, are asked.
+"""Placement of the conditions of a join and of a filter above it.
 
-`FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a cross join could
-not be kept incremental by key. What an inner join's pairs must meet is a condition of that join: it
-may bound how long a row can still find a partner. An outer join of which WHERE drops the rows that
-it pads is an inner one.
+`FROM a, b WHERE a.k = b.k AND a.x > 3` becomes an equi join over a filtered `a`: a cross join
+cannot be maintained incrementally by key. A condition on the pairs of an inner join becomes part of
+the join, where it may bound how long a row can find a partner. An outer join whose padded rows
+WHERE drops becomes an inner join.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a value can be NULL, and which conditions may therefore be asked before others."""
+"""Whether a value can be NULL, and which conditions may therefore be evaluated first."""
 
 from __future__ import annotations
 

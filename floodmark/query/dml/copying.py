@@ -1,7 +1,7 @@
 """COPY: the rows of a file into a table, and a query as a file.
 
-Where the table computes nothing of its rows they are written as the log has them at once; else a
-file is an INSERT … SELECT of its rows.
+If the table computes no columns, the rows are written directly in the form of the log. Otherwise a
+COPY is an INSERT … SELECT of the file's rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COPIED = "__copied"
 
 @dataclass
 class Copying:
-    """A COPY … FROM: its file and table; `given` are the columns that the file has, once known."""
+    """A COPY … FROM: its file and table; `given` are the columns of the file, once known."""
 
     statement: s.CopyFrom
     target: AnalysedObject
@@ -55,7 +55,7 @@ class Copying:
     def from_statement(
         cls, statement: s.CopyFrom, target: AnalysedObject, reader: Reader
     ) -> Copying:
-        """Return what a statement copies. Raises E0426, E0707 and what takes no such statement."""
+        """Return the COPY of a statement; raises E0426, E0707, and errors for a wrong target."""
         check_target(statement, target)
         check_static(target, reader, statement.table.span)
         writable = [c.name for c in columns_of_table(target) if c.generated is None]
@@ -81,7 +81,7 @@ class Copying:
             start += piece.num_rows
 
     def lasting(self) -> Lasting | None:
-        """Return what writes the rows as they are logged; None where Spark has to compute them."""
+        """Return a writer of the rows in the log's form; None if Spark has to compute columns."""
         columns = columns_of_table(self.target)
         if any(c.generated is not None for c in columns):
             return None
@@ -127,7 +127,7 @@ class Copying:
 
 @dataclass
 class Lasting:
-    """The rows of a COPY as they are logged; `nulls` are counted, per column, as they are made."""
+    """The rows of a COPY in the log's form; `nulls` counts NULLs per column during the writing."""
 
     copying: Copying
     defaults: dict[str, Expr]
@@ -174,7 +174,7 @@ class Lasting:
 def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
     """Write the rows of a query to a file; return how many.
 
-    Of a table its generated columns are left out: COPY … FROM takes the file back.
+    Generated columns of a table are left out, so that COPY … FROM can read the file back.
     """
     file = copy_file(statement.path, statement.options, statement.span)
     node = reader.plan(_query_stored_columns(statement, reader), statement.span)

@@ -1,8 +1,8 @@
 """Commits that another program made to a table's Delta files: taken in as DML.
 
-The files that it added and removed say which rows it changed. They are written as the rows of a
-statement; the epoch that takes them in first puts the table's own files back, and then changes the
-rows as any statement does, so that everything downstream follows.
+The added and removed files show which rows were changed. These are written as the rows of a
+statement. The epoch that takes them in first undoes the foreign commits, and then changes the rows
+like any statement, so that everything downstream follows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _AT = "__part"
 def tables_with_changes(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[str]:
     """Return the tables, of `keys` or all, that another program has changed since their epoch.
 
-    Asks no Spark, and of a table that nobody touched one file name.
+    Needs no Spark, and looks for one file name per unchanged table.
     """
     return [obj.key for obj, _ in _find_changes(warehouse, keys)]
 

@@ -1,4 +1,4 @@
-"""DEFAULT in the place of a generated column: the one thing that VALUES may say of it."""
+"""DEFAULT for a generated column, the only value that an INSERT … VALUES may give it."""
 
 from __future__ import annotations
 

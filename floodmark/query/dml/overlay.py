@@ -1,4 +1,4 @@
-"""A table as a transaction sees it: the stored rows, and what its own statements have written."""
+"""A table as a transaction sees it: the stored rows merged with the transaction's own writes."""
 
 from __future__ import annotations
 

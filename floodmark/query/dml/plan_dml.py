@@ -45,7 +45,7 @@ ORDINAL_FIELD = Field(DML_ORDINAL, BIGINT, nullable=False)
 
 
 class RowsEffect(Enum):
-    """What the rows of a plan do to the table."""
+    """How the rows of a plan change the table."""
 
     INSERT = "INSERT"
     UPDATE = "UPDATE"
@@ -56,7 +56,7 @@ class RowsEffect(Enum):
 
 @dataclass(frozen=True)
 class PlannedDml:
-    """The rows that a statement writes, what they do, and what RETURNING makes of them."""
+    """A planned DML statement: the rows that it writes, their effect, and RETURNING."""
 
     node: n.Node
     effect: RowsEffect
@@ -95,7 +95,7 @@ def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> PlannedD
 
 
 def check_target(statement: Dml | s.CopyFrom, target: AnalysedObject) -> None:
-    """Raise E0231, E0232 or E0399 for what takes no such statement."""
+    """Raise E0231, E0232 or E0399 for an object that does not accept the statement."""
     if target.kind is not Kind.TABLE or target.declared is None:
         raise BindError(
             "E0231",
@@ -184,12 +184,12 @@ def _item_spans(statement: s.Insert, count: int) -> list[Span | None]:
 
 
 def replaces(target: AnalysedObject) -> bool:
-    """Tell whether the table takes a row of a key that is there in place of that."""
+    """Tell whether a row with an existing key replaces the stored row of the table."""
     return target.declared is None or target.declared.conflict.replaces
 
 
 def moves_key(statement: s.Update, target: AnalysedObject) -> bool:
-    """Tell whether an UPDATE can change a row's key, itself or what generates it."""
+    """Tell whether an UPDATE can change a row's key, or columns from which it is generated."""
     changed = {name for assignment in statement.assignments for name in assignment.columns}
     for column in columns_of_table(target):
         if column.generated is not None and columns_of(column.generated) & changed:

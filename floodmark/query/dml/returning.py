@@ -1,4 +1,4 @@
-"""What RETURNING gives back: expressions over the rows that a statement has written."""
+"""RETURNING: expressions over the rows that a statement has written."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def returning_result(
 ) -> Result | None:
     """Return the columns and rows of RETURNING over written files; None without the clause.
 
-    A DELETE gives the old rows, everything else the new ones, in the order in which the statement
-    has written them. Of several rows of an INSERT with one key one is given, as it stands; where
-    rows meet stored ones, those that were made of both, none where a row was ignored.
+    A DELETE returns the old rows, other statements return the new ones, in the order of writing. Of
+    several inserted rows with one key, only the final one is returned. If a row meets a stored row,
+    the merged row is returned, and none if the new row was ignored.
     """
     asked = plan.returning
     if asked is None:

@@ -1,6 +1,6 @@
 """The rows that a statement writes: as a frame with weight and ordinal, and checked as files.
 
-They are the offset of the DML epoch: a replay reads them and never evaluates again.
+They are the input of the DML epoch: a replay reads them and does not evaluate the statement again.
 """
 
 from __future__ import annotations

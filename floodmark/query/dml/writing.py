@@ -26,7 +26,7 @@ Writing = Dml | s.CopyFrom
 
 @dataclass(frozen=True)
 class Written:
-    """What a statement has written: the entry for the epoch log, None for no rows; its result.
+    """The written rows of a statement: the entry for the epoch log, None for no rows; its result.
 
     `reads` are the objects that its rows were computed from.
     """
@@ -38,7 +38,7 @@ class Written:
     reads: frozenset[str] = frozenset()
 
     def discard(self) -> None:
-        """Remove the files of rows that no epoch takes in."""
+        """Remove the files, because no epoch will take the rows in."""
         self.files.discard()
 
 
@@ -55,7 +55,7 @@ def write_rows(
 ) -> Written:
     """Write the rows that a statement results in, numbered from `start` on; nothing is logged.
 
-    Raises what the statement may not say or write; nothing stays behind then.
+    If the statement is refused, no files are left.
     """
     if isinstance(statement, s.CopyFrom):
         return _write_copy(statement, target, warehouse, reader, start)

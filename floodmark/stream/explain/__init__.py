@@ -1,1 +1,1 @@
-"""EXPLAIN: what a plan is and why."""
+"""EXPLAIN: plans and their properties, as data and as text."""

@@ -1,4 +1,4 @@
-"""EXPLAIN of a table whose rows end: by what, and what those who follow it hear of that."""
+"""EXPLAIN of a table whose rows end: by which rule, and which changes its readers get."""
 
 from __future__ import annotations
 

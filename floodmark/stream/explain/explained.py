@@ -1,4 +1,4 @@
-"""What EXPLAIN says of a plan, as values and in its forms."""
+"""The result of EXPLAIN as values, and its text and JSON forms."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Advice on plans."""
+"""Notes of EXPLAIN and of `floodmark lint`."""

@@ -1,7 +1,7 @@
-"""Notes on an object: what a person may want to know though nothing is wrong.
+"""Notes of EXPLAIN on an object; they are hints, not errors.
 
-Codes A101 to A109 are about what is kept and what it costs, A110 to A119 say why an object is not
-cut-free: with other epoch boundaries its content can differ.
+Codes A101 to A109 are about state and cost. A110 to A119 say why an object is not cut-free: with
+other epoch boundaries its content can differ.
 """
 
 from __future__ import annotations

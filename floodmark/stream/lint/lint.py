@@ -1,4 +1,4 @@
-"""What `floodmark lint` says of an object beside the notes of EXPLAIN: A120 to A125.
+"""Notes that only `floodmark lint` gives on an object: A120 to A125.
 
 These look at how a definition is written and used; nothing here changes what it computes.
 """

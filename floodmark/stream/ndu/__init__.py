@@ -1,7 +1,8 @@
-"""Non-deterministic updates: found, repaired, or refused.
+"""Non-deterministic updates: their detection, repair and refusal.
 
-A row that is updated or deleted is taken back as it was given out. Where an expression gives
-another value the second time, what is taken back was never there. `resolve` is the way in.
+An updated or deleted row is retracted with the values with which it was emitted. If an expression
+gives another value at the second evaluation, the retracted row has never existed. The entry point
+is `resolve`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The check, top-down: which columns must be deterministic, and whether they are.
 
-What is handed to an input loses the columns of its upsert keys: they stay what they are, whatever
-a row's other columns do. A requirement that reaches insert-only input ends there. The rules of the
+A requirement on an input leaves out the columns of its upsert keys, because these do not change
+when a row is updated. A requirement that reaches an append-only input ends there. The rules of the
 operators are Flink's; `strict` adds what Flink leaves open (conditions, join keys, arguments) and
 takes the engine's own unique keys.
 """

@@ -1,4 +1,4 @@
-"""What in an expression may give another value the second time."""
+"""The non-deterministic parts of an expression."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Where stored values live: in the object's own table where that has them, else in a state table.
 
-The own table will do where only projections and filters lie above: each of the object's rows is
-then one row of the operator, under the same key, and the root takes a row back as it is stored.
+The object's own table is used if only projections and filters are above the operator. Each row of
+the object is then one row of the operator with the same key, and the root retracts a row as it is
+stored.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The repair: volatile expressions over rows that are updated are evaluated once and stored.
 
 A projection becomes a `MaterializeProject`; conditions, arguments and join conditions become
-columns of one below their operator. What guards them there is not known yet: what can fail is
-stored as an attempt, and fails where it is used. Over rows that are only added an argument becomes
-a column of a plain projection: what reads its input again keeps that input's rows, this column
-among them. What functions of users give is stored over any rows: an epoch that goes on after a
-crash uses what it had evaluated.
+columns of one below their operator. The conditions that guard them are not known there, so an
+expression that can fail is stored as an attempt, and fails where it is used. Over an append-only
+input, an argument becomes a column of a plain projection: an operator that rereads its input keeps
+that input's rows with this column. Results of user-defined functions are always stored, so that an
+epoch that resumes after a crash uses the values that it had evaluated.
 """
 
 from __future__ import annotations

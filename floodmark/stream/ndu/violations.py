@@ -1,4 +1,4 @@
-"""What the check finds, as data and as the error that says it."""
+"""Violations that the check finds, as data and as errors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Accumulator columns: what an aggregate keeps of each group.
 
 Every group has `__rows`, the number of its input rows. Beside it are the columns of its aggregates,
-which follow from their types. What several of them keep alike is kept once: that is so where
-their expressions print alike, and who asks says how they print.
+which follow from their types. Equal columns of several aggregates are stored once; two are equal if
+their expressions print alike, and the caller supplies the printer.
 """
 
 from __future__ import annotations

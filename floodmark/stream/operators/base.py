@@ -1,7 +1,7 @@
-"""What an operator of a streaming plan is: a node with all that follows from it and its inputs.
+"""The base of streaming operators: a logical node with all properties derived from it.
 
-One class per node, a file each. Its constructor derives and checks everything, once; who plans,
-explains or runs reads the same values. There are no defaults: a class that forgets one of the
+One class per node, a file each. Its constructor derives and checks all properties once; planning,
+EXPLAIN and the run read the same values. There are no defaults: a class that forgets one of the
 derivations is a `TypeError` when its module is imported.
 """
 

@@ -1,4 +1,4 @@
-"""Lookup join: what the right side has for a left row when that comes, at the epoch's cut."""
+"""Lookup join: each left row is joined with the right side as of the epoch in which it comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projections of which nothing is kept."""
+"""Projections without state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the two operators of sessions share: one changes sessions, the other waits for their end."""
+"""Shared parts of the two session operators, one with updates and one that emits on close."""
 
 from __future__ import annotations
 

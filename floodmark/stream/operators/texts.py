@@ -1,4 +1,4 @@
-"""Parts of what operators say of themselves."""
+"""Shared texts of the operators' descriptions in EXPLAIN."""
 
 from __future__ import annotations
 

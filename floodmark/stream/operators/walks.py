@@ -1,4 +1,4 @@
-"""What is computed over a whole plan, inputs first: keys, and the watermarks of an epoch."""
+"""Walks over a whole plan, inputs first: stream keys, and the watermarks of an epoch."""
 
 from __future__ import annotations
 

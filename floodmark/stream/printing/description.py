@@ -1,4 +1,4 @@
-"""What is said of one operator, and where it stands while it is said."""
+"""Descriptions of operators in EXPLAIN, and their place in the plan."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is derived of each operator: keys, modes, watermarks, state."""
+"""Derived properties of operators: keys, changelog modes, watermarks, state."""

@@ -1,7 +1,7 @@
-"""Which rows that an operator keeps of its inputs no later change can need, by watermarks.
+"""State cleaning: rows of kept inputs that no later change can need, by watermarks.
 
-A row is needed as long as a change that may still come can meet it. Where rows meet by a column
-with a watermark, or at a distance in time from one, that is over once the watermark is beyond it.
+A row is needed as long as a later change can match it. If rows match by a column with a watermark,
+or within a distance in time of one, a row is no longer needed after the watermark has passed it.
 """
 
 from __future__ import annotations

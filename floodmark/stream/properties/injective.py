@@ -1,4 +1,4 @@
-"""Expressions that keep rows apart: from the result one could tell the column's value."""
+"""Injective expressions: the column's value can be derived from the result."""
 
 from __future__ import annotations
 

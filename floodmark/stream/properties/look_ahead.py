@@ -1,4 +1,4 @@
-"""How far the functions of a window look ahead in time: when what they say of a row is final.
+"""How far window functions look ahead in time, and so when their value for a row is final.
 
 Time is the first column of ORDER BY, if that carries a watermark. Ascending, a call looks ahead as
 far as its frame ends after its row; descending, as far as the frame starts before it.

@@ -1,7 +1,7 @@
-"""What a watermark becomes on its way through a plan: values, epoch by epoch.
+"""Values of watermarks through a plan, epoch by epoch.
 
-Which columns carry one is for `floodmark.stream.properties.watermark` to say. The reference has
-rules of its own for the values, so that the tests see where one of these is wrong.
+`floodmark.stream.properties.watermark` says which columns carry one. The reference has independent
+rules for the values, so that tests find wrong ones here.
 """
 
 from __future__ import annotations

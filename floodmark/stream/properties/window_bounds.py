@@ -1,4 +1,4 @@
-"""Start and end of one window, through what is above it: each tells the other."""
+"""Start and end columns of one window through a plan: one determines the other."""
 
 from __future__ import annotations
 
