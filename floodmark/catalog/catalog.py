@@ -101,19 +101,19 @@ class Catalog:
         return self.replace([made])._check(made)
 
     def redefine(self, obj: CatalogObject, statement: s.Definition) -> Catalog:
-        """Return the catalog with an object under another text of the same meaning."""
+        """Return the catalog with an equivalent definition of an object."""
         return self.alter(obj, reparse(statement, obj))
 
     def has(self, statement: s.Definition) -> bool:
-        """Tell whether there is what a statement would create, or something else of that name."""
+        """Tell whether the object that a statement would create, or another of its name, exists."""
         return self.is_taken(key_of(catalog_name(statement.name), kind_of(statement)))
 
     def is_taken(self, key: str) -> bool:
-        """Tell whether something has a key, or several objects go by it."""
+        """Tell whether an object, or a group of objects, has a key."""
         return key in self.objects or bool(self.group_of(key))
 
     def objects_of(self, statement: s.Definition) -> tuple[CatalogObject, ...]:
-        """Return the objects that a statement made, in the order of their creation."""
+        """Return the objects of one statement, in the order of their creation."""
         key = key_of(catalog_name(statement.name), kind_of(statement))
         return tuple(self.objects[k] for k in self.group_of(key) or (key,))
 
@@ -224,7 +224,7 @@ class Catalog:
 
 
 def name_taken(statement: s.Definition, name: str, kind: str) -> BindError:
-    """Return the error for a name that something else has."""
+    """Return the error for a name that is taken."""
     replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
     free = "choose another name, or use CREATE … IF NOT EXISTS"
     return BindError(
@@ -236,7 +236,7 @@ def name_taken(statement: s.Definition, name: str, kind: str) -> BindError:
 
 
 def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
-    """Return a definition as its text says it, at the place of the object."""
+    """Parse the text of a definition again, with the place of the object."""
     place = obj.span
     again = parse_statement(to_sql(statement), place.file, line=place.line, column=place.column)
     assert isinstance(again, s.Definition)

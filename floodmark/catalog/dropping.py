@@ -21,7 +21,7 @@ _KEEPING = ("force_append_only", "ignore_delete")
 
 
 def drop_objects(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
-    """Return the catalog without some objects, and the keys that went, dependents first.
+    """Return the catalog without some objects, and the dropped keys, dependents first.
 
     Raises E0201 for one that is not there, E0203 for one of another kind, E0205 for one in use,
     E0342 where the rows that a sink has written stay, E0146 for a function with other parameters.

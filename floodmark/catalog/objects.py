@@ -1,4 +1,4 @@
-"""The named objects of a catalog, as they were declared, and the relation others see of one."""
+"""The named objects of a catalog, and the relation that queries see of one."""
 
 from __future__ import annotations
 
@@ -110,17 +110,17 @@ class CatalogObject:
 
     @property
     def storage_key(self) -> str:
-        """Return what its rows and commits are known by, whatever it is called now."""
+        """Return the key of its rows and commits, which a rename does not change."""
         return key_of(self.storage_name, self.kind)
 
     @property
     def text(self) -> str:
-        """Return the SQL of this object: what was written, or what stands for it alone."""
+        """Return the SQL of this object: the written text, or the part for this object."""
         return self.sql if self.part is None else to_sql(self.own_statement)
 
     @property
     def own_statement(self) -> s.Definition:
-        """Return the statement that makes this object, with no more others than it must."""
+        """Return the statement that creates this object, with as few others as possible."""
         return self.statement if self.part is None else self.part.output
 
     @property
@@ -130,7 +130,7 @@ class CatalogObject:
 
     @property
     def key(self) -> str:
-        """Return the name in the catalog's map: sinks and functions have name spaces."""
+        """Return the key in the catalog; sinks and functions have their own name spaces."""
         return key_of(self.name, self.kind)
 
     @property
@@ -154,7 +154,7 @@ class CatalogObject:
         return next((o.value for o in options if o.name.lower() == name), default)
 
     def is_on(self, name: str) -> bool:
-        """Tell whether a WITH option says yes, or is not given and does so by default."""
+        """Tell whether a boolean WITH option is true, as given or by default."""
         return truth_of(self.option(name, default_of(name)) or "") is True
 
 
@@ -245,13 +245,13 @@ def catalog_name(name: s.ObjectName) -> str:
 
 @dataclass(frozen=True)
 class Relation:
-    """What a query sees of an object: columns, stream key, changelog mode and watermarks.
+    """An object as queries see it: columns, stream key, changelog mode and watermarks.
 
     `columns` has the visible columns first, then hidden key columns. `watermarks` maps a column to
     the group of its origin. `primary_key` is set where the user declared one. `metadata` are
     columns that each message brings about itself; `static` promises that the rows never change.
-    Rows of an `external` one are kept elsewhere, and asked for by key. With `drops_silently`, rows
-    go without a change.
+    Rows of an `external` one are stored elsewhere and looked up by key. With `drops_silently`, rows
+    end without a change.
     """
 
     name: str

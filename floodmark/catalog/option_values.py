@@ -1,4 +1,4 @@
-"""Types of the values of options: each reads a text, or says what is wrong with it."""
+"""Value types of options: each parses a text, or reports what is wrong with it."""
 
 from __future__ import annotations
 

@@ -38,20 +38,20 @@ class ObjectHead:
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """The answer of `create` where the key has an object."""
+    """The result of `create` if the key has an object already."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """The answer of `replace` where the key has an object of another tag, or none."""
+    """The result of `replace` if the key has an object with another tag, or none."""
 
     key: str
 
 
 class Unavailable(OSError):
-    """The store gave no answer; a write may be done where `maybe_done` says so."""
+    """The store did not answer; with `maybe_done`, a write may have been done."""
 
     def __init__(self, why: str, key: str, *, maybe_done: bool) -> None:
         super().__init__(errno.EIO, why, key)
@@ -66,7 +66,7 @@ class Objects(Protocol):
 
     @property
     def place(self) -> str:
-        """Return where the objects lie, as people and Spark know it."""
+        """Return the place of the objects, as for people and Spark."""
 
     def sub_objects(self, folder: str) -> Objects:
         """Return the objects below a folder, with keys that are relative to it."""
@@ -78,10 +78,10 @@ class Objects(Protocol):
         """Return what is known of an object; None without one."""
 
     def create(self, key: str, data: bytes) -> str | Exists:
-        """Write an object where there is none, and return its tag; one of many writers wins."""
+        """Create an object and return its tag, or `Exists`; one of many writers wins."""
 
     def replace(self, key: str, data: bytes, tag: str) -> str | Stale:
-        """Write an object over that of a tag, and return its new one."""
+        """Replace the object that has a tag, and return its new tag, or `Stale`."""
 
     def list(self, prefix: str = "", after: str = "", *, deep: bool = True) -> Iterator[str]:
         """Yield the keys that begin with a prefix and come after one.
@@ -117,10 +117,10 @@ class Objects(Protocol):
         """Give an object of this store another key; `FileNotFoundError` without it."""
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; those that are not there are passed over."""
+        """Remove objects; missing ones are ignored."""
 
     def remove(self, folder: str, aside: str = "") -> None:
-        """Remove all below a folder, as far as the store lets it.
+        """Remove everything below a folder, as far as the store allows it.
 
         With `aside`, the folder of this store for what is being removed, it goes at once for who
         looks for it, where the store can do that; what is left there goes, too.
@@ -136,9 +136,9 @@ class Objects(Protocol):
         """
 
     def lock(self, key: str, *, wait: bool = True) -> AbstractContextManager[bool]:
-        """Hold a key alone for a block; without `wait`, it may be given as False, not held.
+        """Lock a key for a block; without `wait`, yields False if another process has it.
 
-        Who dies lets go of it.
+        The lock ends with its process.
         """
 
     def spark_url(self, key: str) -> str:

@@ -121,14 +121,14 @@ class Warehouse:
         return made
 
     def detach(self) -> None:
-        """Forget Spark sessions that have ended; the next use attaches anew."""
+        """Forget Spark sessions that have ended; the next use attaches again."""
         self._tables = None
 
     def deployed(self) -> Deployed:
         """Return the definitions in force: those of the newest logged catalog version.
 
-        Those of the last epoch, where it cannot be read. Whoever holds the lease is told why, and
-        takes it back.
+        If that version cannot be read, returns those of the last epoch. The holder of the lease
+        gets the reason and rolls the version back.
         """
         newest = self.catalogs.last()
         try:
@@ -142,7 +142,7 @@ class Warehouse:
             return self.at_version(sealed)
 
     def remember(self, rehearsed: Deployed) -> None:
-        """Take the definitions of a version that has just been logged as what reading it gives."""
+        """Cache the definitions of a version that has just been logged."""
         self._deployed = rehearsed
 
     def at_version(self, version: int) -> Deployed:

@@ -19,7 +19,7 @@ _WIDTH = 14
 
 @dataclass(frozen=True, slots=True)
 class TransformParts:
-    """A transformation as people read it, each expression as text.
+    """The parts of a TRANSFORM USING, each expression as text.
 
     `safemfp` are the columns that are computed at intake, where `condition` holds; rows are seen
     before `upper` (Q_expiration) and from `lower` (Q_final). `stored` are the columns of the table,

@@ -7,7 +7,7 @@ from floodmark.plan.expr.printing import delay_text, show_name
 
 
 def ttl_lines(declared: Declared) -> tuple[str, ...]:
-    """Return lines that say how rows of a table end; none where they stay."""
+    """Return lines that say how rows of a table end; none if they do not."""
     if declared.ttl_column is not None:
         column = show_name(declared.ttl_column)
         return (

@@ -27,7 +27,7 @@ _SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class ExplainedNode:
-    """One operator with everything that is known of its output.
+    """One operator with the properties of its output.
 
     `watermarks` are texts, those of a source with its delay. `state` and `strategy` are empty for
     a query that runs once. `plain` marks a projection that only drops or reorders columns: the
@@ -81,7 +81,7 @@ class ExplainedNode:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An object's plan: operators, inputs first, what becomes of the last one, notes.
+    """An object's plan: operators, inputs first, the use of the last one's rows, notes.
 
     `result` is the last line (`Materialize`, `Sink`, `View`, `Result` or a declaration) and
     `result_details` what stands beside it; `transform` is what a source makes of its rows, `before`

@@ -50,8 +50,8 @@ def cut_dependence_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 def merges_epochs(obj: AnalysedObject) -> bool:
     """Tell whether an object may take the changes of several epochs at once.
 
-    Not where its rows depend on the epochs' times, are drawn anew, are looked up at an epoch's cut,
-    or close with one.
+    It may not if its rows depend on the epochs' times, are random, come from a lookup join, or are
+    released by a watermark.
     """
     if obj.plan is None or obj.refreshes or obj.emits_on_close:
         return False

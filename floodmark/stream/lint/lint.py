@@ -26,7 +26,7 @@ UNUSED = "A120"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A note on a definition, and where in its text it is about."""
+    """A note on a definition, and its place in the text."""
 
     code: str
     text: str
@@ -34,7 +34,7 @@ class Advice:
 
 
 def lint_object(obj: AnalysedObject, pipeline: Pipeline) -> tuple[Advice, ...]:
-    """Return what there is to say of an object, in the order of its text."""
+    """Return the notes on an object, in the order of its text."""
     name = obj.object.statement.name.span
     notes = [n for n in advise(obj, pipeline) if n.code not in LEFT_TO_EXPLAIN]
     advice = [Advice(note.code, note.text, name) for note in notes]

@@ -49,7 +49,7 @@ class Check:
     changes_pass: bool = True
 
     def hand(self, node: n.Node, required: Iterable[str], needed: Iterable[str]) -> None:
-        """Hand a requirement to an input: `needed` are the columns that anything above reads."""
+        """Pass a requirement to an input: `needed` are the columns that operators above read."""
         names = frozenset(node.names)
         wanted = frozenset(needed) & names
         rest = frozenset(required) & names
@@ -58,11 +58,11 @@ class Check:
         self._visit(node, _without_key(rest, self.keys(node, wanted)), wanted)
 
     def appends(self, node: n.Node) -> bool:
-        """Tell whether nothing is ever taken back from a node's output."""
+        """Tell whether no row of a node's output is ever retracted."""
         return self.plan[node].append_only if self.strict else insert_only(node)
 
     def keys(self, node: n.Node, needed: Columns) -> Keys:
-        """Return the keys that count: Flink's are those of columns that are not pruned."""
+        """Return the keys to use; for Flink, only those of columns that are not pruned."""
         if self.strict:
             return self.plan[node].unique_keys
         return tuple(key for key in self.plan[node].upsert_keys if key <= needed)

@@ -15,7 +15,7 @@ OPTION = "determinism"
 
 
 class DeterminismMode(Enum):
-    """What becomes of an expression that may give another value the second time.
+    """How expressions are treated that may give another value at a second evaluation.
 
     `STRICT` repairs what it can and refuses the rest. `FLINK` accepts and refuses what Flink's
     TRY_RESOLVE does. `IGNORE` accepts everything, with notes.

@@ -19,7 +19,7 @@ from floodmark.stream.properties.injective import injective_column
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What becomes of a plan's rows.
+    """The destination of a plan's rows.
 
     `key` are the columns by which a row is found again. A view stores its rows; a sink's are in
     its `target`, which several writers may share; `tells` are the columns of

@@ -47,7 +47,7 @@ class Violation:
 
     @property
     def unnamed_expr(self) -> Expr | None:
-        """Return what is computed where the user has no name for its column."""
+        """Return the expression of a column for which the user has no name."""
         if not isinstance(self.node, n.Project | n.MaterializeProject) or len(self.columns) != 1:
             return None
         (column,) = self.columns

@@ -66,7 +66,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     def derive_beside(self) -> Beside | None:
         """Each row of the object is one group, and its accumulators are hidden columns beside it.
 
-        A group whose row can be refused has accumulators all the same.
+        A group whose row can be a dead letter still needs accumulators, so it has a state table.
         """
         refuses = any(overflows(call) for _, call in self.node.aggregates)
         return None if refuses else Beside.GROUPS

@@ -41,13 +41,14 @@ _MOST_UPSERT_KEYS = 128
 
 
 class StreamOperator(Generic[N]):
-    """One operator, and what is known of its output.
+    """One operator with the derived properties of its output.
 
     `inputs` are the operators that it reads. `unique_keys` are alternatives, `upsert_keys` those
     that Flink would know. `marks` are the columns that carry a watermark, alone or in pairs.
     `monotone` gives the object and column with which a column never falls. `cleaning` says for each
-    input which of its kept rows go. `own_table` tells that what the operator would store is in the
-    table of the object that the plan belongs to. Values are not changed; `evolve` makes another.
+    input which of its stored rows can be dropped. `own_table` tells that the operator's state is in
+    the table of the object that the plan belongs to. An operator is immutable; `evolve` makes a
+    changed copy.
     """
 
     NODE: ClassVar[type[n.Node]]
@@ -100,7 +101,8 @@ class StreamOperator(Generic[N]):
     def key_of(node: Any, keys: tuple[Key, ...]) -> Key:
         """Return the stream key of a node's output from the keys of its inputs.
 
-        It is asked before there is an operator, too: keys that a projection drops are added first.
+        It is static because it is also needed before an operator exists, to add key columns that a
+        projection drops.
         """
 
     @abstractmethod
@@ -113,7 +115,7 @@ class StreamOperator(Generic[N]):
 
     @abstractmethod
     def derive_dependencies(self) -> Sequence[Dependency]:
-        """Return which columns settle which others, but for what keys settle."""
+        """Return the functional dependencies of the output, except those of keys."""
 
     @abstractmethod
     def derive_unique_keys(self) -> Sequence[KeySet]:
@@ -133,11 +135,11 @@ class StreamOperator(Generic[N]):
 
     @abstractmethod
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        """Return for each input which of the rows that are kept of it go; None where none does."""
+        """Return for each input which of its stored rows can be dropped; None if none can."""
 
     @abstractmethod
     def derive_strategy(self) -> Strategy:
-        """Return how changes are computed, and why so."""
+        """Return how changes are computed, with the reason."""
 
     @abstractmethod
     def derive_rereads(self) -> bool:
@@ -153,11 +155,11 @@ class StreamOperator(Generic[N]):
 
     @abstractmethod
     def derive_beside(self) -> Beside | None:
-        """Return what of it can be kept in the own table of an object whose rows are its rows."""
+        """Return the state that an object's table can hold if its rows are the object's."""
 
     @abstractmethod
     def derive_state(self) -> tuple[StateTable, ...]:
-        """Return the tables that the operator keeps."""
+        """Return the state tables of the operator."""
 
     @abstractmethod
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
@@ -171,22 +173,22 @@ class StreamOperator(Generic[N]):
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Return where the values of the changes lie, from those of the inputs' changes.
 
-        None stands for no changes; `{}` knows nothing. The one input of a scan are the bounds of
+        None means no changes; `{}` means unknown bounds. The one input of a scan are the bounds of
         its object's changes. Bounds hold for old and new rows alike.
         """
 
     @abstractmethod
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        """Return the operator in words; `names` are those of the columns that it reads."""
+        """Return the description of the operator; `names` are those of the columns that it reads."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """Return what people call it, with an article: `the inner join`."""
+        """Return its name with an article for messages: `the inner join`."""
 
     @abstractmethod
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
-        """Return notes on what it keeps and costs: their codes and texts."""
+        """Return notes on state and cost: their codes and texts."""
 
     @abstractmethod
     def unstable_expression(self) -> Expr | None:
@@ -194,7 +196,7 @@ class StreamOperator(Generic[N]):
 
     @abstractmethod
     def unsupported_part(self) -> str | None:
-        """Return what of the operator no epoch can compute, in words, or None."""
+        """Return the part of the operator without an incremental form, as text, or None."""
 
     def arrangements(self, *keys: Key) -> tuple[StateTable, ...]:
         """Return the tables with the rows of the inputs that cannot be read again.

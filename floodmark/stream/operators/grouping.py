@@ -35,9 +35,8 @@ G = TypeVar("G", bound=n.Aggregate | n.CloseAggregate, covariant=True)
 class StreamGrouping(StreamOperator[G], family=True):
     """One row per group.
 
-    `calls` say of each aggregate how it is kept. `accumulators` is the table of the groups. For
-    each of the arguments in `distinct` it is kept how often each value is there. One that is
-    `stateless` keeps no table.
+    `calls` say how each aggregate is maintained. `accumulators` is the table of the groups. For
+    each argument in `distinct`, the count of each value is stored. A `stateless` one has no table.
     """
 
     TAKES_UPSERTS = False

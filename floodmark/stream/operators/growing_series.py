@@ -31,7 +31,7 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
         return Watermarks()
 
     def derive_arrangement(self) -> bool:
-        """How many values a row has depends on the time."""
+        """The number of values of a row depends on the time."""
         return False
 
     def derive_strategy(self) -> Strategy:

@@ -21,7 +21,7 @@ from floodmark.stream.properties.watermark import Watermarks
 
 
 class StreamLookupJoin(StreamPairing[n.LookupJoin]):
-    """Left rows with what was found for them; changes of the right side change none of it."""
+    """Left rows with their matches; later changes of the right side do not change them."""
 
     NODE = n.LookupJoin
     TAKES_UPSERTS = True
@@ -48,7 +48,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
         return self.upsert_keys_of(left, right, unique_left=False, unique_right=once)
 
     def derive_arrangement(self) -> bool:
-        """What was looked up once is not found again."""
+        """Rows cannot be read again, because the right side may have changed since the lookup."""
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:

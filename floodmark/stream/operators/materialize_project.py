@@ -22,7 +22,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
     EMITS_ON_CLOSE = False
 
     def derive_arrangement(self) -> bool:
-        """What was stored is not what the expressions would give again."""
+        """Rows cannot be read again, because the expressions would give other values."""
         return False
 
     def derive_uses(self) -> int:

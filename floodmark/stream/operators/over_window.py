@@ -64,7 +64,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def derive_watermarks(self) -> Watermarks:
         """The time of ORDER BY carries one where calls look ahead for a fixed time at most.
 
-        Beyond it, nothing that comes later changes what they say of a row.
+        After that time, later rows do not change their values for a row.
         """
         node, known, ahead = self.node, self.input.marks, self.ahead
         kept = restrict_watermarks(known, node.partition).columns

@@ -32,8 +32,8 @@ REDUCING = (n.JoinKind.SEMI, n.JoinKind.ANTI)
 class StreamPairing(StreamOperator[P], family=True):
     """Pairs of a left and a right row.
 
-    Not each fact about the right side is one about the pairs: a row that is looked up may have
-    changed before the next left row finds it.
+    A property of the right side does not always hold for the pairs: a right row of a lookup may
+    change before the next left row finds it.
     """
 
     @property

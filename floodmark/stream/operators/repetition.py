@@ -18,7 +18,7 @@ S = TypeVar("S", bound=n.ProjectSet, covariant=True)
 
 
 class Repetition(RowLocal[S], family=True):
-    """A key of the input and the ordinal are one of the output."""
+    """An operator that repeats rows: a key of its input with the ordinal is a key of its output."""
 
     @staticmethod
     def key_of(node: n.ProjectSet, keys: tuple[Key, ...]) -> Key:

@@ -8,7 +8,7 @@ from floodmark.stream.properties.state import Beside
 
 
 class RowLocal(StreamOperator[N], family=True):
-    """An operator to which no other row matters: it asks for none that has not changed."""
+    """An operator that computes each row by itself and reads no unchanged rows."""
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
         return (None,) * len(self.inputs)

@@ -22,7 +22,7 @@ from floodmark.stream.properties.watermark import Watermarks
 
 
 class StreamScan(RowLocal[n.Scan]):
-    """An object's changes of an epoch; what holds of them the object says."""
+    """An object's changes in an epoch; their properties come from the object."""
 
     NODE = n.Scan
     TAKES_UPSERTS = True  # It has no input.

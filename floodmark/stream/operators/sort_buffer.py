@@ -23,14 +23,14 @@ from floodmark.stream.properties.watermark_values import values_among
 
 
 class StreamSortBuffer(Selection[n.SortBuffer]):
-    """Rows that are given out once, when no change of them can come any more."""
+    """Rows that are emitted once, when they can no longer change."""
 
     NODE = n.SortBuffer
     TAKES_UPSERTS = False
     EMITS_ON_CLOSE = True
 
     def derive_mode(self) -> ChangelogMode:
-        """A row that was given out stays."""
+        """An emitted row is never retracted."""
         return ChangelogMode.APPEND_ONLY
 
     def derive_watermarks(self) -> Watermarks:

@@ -27,7 +27,7 @@ _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 
 class StreamTemporalFilter(Selection[n.TemporalFilter]):
-    """The rows whose time has come and has not passed; what is to change later is kept."""
+    """The rows whose period holds the epoch's time; future changes are stored."""
 
     NODE = n.TemporalFilter
     TAKES_UPSERTS = False

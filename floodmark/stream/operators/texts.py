@@ -39,7 +39,7 @@ def offset_texts(offset: n.Interval) -> list[str]:
 
 
 def role_cells(table: StateTable | None) -> tuple[str, ...]:
-    """Return what a state table is for, and what cleans it."""
+    """Return the role of a state table, and its cleaning."""
     if table is None:
         return ()
     return (table.role,) if table.cleaned_by is None else (table.role, "cleaned by watermark")
@@ -59,7 +59,7 @@ def recompute_lines(operator: StreamOperator[Any], place: Place) -> Lines:
 
 
 def due_lines(operator: StreamOperator[Any], place: Place) -> Lines:
-    """Return a line for what an operator keeps until its time comes."""
+    """Return a line for state that waits for its time."""
     if place.owner is None:
         return ()
     how = operator.strategy.text
@@ -67,7 +67,7 @@ def due_lines(operator: StreamOperator[Any], place: Place) -> Lines:
 
 
 def buffer_lines(operator: StreamOperator[Any], place: Place) -> Lines:
-    """Return a line for what an operator holds until the watermark has passed."""
+    """Return a line for state that waits for the watermark."""
     if place.owner is None:
         return ()
     return tuple((f"held: {place.state_text(t)}", "cleaned by watermark") for t in operator.state)

@@ -25,7 +25,7 @@ from floodmark.stream.properties.watermark_values import lowest
 
 
 class StreamUnionAll(RowLocal[n.UnionAll]):
-    """All rows of all inputs, which a hidden ordinal tells apart."""
+    """All rows of all inputs, identified by a hidden ordinal of the input."""
 
     NODE = n.UnionAll
     TAKES_UPSERTS = True

@@ -44,7 +44,7 @@ class StreamValues(RowLocal[n.Values]):
         return ()
 
     def derive_unique_keys(self) -> Sequence[KeySet]:
-        """One row needs no column to be told apart."""
+        """A single row has the empty key."""
         if len(self.node.rows) < 2:
             return (frozenset(),)
         return (frozenset(c for c in self.names if is_hidden(c)),)

@@ -12,7 +12,7 @@ from floodmark.stream.properties.state import StateTable
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A node in words; each detail is a line of cells that are aligned with other details."""
+    """The description of a node; each detail is a line of cells, aligned with other details."""
 
     operator: str
     arguments: str
@@ -21,7 +21,7 @@ class Description:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node stands: the plan, the names to show, the owner of its state.
+    """The context of a description: the plan, the names to show, the owner of the state.
 
     `kinds` maps objects to the word of their kind. `owner` is None for a query that runs once: it
     keeps no state and computes no changes.

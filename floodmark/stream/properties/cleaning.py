@@ -19,7 +19,7 @@ Columns = frozenset[str]
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """Rows go whose `column` is below the lowest of `terms`.
+    """Drops stored rows whose `column` is below the lowest of `terms`.
 
     Each term is a column of some input, of which the watermark counts, and what is added to that:
     microseconds for times, a number for numbers. The last ones of each partition of a window stay:

@@ -18,7 +18,7 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Rows that agree in all of `given` agree in all of `settled`; nothing given: constants."""
+    """Rows equal in all of `given` are equal in all of `settled`; constants have no `given`."""
 
     given: Columns
     settled: Columns
