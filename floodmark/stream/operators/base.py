@@ -179,7 +179,7 @@ class StreamOperator(Generic[N]):
 
     @abstractmethod
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
-        """Return the description of the operator; `names` are those of the columns that it reads."""
+        """Return the operator's description; `names` are those of the columns that it reads."""
 
     @property
     @abstractmethod
