@@ -121,7 +121,9 @@ class Floodmark:
         self._lock = threading.Lock()
         objects = objects_of(root)
         self.store = DeltaStore(objects)
-        self.warehouse = Warehouse(objects, self.store, clock, self.sessions, wait, durable, limits)
+        self.warehouse = Warehouse(
+            objects, self.store, clock, self.sessions, wait, durable, limits=limits
+        )
         self.loop = EpochLoop(self.warehouse)
         self.transaction = Transaction(self.loop, self.reader)
 

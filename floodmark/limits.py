@@ -1,8 +1,9 @@
 """The numbers by which the engine weighs work, memory and time.
 
 None of them changes a result; the first group decides what is refused. A warehouse holds one
-`Limits`, and its epochs go by that. The parser, the planner, the connectors, what sends rows to
-Spark and Spark's server know no warehouse: they go by `LIMITS`.
+`Limits`; its epochs, statements, connectors and sinks go by that. `LIMITS` is what holds where
+there is no warehouse: what a definition may say is the same for all who read it from the log, and
+Spark's server is that of several warehouses. `tests/house/test_limits.py` lists who goes by it.
 """
 
 from __future__ import annotations

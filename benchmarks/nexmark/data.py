@@ -14,6 +14,7 @@ from benchmarks.nexmark.queries import STREAMS, columns_of
 from floodmark.connectors.base import SourceSpec, Split
 from floodmark.connectors.nexmark import rows_of
 from floodmark.connectors.registry import make_connector
+from floodmark.limits import LIMITS
 
 SIDE_INPUT = "side_input"
 SIDE_ROWS = 10_000
@@ -60,7 +61,7 @@ def write(spark: Any, folder: Path, data: Data) -> None:
             "nexmark.seed": str(data.seed),
         }
         schema = columns_of(table)
-        connector = make_connector(SourceSpec(table, schema, "", "", options))
+        connector = make_connector(SourceSpec(table, schema, "", "", options), limits=LIMITS)
         for number, (start, end) in enumerate(_cuts(table, data)):
             rows = connector.read_splits(spark, [Split(0, start, end, end - start, {})])
             columns = [f"`{column.name}`" for column in schema]

@@ -153,6 +153,11 @@ class CatalogObject:
         options: tuple[s.Option, ...] = getattr(self.statement, "options", ())
         return next((o.value for o in options if o.name.lower() == name), default)
 
+    def word(self, name: str) -> str | None:
+        """Return the word of an option of a few, in lower case, or its default."""
+        text = self.option(name, default_of(name))
+        return None if text is None else text.lower()
+
     def is_on(self, name: str) -> bool:
         """Tell whether a boolean WITH option is true, as given or by default."""
         return truth_of(self.option(name, default_of(name)) or "") is True

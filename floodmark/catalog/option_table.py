@@ -31,7 +31,7 @@ from floodmark.catalog.option_values import (
     Value,
     Whole,
 )
-from floodmark.errors import BindError
+from floodmark.errors import BindError, FloodmarkError
 from floodmark.limits import LIMITS
 from floodmark.sql.statements import Option
 
@@ -76,13 +76,40 @@ class OptionSpec:
     default: str | None
     doc: str
 
-    def check(self, option: Option, code: str, hint: str) -> Any:
-        """Return the value of an option that is given; a BindError where it has none."""
+    def check(
+        self,
+        option: Option,
+        code: str,
+        hint: str | None = None,
+        kind: type[FloodmarkError] = BindError,
+    ) -> Any:
+        """Return the value of an option that is given; an error of that kind where it has none."""
         try:
             return self.parse.parse(option.value)
         except UnfitError as error:
             what = f"{self.name} = '{option.value}' {error.problem}"
-            raise BindError(code, what, span=option.span, hint=hint) from None
+            raise kind(code, what, span=option.span, hint=hint or self.usage) from None
+
+    @property
+    def default_value(self) -> Any:
+        """Return the value that it has unless it is given, None where there is none."""
+        return None if self.default is None else self.parse.parse(self.default)
+
+    @property
+    def usage(self) -> str:
+        """Return how it is given, as a hint: of a yes or no what is not the default.
+
+        >>> specs_of(OptionPlace.SINK_INTO)["on_delete"].usage
+        "on_delete = 'row' | 'columns'"
+        """
+        match self.parse:
+            case Choice(words=words):
+                texts = words
+            case Truth():
+                texts = ("false" if self.default == "true" else "true",)
+            case _:
+                texts = (self.parse.example or self.default or "…",)
+        return f"{self.name} = '" + "' | '".join(texts) + "'"
 
 
 _TRUTH = Truth()
@@ -143,11 +170,12 @@ OPTIONS: tuple[OptionSpec, ...] = (
                "Whether a declared column that a file does not have is NULL, or stops the source."),
     OptionSpec("csv.header", (P.FILES, P.SINK_CSV), _TRUTH, "true",
                "The first line has the names of the columns."),
-    OptionSpec("csv.delimiter", (P.FILES, P.SINK_CSV), Delimiter(), ",",
+    OptionSpec("csv.delimiter", (P.FILES,), Delimiter(), ",", "The text between values."),
+    OptionSpec("csv.delimiter", (P.SINK_CSV,), Delimiter(quote='"'), ",",
                "The text between values."),
     OptionSpec("csv.quote", (P.FILES,), Character(), '"', "The character around values."),
-    OptionSpec("csv.escape", (P.FILES,), Character(), '"', "The character before a quote inside "
-    "quotes."),
+    OptionSpec("csv.escape", (P.FILES,), Character(), '"',
+               "The character before a quote inside quotes."),
     OptionSpec("csv.null", (P.FILES,), Text(empty=True), "",
                "The text without quotes that is NULL."),
     OptionSpec("decimal.handling.mode", (P.DEBEZIUM,), Choice(("double", "precise", "string")),
@@ -218,14 +246,17 @@ OPTIONS: tuple[OptionSpec, ...] = (
     OptionSpec("force_append_only", _SINKS, _TRUTH, "false",
                "Drops deletes, and writes the new rows of updates as inserts."),
     OptionSpec("ignore_delete", _SINKS, _TRUTH, "false", "Keeps rows that the query deletes."),
-    OptionSpec("backfill", (P.SINK_INTO,), Choice(("diff", "none")), None,
+    OptionSpec("backfill", (P.SINK_INTO,),
+               Choice(("diff", "none"), "is not a way to go on with another query"), None,
                "After ALTER SINK … AS, whether the target's rows are adjusted to the new query."),
-    OptionSpec("on_delete", (P.SINK_INTO,), Choice(("row", "columns")), "row",
+    OptionSpec("on_delete", (P.SINK_INTO,),
+               Choice(("row", "columns"), "is neither 'row' nor 'columns'"), "row",
                "Whether a delete removes the row, or clears the columns that the sink lists."),
     OptionSpec("snapshot", (P.MATERIALIZED_VIEW, P.SINK_INTO), _TRUTH, "true",
                "With `false`, the view or sink starts with the rows that come, without those "
-               "that exist " "already."),
-    OptionSpec("refresh", (P.MATERIALIZED_VIEW,), Choice(("full",)), None,
+               "that exist already."),
+    OptionSpec("refresh", (P.MATERIALIZED_VIEW,),
+               Choice(("full",), "is not available: there is 'full'"), None,
                "Recomputes all rows when an input changes, instead of maintaining them "
                "incrementally."),
     OptionSpec("determinism", (P.MATERIALIZED_VIEW, *_SINKS), _MODES, "strict",
@@ -236,7 +267,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
                "The format of the file; derived from its name unless given."),
     OptionSpec("header", (P.COPY_CSV,), _TRUTH, "false",
                "The first line has the names of the columns."),
-    OptionSpec("delimiter", (P.COPY_CSV,), Delimiter(), None,
+    OptionSpec("delimiter", (P.COPY_CSV,), Delimiter(quote='"'), None,
                "The text between values; `,` unless given, and a tab for `.tsv`."),
     OptionSpec("null", (P.COPY_CSV,), Text(empty=True), "",
                "The text without quotes that is NULL."),

@@ -275,17 +275,18 @@ class Character:
 
 @dataclass(frozen=True, slots=True)
 class Delimiter:
-    r"""One character, or `\t` for a tab."""
+    r"""One character, or `\t` for a tab; `quote` is what it cannot be beside a line's end."""
 
     example: str = ";"
+    quote: str = ""
 
     def __str__(self) -> str:
-        return "one character, and no line break"
+        return f"one character, and no {'quote or ' if self.quote else ''}line break"
 
     def parse(self, text: str) -> str:
         """Return the character."""
         mark = text.replace("\\t", "\t")
-        if len(mark) != 1 or mark in _NO_MARKS:
+        if len(mark) != 1 or mark in _NO_MARKS + self.quote:
             raise UnfitError(f"is not {self}", text)
         return mark
 

@@ -351,7 +351,7 @@ def _dead_letters(connection: Floodmark) -> Iterator[Probe]:
 
     found = False
     for each in connection.deployed.pipeline.writing_objects:
-        said = describe_letters(connection.store, each)
+        said = describe_letters(connection.store, each, connection.warehouse.limits)
         if said is not None:
             found = True
             read = f'SELECT * FROM "{companion_base(each)}__dead_letter"'

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
 from floodmark.errors import DataError, Span
-from floodmark.limits import LIMITS, Limits
-from floodmark.scalar.casts import cast_value, truth_of
+from floodmark.limits import Limits
+from floodmark.scalar.casts import cast_value
 from floodmark.scalar.functions import RowError
 from floodmark.scalar.types import UNKNOWN, SqlType
 from floodmark.sql import statements as s
 
-FORMATS = ("csv", "json", "parquet")
+_SPECS = specs_of(OptionPlace.COPY, OptionPlace.COPY_CSV)
 _ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
             ".parquet": "parquet", ".pq": "parquet", ".tsv": "csv", ".txt": "csv"}  # fmt: skip
 
@@ -31,7 +31,7 @@ class CopyFile:
     delimiter: str = ","
     null: str = ""
     span: Span | None = None
-    limits: Limits = LIMITS
+    limits: Limits = field(kw_only=True)
 
     def wrong(self, line: int, message: str, hint: str | None = None) -> NoReturn:
         """Raise E0425: a row that cannot be taken in; nothing of the file is."""
@@ -43,7 +43,9 @@ class CopyFile:
         )
 
 
-def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> CopyFile:
+def copy_file(
+    path: str, options: Iterable[s.Option], span: Span | None, limits: Limits
+) -> CopyFile:
     """Return a file with its options; the format follows from its name unless it is given.
 
     Raises E0426 for an option that says nothing here, E0424 for what is there and is no file.
@@ -54,39 +56,27 @@ def copy_file(path: str, options: Iterable[s.Option], span: Span | None) -> Copy
         raise _open_error(place, "the path is empty", span)
     format_ = _ENDINGS.get(place.suffix.lower(), "csv")
     if "format" in given:
-        format_ = given["format"].value.lower()
-        if format_ not in FORMATS:
-            raise _wrong_option(
-                given["format"], f"no format {format_!r}", nearest(format_, FORMATS)
-            )
+        format_ = _read(given["format"])
     known = specs_of(OptionPlace.COPY, *([OptionPlace.COPY_CSV] if format_ == "csv" else []))
     for name, option in given.items():
         if name not in known:
-            raise _wrong_option(option, f"no option {name!r} for {format_}", nearest(name, known))
-    delimiter = given["delimiter"].value if "delimiter" in given else None
-    if delimiter is None:
-        delimiter = "\t" if place.suffix.lower() == ".tsv" else ","
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        hint = "one character other than the quote and the line's end"
-        raise _wrong_option(given["delimiter"], "no such delimiter", hint)
+            raise DataError(
+                "E0426",
+                f"COPY: no option {name!r} for {format_}",
+                span=option.span,
+                hint=nearest(name, known),
+            )
+    values = {name: _read(option) for name, option in given.items()}
+    delimiter = values.get("delimiter", "\t" if place.suffix.lower() == ".tsv" else ",")
     # A device or a pipe has no end, and is not to be replaced.
     if os.path.exists(place) and not os.path.isfile(place):
         raise _open_error(place, "it is no regular file", span)
-    null = given["null"].value if "null" in given else ""
-    return CopyFile(place, format_, _truth(given.get("header")), delimiter, null, span)
+    csv = values.get("header", False), delimiter, values.get("null", "")
+    return CopyFile(place, format_, *csv, span, limits=limits)
 
 
-def _truth(option: s.Option | None) -> bool:
-    if option is None:
-        return False
-    if (found := truth_of(option.value)) is None:
-        what = f"header = {option.value!r} is neither true nor false"
-        raise _wrong_option(option, what, "true or false")
-    return found
-
-
-def _wrong_option(option: s.Option, message: str, hint: str) -> DataError:
-    return DataError("E0426", f"COPY: {message}", span=option.span, hint=hint)
+def _read(option: s.Option) -> Any:
+    return _SPECS[option.name.lower()].check(option, "E0426", kind=DataError)
 
 
 def out_of_reach(path: Path, error: OSError, span: Span | None) -> DataError:

@@ -29,6 +29,7 @@ from floodmark.connectors.delta_commits import APPEND, PARTITION, TableFeed
 from floodmark.connectors.files import FilesConnector
 from floodmark.connectors.files_discovery import file_change, stat_file
 from floodmark.errors import DataError
+from floodmark.limits import Limits
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import VARCHAR, Field, Schema
@@ -47,6 +48,7 @@ class DeltaConnector:
 
     spec: SourceSpec
     feed: TableFeed
+    limits: Limits
 
     @property
     def reads_text(self) -> bool:
@@ -150,7 +152,9 @@ class DeltaConnector:
     def _files(self, folder: Path, *, feed: bool = False) -> FilesConnector:
         extra = (Field(CHANGE_TYPE, VARCHAR),) if feed else ()
         spec = replace(self.spec, schema=(*self.spec.schema, *extra), metadata=())
-        return FilesConnector(spec, folder, "*", "parquet", None, dead_letters=False)
+        return FilesConnector(
+            spec, folder, "*", "parquet", None, dead_letters=False, limits=self.limits
+        )
 
     def _alone(self, splits: Sequence[Split]) -> tuple[FilesConnector, list[Split]] | None:
         """Return files of appended rows of one folder as that of a connector of files."""

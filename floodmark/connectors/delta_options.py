@@ -37,4 +37,5 @@ def make_delta(spec: SourceSpec, options: Options) -> DeltaConnector:
             skips,
             None if first is None else options.read_option("starting_version"),
         ),
+        options.limits,
     )

@@ -42,6 +42,7 @@ def make_files(spec: SourceSpec, options: Options) -> FilesConnector:
         encode=encode,
         dialect=_dialect(options) if encode == "csv" else None,
         dead_letters=options.read_option("on_error") != "fail",
+        limits=options.limits,
         form=form,
         complete=options.read_option("on_missing") == "error",
         follow_links=options.read_option("follow_symlinks"),

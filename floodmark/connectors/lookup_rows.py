@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.lookup import Key, Lookup, make_lookup
 from floodmark.connectors.options import Options
+from floodmark.limits import Limits
 from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def lookup_of(obj: AnalysedObject) -> Lookup:
+def lookup_of(obj: AnalysedObject, limits: Limits) -> Lookup:
     """Return how an object that is kept elsewhere is asked."""
     declared = obj.declared
     assert declared is not None and obj.relation.external
@@ -28,7 +29,7 @@ def lookup_of(obj: AnalysedObject) -> Lookup:
         declared.connecting,
         key=declared.primary_key,
     )
-    return make_lookup(spec, Options(spec.name, spec.options))
+    return make_lookup(spec, Options(spec.name, spec.options, limits))
 
 
 def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[Key]:

@@ -15,6 +15,7 @@ from floodmark.catalog.option_table import (
 )
 from floodmark.catalog.option_values import UnfitError, Value
 from floodmark.errors import UserError
+from floodmark.limits import Limits
 
 COMMON = frozenset(specs_of(OptionPlace.CONNECTED))
 """Options that every source takes and that the runtime reads."""
@@ -29,6 +30,7 @@ class Options:
 
     source: str
     values: Mapping[str, str]
+    limits: Limits
     asked: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def check_names(self, *others: str, messages: bool = False) -> None:
@@ -93,9 +95,9 @@ class Options:
         except UnfitError as error:
             raise self.wrong(name, error.problem, value.example or default or "…") from None
 
-    def rows_per_epoch(self, most: int) -> int:
-        """Return the most rows that an epoch takes from the source, `most` unless it says so."""
-        return int(self.read_option("max_rows_per_epoch", str(most)))
+    def rows_per_epoch(self) -> int:
+        """Return the most rows that an epoch takes from the source, the limit unless it says so."""
+        return int(self.read_option("max_rows_per_epoch", str(self.limits.source_rows)))
 
     def wrong(self, name: str, problem: str, example: str) -> UserError:
         """Make the error for a value that an option does not take, with one that it does."""

@@ -13,6 +13,7 @@ from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
 from floodmark.connectors.options import Options
 from floodmark.errors import UserError
+from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 
 CONNECTORS: Mapping[str, Callable[[SourceSpec, Options], Connector]] = {
@@ -25,18 +26,18 @@ CONNECTORS: Mapping[str, Callable[[SourceSpec, Options], Connector]] = {
 """What `connector = '…'` can say."""
 
 
-def make_connector(spec: SourceSpec) -> Connector:
+def make_connector(spec: SourceSpec, limits: Limits) -> Connector:
     """Make the connector of a source; nothing outside is touched.
 
     Raises `UserError` for a connector or option that is unknown, a required option that is
     missing, an option's value or a column that the connector cannot serve.
     """
-    return _make(spec, Options(spec.name, spec.options))
+    return _make(spec, Options(spec.name, spec.options, limits))
 
 
 def check_connector(spec: SourceSpec) -> None:
     """Raise what `make_connector` does, and E0471 for an option from which nothing follows."""
-    options = Options(spec.name, spec.options)
+    options = Options(spec.name, spec.options, LIMITS)
     _make(spec, options)
     options.check_asked()
 
@@ -60,9 +61,9 @@ def _make(spec: SourceSpec, options: Options) -> Connector:
     return CONNECTORS[name](spec, options)
 
 
-def connector_of(obj: AnalysedObject) -> Connector:
+def connector_of(obj: AnalysedObject, limits: Limits) -> Connector:
     """Make the connector of a source or table; a `UserError` where its definition does not do."""
-    return make_connector(spec_of(obj))
+    return make_connector(spec_of(obj), limits)
 
 
 def spec_of(obj: AnalysedObject) -> SourceSpec:

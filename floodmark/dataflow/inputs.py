@@ -13,6 +13,7 @@ from floodmark.connectors.lookup import Lookup
 from floodmark.connectors.lookup_rows import lookup_of
 from floodmark.dataflow.operators.context import Origin
 from floodmark.dataflow.operators.materialize import cancel
+from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import UPPER
 from floodmark.scalar.functions.intervals import micros_of
@@ -91,7 +92,12 @@ class EpochInputs:
     @property
     def few(self) -> bool:
         """Tell whether the epoch changes few rows."""
-        return self.rows is not None and self.rows <= self.tables.limits.broadcast_rows
+        return self.rows is not None and self.rows <= self.limits.broadcast_rows
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of the warehouse."""
+        return self.tables.limits
 
     def fall_due(self, rows: int) -> None:
         """Count rows, at most so many, that change because of the time."""
@@ -236,7 +242,7 @@ class EpochInputs:
 
     def lookup(self, scan: n.Scan) -> Lookup:
         """Return how an object that is kept elsewhere is asked."""
-        return lookup_of(self.objects[scan.object])
+        return lookup_of(self.objects[scan.object], self.limits)
 
     def _rows(
         self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None

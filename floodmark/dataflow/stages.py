@@ -17,7 +17,6 @@ from floodmark.dataflow.state.held_rows import HeldFiles
 from floodmark.dataflow.state.io import StateIO
 from floodmark.dataflow.state.own import OwnGroups, OwnRows
 from floodmark.dataflow.state.values import ValuesFiles
-from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
@@ -41,7 +40,7 @@ class ObjectStages(StateIO):
 
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
-    plan_nodes: int = LIMITS.plan_nodes
+    plan_nodes: int = field(kw_only=True)
     lasting: ClassVar[bool] = True
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:

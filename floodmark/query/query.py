@@ -146,16 +146,19 @@ class Reader:
             right = dispatch.rows_over(node.right, fetched, spark, self.now)
             rows = dispatch.batch(node, [left, right], spark, self.now, strict=True)
             return dispatch.Leaf(rows)
-        if isinstance(node, n.Values) and self._beside is not None and values.are_constants(node):
-            pieces, folder = values.constant_pieces(node), f"{self._beside}/{id(node)}"
-            return dispatch.Leaf(stage_rows(pieces, node.schema, spark, folder))
+        if isinstance(node, n.Values) and self._beside is not None and node.is_data:
+            limits, folder = self.tables.limits, f"{self._beside}/{id(node)}"
+            pieces = values.constant_pieces(node, limits.constants_piece)
+            return dispatch.Leaf(stage_rows(pieces, node.schema, spark, folder, limits))
         return None
 
     def _lookup_rows(self, node: n.Pairing, scan: n.Scan, left: DataFrame) -> DataFrame:
         """Return what an object that is kept elsewhere has now for the keys of left rows."""
         assert node.lookup_columns is not None
         keys = keys_of(left, [a for a, _ in node.equi])
-        found = lookup_of(self.pipeline[scan.object]).fetch(node.lookup_columns, keys)
+        found = lookup_of(self.pipeline[scan.object], self.tables.limits).fetch(
+            node.lookup_columns, keys
+        )
         rows = [as_columns(row, scan.columns) for row in found]
         return self._local(scan.columns, lambda: rows)()
 

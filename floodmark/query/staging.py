@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from floodmark.limits import LIMITS
+from floodmark.limits import Limits
 from floodmark.scalar.types import Schema
 from floodmark.spark.types import nullable_ddl
 from floodmark.storage.local_files import disk_errors
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def stage_rows(
-    pieces: Iterable[pa.Table], schema: Schema, spark: SparkSession, folder: str
+    pieces: Iterable[pa.Table], schema: Schema, spark: SparkSession, folder: str, limits: Limits
 ) -> DataFrame:
     """Return rows as a frame; many are written to `folder` first, which has to outlive the frame.
 
@@ -37,8 +37,8 @@ def stage_rows(
     for piece in waiting:
         held.append(piece)
         rows, size = sum(p.num_rows for p in held), sum(p.nbytes for p in held)
-        if rows > LIMITS.staged_rows or size > LIMITS.staged_bytes:
-            write_pieces(_chain_pieces(held, waiting), folder)
+        if rows > limits.staged_rows or size > limits.staged_bytes:
+            write_pieces(_chain_pieces(held, waiting), folder, limits.staged_file_rows)
             return spark.read.schema(nullable_ddl(schema)).parquet(folder)
     if not any(piece.num_rows for piece in held):
         return spark.createDataFrame([], schema=nullable_ddl(schema))
@@ -53,13 +53,13 @@ def _chain_pieces(held: list[pa.Table], others: Iterator[pa.Table]) -> Iterator[
     yield from others
 
 
-def write_pieces(pieces: Iterable[pa.Table], folder: str) -> int:
+def write_pieces(pieces: Iterable[pa.Table], folder: str, file_rows: int) -> int:
     """Write the rows of pieces, which have the same columns, as files; return how many there are.
 
     The next piece is made while one is written.
     """
     rows = 0
-    with disk_errors(folder.rpartition("/")[2]), closing(_Files(folder)) as files:
+    with disk_errors(folder.rpartition("/")[2]), closing(_Files(folder, file_rows)) as files:
         for piece in _ahead(iter(pieces)):
             files.write(piece)
             rows += piece.num_rows
@@ -77,8 +77,9 @@ def _ahead(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
 class _Files:
     """Parquet files of a folder, each of so many rows at most; their names are in order."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, most: int) -> None:
         self._folder = folder
+        self._most = most
         self._writer: pq.ParquetWriter | None = None
         self._number = self._room = 0
 
@@ -102,7 +103,7 @@ class _Files:
             write_statistics=columns_with_bounds(rows),
             store_decimal_as_integer=True,
         )
-        self._number, self._room = self._number + 1, LIMITS.staged_file_rows
+        self._number, self._room = self._number + 1, self._most
 
     def close(self) -> None:
         """Finish the file that is open."""

@@ -48,7 +48,9 @@ def _properties(connection: Floodmark, obj: AnalysedObject, taken: Mapping[str, 
     span = obj.object.span
     marks = {} if record is None else record.watermarks
     stored = any(obj is one for one in connection.deployed.pipeline.writing_objects)
-    letters = describe_letters(connection.store, obj) if stored else None
+    letters = (
+        describe_letters(connection.store, obj, connection.warehouse.limits) if stored else None
+    )
     due = None if record is None else record.due
     pairs = [
         ("columns", ", ".join(f"{c.name} {c.type}" for c in relation.visible)),

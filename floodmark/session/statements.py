@@ -11,6 +11,7 @@ from floodmark.epochs import removal
 from floodmark.epochs.loop import EpochLoop
 from floodmark.epochs.summary import EpochSummary, format_notes
 from floodmark.errors import NotSupported, UserError
+from floodmark.limits import Limits
 from floodmark.query.dml.plan_dml import plan_dml
 from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
 from floodmark.query.query import Reader
@@ -140,7 +141,7 @@ def apply_plan(
 
 def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("drop",)) -> None:
     """Refuse a plan that could not be applied, before anything is logged."""
-    _ask_again(plan)
+    _ask_again(plan, warehouse.limits)
     refuse_behind(plan.changes, _reasons_behind(warehouse), plan.pipeline)
     check_sink_paths(plan, warehouse)
     _refuse_loss(plan, warehouse, discards)
@@ -190,7 +191,7 @@ def _reasons_behind(warehouse: Warehouse) -> dict[str, str]:
     return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
-def _ask_again(plan: Plan) -> None:
+def _ask_again(plan: Plan, limits: Limits) -> None:
     """Let a source that begins anew say what it has before its stored rows go."""
     for change in plan.changes:
         obj = plan.pipeline.objects.get(change.key)
@@ -198,7 +199,7 @@ def _ask_again(plan: Plan) -> None:
             continue
         if obj.declared.connector is not None:
             try:
-                connector_of(obj).discover_splits({}, 1)
+                connector_of(obj, limits).discover_splits({}, 1)
             except UserError as problem:
                 raise problem.with_span(obj.object.statement.name.span) from None
 
@@ -238,7 +239,7 @@ def _lost_rows(change: Change, plan: Plan, warehouse: Warehouse) -> str | None:
     before = warehouse.deployed().pipeline[change.key].declared
     if taken and before is not None and before.connector != obj.declared.connector:
         return f"its rows came from {before.connector}"
-    return connector_of(obj).find_change(taken)
+    return connector_of(obj, warehouse.limits).find_change(taken)
 
 
 def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -> Result:

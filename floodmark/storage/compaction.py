@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from floodmark.limits import LIMITS
 from floodmark.storage.table import DataFile
 
 FEWEST = 4
@@ -15,7 +14,7 @@ below: a merge then always leaves its tier, so a row is rewritten at most once a
 
 def plan_compaction(
     files: Sequence[DataFile],
-    target_bytes: int = LIMITS.compact_bytes,
+    target_bytes: int,
     tiers: int = 12,
 ) -> list[list[DataFile]]:
     """Return groups of files, each to be rewritten as one; files in no group stay.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.scalar.types import Schema
 from floodmark.storage.plain_files import plain
 from floodmark.tables.rewrite import compares_alike
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def each_once(
-    paths: Sequence[str], columns: Schema, key: Sequence[str], limits: Limits = LIMITS
+    paths: Sequence[str], columns: Schema, key: Sequence[str], limits: Limits
 ) -> bool | None:
     """Tell whether the keys of the files are unique; None if only Spark can tell.
 

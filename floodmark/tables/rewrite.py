@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.scalar.types import Kind, Schema
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.plain_files import file_size, parquet_writer, plain
@@ -34,7 +34,7 @@ def is_small(
     touched: Sequence[DataFile],
     changes: Sequence[DataFile],
     key: Schema,
-    limits: Limits = LIMITS,
+    limits: Limits,
 ) -> bool:
     """Tell whether files are small, and their keys compare here as in Spark."""
     few = _bytes_of(touched) <= limits.rewrite_bytes

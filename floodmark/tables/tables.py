@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, nullable_ddl
@@ -47,7 +47,7 @@ _EPOCH_FIELD = Field(EPOCH, BIGINT)
 class Tables:
     """The tables of a warehouse as Spark frames; safe between threads."""
 
-    def __init__(self, store: Store, spark: SparkSession, limits: Limits = LIMITS) -> None:
+    def __init__(self, store: Store, spark: SparkSession, limits: Limits) -> None:
         self.store = store
         self.spark = spark
         self.limits = limits

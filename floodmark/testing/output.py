@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_rows import read_rows
+from floodmark.limits import LIMITS
 from floodmark.reference.rows import canonical
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.storage.imported_files import is_delivered, with_epoch
@@ -60,7 +61,7 @@ def _sink_output(outside: ExternalSink) -> ByEpoch:
     out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
     for path in sorted(outside.path.glob(f"[!_.]*.{outside.encode}")):
         epoch = int(path.stem.split("-")[-2])
-        file = CopyFile(path, outside.encode, outside.header, outside.delimiter)
+        file = CopyFile(path, outside.encode, outside.header, outside.delimiter, limits=LIMITS)
         for row in python_rows(read_rows(file, types, []), outside.written_columns):
             kind, values = (row[0], row[1:]) if outside.op else ("+I", row)
             out.append((epoch, RowKind(kind), tuple(values)))

@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.catalog.option_values import UnfitError
 from floodmark.errors import NotSupported, Span, UserError
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.sql import statements as s
 from floodmark.stream.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.stream.ndu import mode as determinism
@@ -44,7 +44,7 @@ class Timeouts:
 class Settings:
     """The settings of one connection, by name."""
 
-    def __init__(self, limits: Limits = LIMITS) -> None:
+    def __init__(self, limits: Limits) -> None:
         own = {name: str(getattr(limits, name)) for name in ("max_due_rows", "plan_nodes")}
         self._defaults = {name: own.get(name) or s.default or "" for name, s in SETTINGS.items()}
         self.values = {**self._defaults}

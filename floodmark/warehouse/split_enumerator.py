@@ -9,7 +9,7 @@ from floodmark.connectors.base import Connector, Discovery, Split
 from floodmark.connectors.options import Options
 from floodmark.connectors.registry import connector_of
 from floodmark.errors import DataError, FloodmarkError, OutOfReach
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
@@ -25,7 +25,7 @@ def notes_on(new_splits: Mapping[str, Sequence[Split]], most: int) -> list[str]:
 class SplitEnumerator:
     """Asks the connectors of one warehouse; keeps them, and what each has discovered."""
 
-    def __init__(self, log: EpochLog, limits: Limits = LIMITS) -> None:
+    def __init__(self, log: EpochLog, limits: Limits) -> None:
         self._log = log
         self._limits = limits
         self._connectors: dict[str, tuple[AnalysedObject, Connector]] = {}
@@ -126,8 +126,7 @@ class SplitEnumerator:
 
     def _rows_per_epoch(self, obj: AnalysedObject) -> int:
         assert obj.declared is not None
-        options = Options(obj.name, dict(obj.declared.options))
-        return options.rows_per_epoch(self._limits.source_rows)
+        return Options(obj.name, dict(obj.declared.options), self._limits).rows_per_epoch()
 
     def having(self, pipeline: Pipeline) -> frozenset[str]:
         """Return the sources that had something new when they were asked last; once they are."""
@@ -148,7 +147,7 @@ class SplitEnumerator:
         cached = self._connectors.get(obj.key)
         if cached is not None and cached[0] is obj:
             return cached[1]
-        connector = connector_of(obj)
+        connector = connector_of(obj, self._limits)
         self._connectors[obj.key] = (obj, connector)
         return connector
 

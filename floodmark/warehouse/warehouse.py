@@ -13,7 +13,7 @@ from typing import Protocol
 
 from floodmark.catalog.places import project_of
 from floodmark.errors import DataError, TransientError
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
 from floodmark.storage.catalog_log import CatalogLog
@@ -56,7 +56,8 @@ class Warehouse:
         sessions: Callable[[], Sessions],
         wait: float = 60.0,
         durable: bool | None = None,
-        limits: Limits = LIMITS,
+        *,
+        limits: Limits,
     ) -> None:
         check_choice(place, durable)
         self.objects = objects_of(place)

@@ -16,6 +16,7 @@ from benchmarks.nexmark.queries import (
 )
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.limits import LIMITS
 from floodmark.stream.objects.supported import check_supported
 
 APPEND_ONLY = {"q0", "q1", "q2", "q3", "q10", "q13", "q14", "q20", "q21", "q22", "q23"}
@@ -47,4 +48,4 @@ def test_each_file_holds_the_view_of_its_name() -> None:
 @pytest.mark.parametrize("table", STREAMS)
 def test_the_generator_makes_the_columns_of_the_schema(table: str) -> None:
     options = {"connector": "nexmark", "nexmark.table.type": table, "nexmark.event.num": "50"}
-    make_connector(SourceSpec(table, columns_of(table), "", "", options))
+    make_connector(SourceSpec(table, columns_of(table), "", "", options), limits=LIMITS)

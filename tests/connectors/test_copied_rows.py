@@ -21,7 +21,7 @@ from floodmark.connectors.copied_blocks import Block, blocks
 from floodmark.connectors.copied_rows import pieces, read_rows
 from floodmark.connectors.copied_values import NoValue, parse_texts
 from floodmark.errors import DataError
-from floodmark.limits import Limits
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import Kind, SqlType
 
 TYPES = {
@@ -83,7 +83,10 @@ def test_csv_is_read_as_it_is_field_by_field(
     lines: list[str], end: str, null: str, names: list[str]
 ) -> None:
     types = {name: TYPES[name[0]] for name in names}
-    file, block = CopyFile(Path("a.csv"), "csv", null=null), Block(1, end.join(lines).encode())
+    file, block = (
+        CopyFile(Path("a.csv"), "csv", null=null, limits=LIMITS),
+        Block(1, end.join(lines).encode()),
+    )
     quick = copied_csv._parse_fast(file, block, names, types)
     if quick is not None:
         assert repr(quick.to_pylist()) == outcome(
@@ -110,7 +113,10 @@ def test_json_is_read_as_it_is_value_by_value(
     lines: list[str], end: str, columns: list[str]
 ) -> None:
     types = {name: TYPES[name] for name in ("i", "n", "v", "f", "b", "d")}
-    file, block = CopyFile(Path("a.json"), "json"), Block(1, end.join(lines).encode())
+    file, block = (
+        CopyFile(Path("a.json"), "json", limits=LIMITS),
+        Block(1, end.join(lines).encode()),
+    )
     quick = copied_json._Reading(file, types, columns, set(columns))
     exact = copied_json._Reading(file, types, columns, set(columns))
     found = quick.parse_fast(block)
@@ -130,7 +136,7 @@ def test_json_is_read_as_it_is_value_by_value(
 def test_a_number_that_no_type_holds_is_refused(tmp_path: Path, name: str, number: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(f'{{"{name}": 1}}\n{{"{name}" : {number}}}\n')
-    file, types = CopyFile(path, "json"), {name: TYPES[name]}
+    file, types = CopyFile(path, "json", limits=LIMITS), {name: TYPES[name]}
     if (name, number) in {("n", "-0.5E-00400"), ("n", "0." + "0" * 400 + "1")}:
         assert read_rows(file, types, []).to_pylist()[1][name] == 0
         return
@@ -180,7 +186,10 @@ def test_lines_are_counted_over_blocks(tmp_path: Path) -> None:
 def test_rows_without_a_column_are_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("{}\n{}\n")
-    found, has = list(pieces(CopyFile(path, "json"), TYPES, [], given := set[str]())), given
+    found, has = (
+        list(pieces(CopyFile(path, "json", limits=LIMITS), TYPES, [], given := set[str]())),
+        given,
+    )
     assert (sum(piece.num_rows for piece in found), has) == (2, set())
 
 
@@ -200,7 +209,7 @@ def test_a_value_of_parquet_that_the_type_does_not_hold_is_named(
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"c": values}), path)
     with pytest.raises(DataError, match=f':{place}: column "c": .*{said}'):
-        read_rows(CopyFile(path, "parquet"), {"c": TYPES[type_]}, [])
+        read_rows(CopyFile(path, "parquet", limits=LIMITS), {"c": TYPES[type_]}, [])
 
 
 def test_a_damaged_page_is_no_missing_file(tmp_path: Path) -> None:
@@ -210,7 +219,7 @@ def test_a_damaged_page_is_no_missing_file(tmp_path: Path) -> None:
     data[200:2000] = b"\xff" * 1800
     path.write_bytes(bytes(data))
     with pytest.raises(DataError) as refused:
-        read_rows(CopyFile(path, "parquet"), {"v": TYPES["v"]}, [])
+        read_rows(CopyFile(path, "parquet", limits=LIMITS), {"v": TYPES["v"]}, [])
     assert refused.value.code == "E0425" and "damaged" in refused.value.message
 
 
@@ -226,4 +235,4 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, kind: str) -> Non
     places = {"pipe": tmp_path / "pipe", "device": Path(os.devnull), "folder": tmp_path}
     os.mkfifo(places["pipe"])
     with pytest.raises(DataError, match=r"E0424.*no regular file"):
-        copy_file(str(places[kind]), (), None)
+        copy_file(str(places[kind]), (), None, limits=LIMITS)

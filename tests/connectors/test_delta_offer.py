@@ -14,6 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import connector_of, make_connector
 from floodmark.errors import FloodmarkError, OutOfReach
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, VARCHAR, Field
 from tests.program_reference import compile_sql
 
@@ -36,7 +37,7 @@ def source(folder: Path, **options: str) -> Connector:
     """Return the connector of a source."""
     named = {"connector": "delta", "path": str(folder), **options}
     format_ = "UPSERT" if options.get("mode") == "change_feed" else "PLAIN"
-    return make_connector(SourceSpec("s", SCHEMA, format_, "", named, (), ("k",)))
+    return make_connector(SourceSpec("s", SCHEMA, format_, "", named, (), ("k",)), limits=LIMITS)
 
 
 class Reader:
@@ -219,9 +220,9 @@ def test_formats_that_say_nothing_are_refused(sql: str, code: str | None) -> Non
         f"CREATE TABLE s (k INT PRIMARY KEY) WITH (connector = 'delta', path = 'p', {sql}"
     )
     if code is None:
-        connector_of(made["s"])
+        connector_of(made["s"], limits=LIMITS)
     else:
-        assert code_of(lambda: connector_of(made["s"])) == code
+        assert code_of(lambda: connector_of(made["s"], limits=LIMITS)) == code
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import pytest
 
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.limits import LIMITS
 from floodmark.scalar.casts import from_text
 from floodmark.scalar.functions.model import RowError
 from floodmark.scalar.types import (
@@ -157,7 +158,9 @@ def read(
     more = type_ if isinstance(type_, tuple) else (Field("x", type_),)
     schema = (Field("id", INT), *more)
     format_, encode = form
-    connector = make_connector(SourceSpec("s", schema, format_, encode, options, key=("id",)))
+    connector = make_connector(
+        SourceSpec("s", schema, format_, encode, options, key=("id",)), limits=LIMITS
+    )
     found = (
         connector.read_splits(sessions.ingest, connector.discover_splits({}, 10**6))
         .toArrow()

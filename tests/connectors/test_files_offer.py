@@ -19,6 +19,7 @@ import pytest
 from floodmark.connectors.base import Connector, Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, UserError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import (
     BIGINT,
     INT,
@@ -41,7 +42,7 @@ STRUCT = struct_of(("a", BIGINT), ("c", VARCHAR))
 
 def source(folder: Path, encode: str, schema=SCHEMA, **options: str) -> Connector:
     options = {"connector": "files", "path": str(folder), **options}
-    return make_connector(SourceSpec("s", schema, "PLAIN", encode, options))
+    return make_connector(SourceSpec("s", schema, "PLAIN", encode, options), limits=LIMITS)
 
 
 def parquet(path: Path, ids: list[int], type_: pa.DataType | None = None) -> None:
@@ -292,7 +293,9 @@ def test_wrong_options_are_refused(
 
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="E0472"):
-        make_connector(SourceSpec("s", SCHEMA, "PLAIN", "CSV", {"connector": "files"}))
+        make_connector(
+            SourceSpec("s", SCHEMA, "PLAIN", "CSV", {"connector": "files"}), limits=LIMITS
+        )
     with pytest.raises(UserError, match="E0482"):
         source(tmp_path, "AVRO")
     with pytest.raises(UserError, match="E0479"):
@@ -321,14 +324,18 @@ def test_metadata_is_what_the_format_has(
     options = {"connector": "files", "path": str(tmp_path)}
     asked = () if metadata is None else (metadata,)
     with pytest.raises(UserError) as raised:
-        make_connector(SourceSpec("s", SCHEMA, form, encode, options, asked, ("id",)))
+        make_connector(
+            SourceSpec("s", SCHEMA, form, encode, options, asked, ("id",)), limits=LIMITS
+        )
     told = f"{raised.value.code} {raised.value.message} {raised.value.hint}"
     assert re.search(message, told), told
 
 
 def test_only_files_have_messages() -> None:
     with pytest.raises(UserError, match="E0485"):
-        make_connector(SourceSpec("s", SCHEMA, "UPSERT", "JSON", {"connector": "datagen"}))
+        make_connector(
+            SourceSpec("s", SCHEMA, "UPSERT", "JSON", {"connector": "datagen"}), limits=LIMITS
+        )
 
 
 def test_odd_entries_of_a_folder_stop_no_other(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,11 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from floodmark.connectors import files
 from floodmark.connectors.base import Discovery, SourceSpec, Split
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
-from floodmark.limits import Limits
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
@@ -48,7 +48,9 @@ NAME, NUMBER = Field("file_name", VARCHAR), Field("row_number", BIGINT)
 
 def source(folder: Path, encode: str, schema=SCHEMA, *metadata: Field, **options: str) -> Connector:
     options = {"connector": "files", "path": str(folder), **options}
-    return make_connector(SourceSpec("s", schema, "PLAIN", encode, options, metadata))
+    return make_connector(
+        SourceSpec("s", schema, "PLAIN", encode, options, metadata), limits=LIMITS
+    )
 
 
 def rows(sessions: Sessions, connector: Connector, splits: Any = None) -> list[dict[str, Any]]:
@@ -90,15 +92,13 @@ def test_rows_keep_their_order_and_offsets_whatever_is_read_together(
     ]
 
 
-def test_many_rows_find_their_file_by_a_join(
-    tmp_path: Path, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rows_find_their_file_by_a_join(tmp_path: Path, sessions: Sessions) -> None:
     for number in range(3):
         write_rows(tmp_path / f"{number}.json", "JSON", [number, number + 10])
     connector = source(tmp_path, "JSON", SCHEMA, NAME)
     small = rows(sessions, connector)
-    monkeypatch.setattr(files, "LIMITS", Limits(file_lookups=0))
-    assert rows(sessions, connector) == small
+    joined = replace(connector, limits=Limits(file_lookups=0))  # type: ignore[type-var]
+    assert rows(sessions, joined) == small
 
 
 def test_a_cut_parquet_file_gives_each_row_once(tmp_path: Path, sessions: Sessions) -> None:

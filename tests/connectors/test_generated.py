@@ -10,6 +10,7 @@ from floodmark.connectors.base import Connector, SourceSpec, Split
 from floodmark.connectors.nexmark import rows_of
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import UserError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMP, UUID, VARCHAR, Field, list_of, numeric
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ PERSON = {"id": BIGINT, "name": VARCHAR, "state": VARCHAR, "credit_card": VARCHA
 def nexmark(table: str, columns: dict[str, Any], events: int = 5000, **options: str) -> Connector:
     schema = tuple(Field(n, t) for n, t in {**columns, "date_time": TIMESTAMP}.items())
     own = {"nexmark.table.type": table, "nexmark.event.num": str(events), **options}
-    return make_connector(SourceSpec(table, schema, "", "", {"connector": "nexmark", **own}))
+    return make_connector(
+        SourceSpec(table, schema, "", "", {"connector": "nexmark", **own}), limits=LIMITS
+    )
 
 
 def datagen(**options: str) -> Connector:
@@ -32,7 +35,9 @@ def datagen(**options: str) -> Connector:
         Field("u", UUID), Field("n", numeric(9, 2)),
     )  # fmt: skip
     own = {"datagen.rows": "100", "fields.a.kind": "sequence", "fields.n.nulls": "0.5", **options}
-    return make_connector(SourceSpec("g", schema, "", "", {"connector": "datagen", **own}))
+    return make_connector(
+        SourceSpec("g", schema, "", "", {"connector": "datagen", **own}), limits=LIMITS
+    )
 
 
 def cuts(connector: Connector, limit: int) -> list[Split]:
@@ -118,11 +123,13 @@ def test_what_cannot_be_generated_is_refused() -> None:
     with pytest.raises(UserError, match="did you mean date_time"):
         nexmark("bid", {"dateTime": TIMESTAMP})
     with pytest.raises(UserError, match="E0472"):
-        make_connector(SourceSpec("g", (), "", "", {"connector": "datagen"}))
+        make_connector(SourceSpec("g", (), "", "", {"connector": "datagen"}), limits=LIMITS)
     with pytest.raises(UserError, match="E0480"):
         schema = (Field("l", list_of(BIGINT)),)
         options = {"connector": "datagen", "datagen.rows": "1"}
-        make_connector(SourceSpec("g", schema, "", "", options))
+        make_connector(SourceSpec("g", schema, "", "", options), limits=LIMITS)
     with pytest.raises(UserError, match="E0481"):
         options = {"connector": "datagen", "datagen.rows": "1"}
-        make_connector(SourceSpec("g", (), "", "", options, (Field("file_name", VARCHAR),)))
+        make_connector(
+            SourceSpec("g", (), "", "", options, (Field("file_name", VARCHAR),)), limits=LIMITS
+        )

@@ -19,6 +19,7 @@ from floodmark.connectors.lookup import Lookup, convert_value, make_lookup
 from floodmark.connectors.options import Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, TransientError, UserError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,
@@ -58,7 +59,7 @@ def lookup(path: Path, schema: Schema = NAMED, key: tuple[str, ...] = (), **opti
     """Return the lookup of a file."""
     given = {"connector": "lookup", "store": "sqlite", "path": str(path), "table": "dim"}
     spec = SourceSpec("d", schema, "PLAIN", "JSON", given | options, key=key)
-    return make_lookup(spec, Options("d", spec.options))
+    return make_lookup(spec, Options("d", spec.options, limits=LIMITS))
 
 
 def test_rows_of_keys_come_typed_and_numbered(file: Path) -> None:
@@ -100,7 +101,9 @@ def test_keys_are_found_however_they_are_written(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path / "outside"), pa.table({"u": texts}))
     options = {"connector": "lookup", "store": "delta", "path": str(tmp_path / "outside")}
     spec = SourceSpec("d", (Field("u", UUID),), "PLAIN", "JSON", options)
-    assert list(make_lookup(spec, Options("d", options)).fetch(["u"], [(high,)])) == [
+    assert list(
+        make_lookup(spec, Options("d", options, limits=LIMITS)).fetch(["u"], [(high,)])
+    ) == [
         (high, 1),
         (high, 2),
     ]
@@ -201,7 +204,7 @@ def test_wrong_options(file: Path, options: dict[str, str], code: str) -> None:
 def test_missing_options_and_types() -> None:
     spec = SourceSpec("d", NAMED, "PLAIN", "JSON", {"connector": "lookup", "store": "sqlite"})
     with pytest.raises(UserError) as caught:
-        make_connector(spec)
+        make_connector(spec, limits=LIMITS)
     assert caught.value.code == "E0472"
     with pytest.raises(UserError) as caught:
         lookup(Path("x"), (Field("k", list_of(INT)),))

@@ -11,6 +11,7 @@ import pytest
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import (
     BIGINT,
     DOUBLE,
@@ -51,7 +52,7 @@ REFUSED = {
 def test_parquet_types_are_taken_where_that_is_exact(tmp_path: Path, declared: SqlType) -> None:
     options = {"connector": "files", "path": str(tmp_path)}
     spec = SourceSpec("s", (Field("c", declared),), "PLAIN", "PARQUET", options)
-    connector = make_connector(spec)
+    connector = make_connector(spec, limits=LIMITS)
     for type_ in TAKEN.get(declared, ()):
         pq.write_table(pa.table({"c": pa.array([None], type_)}), tmp_path / "a.parquet")
         (split,) = connector.discover_splits({}, 10)

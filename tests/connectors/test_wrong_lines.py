@@ -8,6 +8,7 @@ import pytest
 
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, INT, VARCHAR, Field, list_of, map_of
 from floodmark.spark.session import Sessions
 
@@ -45,7 +46,9 @@ LINES = {
 def reasons(folder: Path, sessions: Sessions, form: str, lines: list[str]) -> list[str | None]:
     (folder / "a.json").write_text("\n".join(lines) + "\n")
     options = {"connector": "files", "path": str(folder)}
-    connector = make_connector(SourceSpec("s", SCHEMA, form, "JSON", options, (), ("id",)))
+    connector = make_connector(
+        SourceSpec("s", SCHEMA, form, "JSON", options, (), ("id",)), limits=LIMITS
+    )
     found = (
         connector.read_splits(sessions.ingest, connector.discover_splits({}, 100))
         .toArrow()

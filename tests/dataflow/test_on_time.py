@@ -17,7 +17,6 @@ from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
 from floodmark.dataflow.operators import late_row_pruning
-from floodmark.limits import Limits
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.plan.declared import WatermarkInfo
 from floodmark.sql.parse import parse_script
@@ -117,10 +116,7 @@ def test_nothing_is_told_of_times_beyond_the_years_of_python(tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-def test_a_watermark_is_left_out_only_where_no_row_is_late(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(late_row_pruning, "LIMITS", Limits(late_piece=8))
+def test_a_watermark_is_left_out_only_where_no_row_is_late(spark: SparkSession) -> None:
     mark, drawn = watermark(), random.Random(7)
     told = {True: 0, False: 0}
     for spread in (0, 1, 3, 4, 6, 8) * 4:
@@ -129,7 +125,7 @@ def test_a_watermark_is_left_out_only_where_no_row_is_late(
         drawn.shuffle(rows)
         frame = spark.createDataFrame(rows, "__partition INT, __offset BIGINT, ts TIMESTAMP_NTZ")
         marks = {} if before is None else {"ts": before}
-        kept = bool(late_row_pruning.possibly_late(frame, (mark,), marks, 0))
+        kept = bool(late_row_pruning.possibly_late(frame, (mark,), marks, 0, 8))
         assert kept or not is_late(rows, before)
         told[kept] += 1
     assert min(told.values()) >= 4, told

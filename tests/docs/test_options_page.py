@@ -42,6 +42,11 @@ _FORMS = {
     OptionPlace.COPY_CSV: "COPY base TO '/tmp/x.csv' WITH ({})",
 }  # fmt: skip
 """A definition that a yes or no, or one of a few words, is put into, by what it is of."""
+_CHECKED = (
+    OptionPlace.TABLE_AS, OptionPlace.MATERIALIZED_VIEW, OptionPlace.SINK_INTO,
+    OptionPlace.SINK_FILES, OptionPlace.SINK_CSV, OptionPlace.SINK_DELTA, OptionPlace.COPY_CSV,
+)  # fmt: skip
+"""Whose errors say no more than the table."""
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -110,18 +115,28 @@ def test_a_text_is_true_as_it_is_in_postgresql() -> None:
     ("place", "spec"),
     [
         pytest.param(place, spec, id=f"{place.name}-{spec.name}")
-        for place in (OptionPlace.MATERIALIZED_VIEW, OptionPlace.SINK_INTO)
+        for place in _CHECKED
         for spec in specs_of(place).values()
-        if isinstance(spec.parse, Choice)
+        if f"{spec.name} = " not in _FORMS[place] and spec.name != "encode"
     ],
 )
-def test_views_and_sinks_take_the_words_of_the_table(place: OptionPlace, spec: OptionSpec) -> None:
-    """Options of views and sinks are still read where they are used: they agree."""
-    assert isinstance(spec.parse, Choice)
-    for word in spec.parse.words:
+def test_a_value_is_right_or_wrong_by_the_table(place: OptionPlace, spec: OptionSpec) -> None:
+    """What the table takes is taken, words in whatever case; else its words say what is wrong."""
+    words = spec.parse.words if isinstance(spec.parse, Choice) else ()
+    for word in (*words, *(word.upper() for word in words)):
         refused = _refused(_FORMS[place], spec.name, word)
         assert refused is None or f"= '{word}'" not in refused, refused
-    assert _refused(_FORMS[place], spec.name, "nonsense") is not None
+    for text in ("nonsense", "", ";;", "0"):
+        try:
+            spec.parse.parse(text)
+        except UnfitError as error:
+            told = f"{spec.name} = '{text}' {error.problem}"
+            assert _refused(_FORMS[place], spec.name, text) == told
+
+
+def test_a_sink_that_says_append_only_in_capitals_is_so() -> None:
+    refused = _refused(_FORMS[OptionPlace.SINK_INTO], "type", "APPEND-ONLY")
+    assert refused == "The sink cannot be append-only: the query updates its rows."
 
 
 def test_words_are_those_of_the_engines_types() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.connectors.registry import connector_of
+from floodmark.limits import LIMITS
 from floodmark.testing.program import parse
 from tests.program_reference import compile_sql, run_reference
 
@@ -25,7 +26,8 @@ def test_an_example_holds(text: str) -> None:
 
 def test_the_sources_can_be_made() -> None:
     pipeline = compile_sql(SOURCES)
-    modes = {key: connector_of(pipeline[key]).feed.mode for key in ("customers", "clicks")}  # type: ignore[attr-defined]
+    made = {key: connector_of(pipeline[key], LIMITS) for key in ("customers", "clicks")}
+    modes = {key: connector.feed.mode for key, connector in made.items()}  # type: ignore[attr-defined]
     assert modes == {"customers": "change_feed", "clicks": "append"}
 
 

@@ -18,6 +18,7 @@ from floodmark import Floodmark
 from floodmark.connectors.base import Split
 from floodmark.connectors.parquet_delivery import storable
 from floodmark.epochs.maintenance import compacting
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.spark.session import Sessions
 from floodmark.storage.imported_files import is_delivered
@@ -111,7 +112,7 @@ def test_row_ids_and_epochs_are_those_of_written_rows(fm: Floodmark, tmp_path: P
     for i in range(12):
         land(landing, f"{i:02}.parquet", rows(20 * i), row_group_size=7)
         fm.advance()
-    tables = Tables(fm.store, fm.sessions().main)
+    tables = Tables(fm.store, fm.sessions().main, limits=LIMITS)
     handle = fm.store.open("public/s")
 
     def ids() -> list[tuple[int, int, int]]:

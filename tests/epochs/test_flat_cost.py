@@ -34,7 +34,7 @@ class CountingTables(Tables):
     """Tables that count, per table, the bytes of the files which Spark is told to read."""
 
     def __init__(self, store: Store, spark: SparkSession) -> None:
-        super().__init__(store, spark)
+        super().__init__(store, spark, LIMITS)
         self.read_bytes: Counter[str] = Counter()
 
     def read(

@@ -19,6 +19,7 @@ from floodmark.connectors.fields import Fields, fields_of
 from floodmark.connectors.registry import make_connector
 from floodmark.epochs.summary import of_fields
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field
 from tests.warehouses import NOW, Site
 
@@ -45,7 +46,9 @@ def deliver(folder: Path, encode: str, name: str, rows: list[dict[str, Any]]) ->
 
 def source(folder: Path, encode: str, **more: Any) -> Connector:
     options = {"connector": "files", "path": str(folder), **more.pop("options", {})}
-    return make_connector(SourceSpec("s", SCHEMA, "PLAIN", encode.upper(), options, **more))
+    return make_connector(
+        SourceSpec("s", SCHEMA, "PLAIN", encode.upper(), options, **more), limits=LIMITS
+    )
 
 
 @pytest.mark.parametrize("encode", ["json", "csv", "parquet"])

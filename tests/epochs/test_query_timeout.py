@@ -8,6 +8,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import UserError
+from floodmark.limits import LIMITS
 from floodmark.spark.session import Sessions
 from floodmark.sql.parse import parse_statement
 from floodmark.warehouse.settings import Settings, Timeouts
@@ -41,7 +42,7 @@ def test_what_takes_too_long_is_suspended(tmp_path: Path, sessions: Sessions) ->
 
 
 def test_the_limit_of_filling_is_one_that_is_said() -> None:
-    settings = Settings()
+    settings = Settings(limits=LIMITS)
     assert settings.timeouts == Timeouts(600.0, None)
     for text, wanted in (
         ("'90 seconds'", Timeouts(90.0, 90.0)),

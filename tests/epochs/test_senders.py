@@ -21,6 +21,7 @@ from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.sender import Sender, sender_of
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
+from floodmark.limits import LIMITS
 from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.storage.statistics import read_footer
 from floodmark.stream.objects.external_sink import ExternalSink
@@ -47,7 +48,7 @@ class Place:
 
     @property
     def sender(self) -> Sender:
-        return sender_of(self.found, "seed")
+        return sender_of(self.found, "seed", limits=LIMITS)
 
     def outgoing(self, epoch: int, changes: Sequence[Change]) -> SinkBatch:
         columns = self.pipeline["t"].relation.columns
@@ -144,7 +145,7 @@ def test_a_folder_belongs_to_one_sink(tmp_path: Path) -> None:
     place.send(1, *FIRST, begins=True)
     place.sender.check()
     with pytest.raises(FloodmarkError) as refused:
-        sender_of(place.found, "another seed").check()
+        sender_of(place.found, "another seed", limits=LIMITS).check()
     assert refused.value.code == "E0742" and refused.value.hint
 
 
@@ -204,7 +205,7 @@ def test_copy_reads_back_what_is_written(tmp_path: Path, encode: str) -> None:
     assert place.send(1, *rows, begins=True) == 4
     types = {f.name: f.type for f in place.outside.written_columns}
     (path,) = place.out.glob("f-*")
-    found = read_rows(CopyFile(path, encode, encode == "csv"), types, [])
+    found = read_rows(CopyFile(path, encode, encode == "csv", limits=LIMITS), types, [])
     wanted = next(place.outgoing(1, rows).rows(place.outside))
     assert found.column_names == wanted.column_names
     for name in wanted.column_names:

@@ -9,6 +9,7 @@ import pytest
 
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, VARCHAR, Field
 from floodmark.spark.session import Sessions
 from tests.warehouses import NOW, Site, visible
@@ -95,7 +96,9 @@ def test_a_file_without_a_line_of_text_is_one_letter(tmp_path: Path, encode: str
     (tmp_path / f"1.{encode}").write_bytes(b"\0" * 100_000 + b"\n" + text.encode())
     schema = (Field("id", INT), Field("b", VARCHAR))
     options = {"connector": "files", "path": str(tmp_path)}
-    connector = make_connector(SourceSpec("s", schema, "PLAIN", encode.upper(), options))
+    connector = make_connector(
+        SourceSpec("s", schema, "PLAIN", encode.upper(), options), limits=LIMITS
+    )
     other, later = connector.discover_splits({}, 1_000_000)
     assert "NUL" in other.payload["bad"]
     # A CSV file needs its header; lines of JSON stand alone, behind what was looked at, too.

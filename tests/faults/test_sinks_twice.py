@@ -10,6 +10,7 @@ from floodmark.epochs.sinks.delta import DeltaSender
 from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, Field
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 from floodmark.tables import failpoints
@@ -22,7 +23,7 @@ def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record
     outside = ExternalSink(
         "delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),)
     )
-    sender, epoch = DeltaSender(outside, Identity("d", "seed")), SinkBatch(7)
+    sender, epoch = DeltaSender(outside, Identity("d", "seed"), limits=LIMITS), SinkBatch(7)
 
     def send_too(name: str) -> None:
         if name == "outside_written":

@@ -17,6 +17,7 @@ from floodmark.connectors.base import Connector, Discovery, SourceSpec
 from floodmark.connectors.files import FilesConnector
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, struct_of
 from floodmark.session.inspect.dead_letters import frequent
 from floodmark.spark.session import Sessions
@@ -37,7 +38,7 @@ DEEP = '{"a": 7, "b": ' + "[" * 20_000 + "]" * 20_000 + "}"
 def source(folder: Path, encode: str = "JSON", **options: str) -> Connector:
     schema = (Field("a", BIGINT), Field("b", VARCHAR))
     options = {"connector": "files", "path": str(folder), **options}
-    return make_connector(SourceSpec("s", schema, "PLAIN", encode, options))
+    return make_connector(SourceSpec("s", schema, "PLAIN", encode, options), limits=LIMITS)
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_parquet_columns_that_differ_in_case_alone(
     pq.write_table(pa.table(columns), tmp_path / "0.parquet")
     schema = (Field("a", BIGINT), Field("b", struct_of(("x", BIGINT))))
     options = {"connector": "files", "path": str(tmp_path)}
-    connector = make_connector(SourceSpec("s", schema, "PLAIN", "PARQUET", options))
+    connector = make_connector(SourceSpec("s", schema, "PLAIN", "PARQUET", options), limits=LIMITS)
     (split,) = connector.discover_splits({}, 100)
     assert f"columns {names} differ" in split.payload["bad"]
 
@@ -223,7 +224,7 @@ def test_a_row_that_does_not_parse_names_its_column(
         fm.advance(now=NOW)
         assert visible(on_spark.root / "warehouse", "priced")[0][-1] == "kept"
         table = fm.store.open("_dead_letter/public/priced")
-        most = frequent(fm.store, table)
+        most = frequent(fm.store, table, limits=LIMITS)
         assert most[:2] == [
             ("E0651 at: '…' is not timestamp without time zone", 3),
             ("E0651 price: '…' is not numeric(10,2)", 2),

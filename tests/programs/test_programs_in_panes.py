@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.dataflow.operators import panes, transitions
 from floodmark.epochs import run as epoch_run
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
@@ -21,14 +20,12 @@ def test_sums_by_panes_are_those_of_the_programs(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
-    for module in (panes, transitions):
-        monkeypatch.setattr(module, "LIMITS", Limits(distinct_rows=0))
     chosen = [load(path) for path in PROGRAMS if path.name.startswith("hop_")]
     cases = [
         case_of(program, program, f"p{i}_", tmp_path, use_dml=False)
         for i, program in enumerate(chosen)
     ]
     assert len(cases) >= 3
-    outcome = run_all(cases, tmp_path, sessions).outcome()
+    outcome = run_all(cases, tmp_path, sessions, Limits(distinct_rows=0)).outcome()
     assert not outcome.broken
     assert not [text for case in cases for text in mismatches(case, outcome)]

@@ -15,7 +15,6 @@ import pytest
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS, Limits
-from floodmark.query import staging as staged_rows
 from tests.warehouses import Site
 
 pytestmark = pytest.mark.spark
@@ -146,7 +145,7 @@ def test_what_copy_may_not_say(fm: Floodmark, statement: str, code: str) -> None
 def test_many_rows_go_by_files_and_keep_their_order(
     shared: Floodmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(staged_rows, "LIMITS", Limits(staged_file_rows=3_000))
+    monkeypatch.setattr(shared.warehouse, "limits", Limits(staged_file_rows=3_000))
     path, count = tmp_path / "many.parquet", LIMITS.staged_rows + 2_000
     keys = [i % 1_000 for i in range(count)]
     pq.write_table(pa.table({"k": keys, "g": [f"row {i}" for i in range(count)]}), path)

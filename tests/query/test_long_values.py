@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from floodmark.dataflow.operators import values
 from floodmark.limits import Limits
+from floodmark.plan.nodes import sources
 from tests.warehouses import Site
 
 pytestmark = pytest.mark.spark
@@ -32,7 +32,7 @@ def test_many_constants_are_the_rows_that_few_are(
     text = "INSERT INTO many VALUES " + ", ".join(_ROWS * 30)
     with site.connect() as fm:
         for name, many in (("few", 10_000), ("long", 100)):
-            monkeypatch.setattr(values, "LIMITS", Limits(constant_rows=many))
+            monkeypatch.setattr(sources, "LIMITS", Limits(constant_rows=many))
             fm.execute(f"CREATE TABLE {name} ({_COLUMNS})")
             assert fm.execute(text.replace("many", name, 1)).rowcount == 120
         columns = "h, a, b, c, d, e, f, g, i, j, k, l, m, n, o, p, q"

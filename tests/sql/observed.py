@@ -13,6 +13,7 @@ from typing import Any
 from floodmark.catalog.alterations import find_object, is_nothing
 from floodmark.connectors.copied import copy_file
 from floodmark.errors import FloodmarkError
+from floodmark.limits import LIMITS
 from floodmark.plan.declare.functions import functions_of
 from floodmark.query.dml.copying import Copying
 from floodmark.query.dml.plan_dml import PlannedDml, plan_dml
@@ -35,7 +36,7 @@ from floodmark.warehouse.settings import Settings
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _AT_RUN_TIME = (FORCED, KEEPING, BACKFILL, SNAPSHOT, ON_DELETE, "type")
 """Options of sinks and views that are read while they run."""
-_UNREAD_TABLES: Any = SimpleNamespace(spark=None)
+_UNREAD_TABLES: Any = SimpleNamespace(spark=None, limits=LIMITS)
 
 
 def observed(text: str, deployed: Deployed, folder: Path) -> Any:
@@ -71,7 +72,7 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
         case s.Select():
             return "rows", repr(reader.plan(statement.query, statement.span)), None
         case s.CopyTo():
-            file = copy_file(statement.path, statement.options, statement.span)
+            file = copy_file(statement.path, statement.options, statement.span, limits=LIMITS)
             return file_of(file), repr(reader.plan(statement.query, statement.span)), None
         case s.CopyFrom():
             copying = Copying.from_statement(statement, target_of(statement, deployed), reader)
@@ -86,9 +87,9 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
             )
             return lines, measured, None
         case s.Show() | s.Describe():
-            return show(statement, deployed, Settings().values)
+            return show(statement, deployed, Settings(limits=LIMITS).values)
         case s.SetOption():
-            settings = Settings()
+            settings = Settings(limits=LIMITS)
             return settings.set(statement), settings.values, None
     raise AssertionError(statement)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from floodmark.connectors.copied import copy_file
+from floodmark.limits import LIMITS
 from floodmark.query.dml.plan_dml import plan_dml
 from floodmark.query.dml.writing import target_of
 from floodmark.query.query import Reader
@@ -20,7 +22,7 @@ from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 from floodmark.warehouse.settings import Settings
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_NO_TABLES: Any = None
+_NO_TABLES: Any = SimpleNamespace(limits=LIMITS)
 
 
 @dataclass
@@ -49,16 +51,16 @@ class Planner:
                 self._reader.plan(statement.query, statement.span)
                 self.run(s.Explain(statement=statement, span=statement.span))
             case s.CopyTo():
-                copy_file(statement.path, statement.options, statement.span)
+                copy_file(statement.path, statement.options, statement.span, limits=LIMITS)
                 self._reader.plan(statement.query, statement.span)
             case s.Insert() | s.Update() | s.Delete():
                 plan_dml(statement, target_of(statement, self.deployed), self._reader)
             case s.Explain():
                 explain_result(statement, self.deployed, lambda _: (), explain_statement)
             case s.Show() | s.Describe():
-                show(statement, self.deployed, Settings().values)
+                show(statement, self.deployed, Settings(limits=LIMITS).values)
             case s.SetOption():
-                Settings().set(statement)
+                Settings(limits=LIMITS).set(statement)
 
     def _log(self, plan: Plan) -> None:
         """Take a plan over; what it logs can be read: else each later command would end there."""

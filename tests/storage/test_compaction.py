@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from floodmark.limits import LIMITS
 from floodmark.storage.compaction import plan_compaction
 from floodmark.storage.table import DataFile
 
@@ -14,7 +15,7 @@ def test_three_hundred_epochs_stay_few_files(size: int) -> None:
     written = 0
     for epoch in range(300):
         files.append(DataFile(f"{epoch}", size, 10))
-        for n, group in enumerate(plan_compaction(files)):
+        for n, group in enumerate(plan_compaction(files, LIMITS.compact_bytes)):
             files = [file for file in files if file not in group]
             total = sum(file.size for file in group)
             files.append(DataFile(f"{epoch}-{n}", total, sum(file.rows for file in group)))

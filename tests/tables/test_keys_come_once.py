@@ -63,11 +63,17 @@ def test_keys_in_order_need_no_room(tmp_path: Path, rows: int) -> None:
 def test_a_key_that_comes_twice_is_found_wherever_it_is(tmp_path: Path, at: int) -> None:
     keys: list[Key] = [(i, "a") for i in range(100_000)]
     keys.insert(at, (at, "a"))
-    assert key_uniqueness.each_once(_written(tmp_path, [keys]), COLUMNS, ("k", "g")) is False
+    assert (
+        key_uniqueness.each_once(_written(tmp_path, [keys]), COLUMNS, ("k", "g"), limits=LIMITS)
+        is False
+    )
 
 
 def test_what_compares_otherwise_in_spark_is_not_told(tmp_path: Path) -> None:
-    assert key_uniqueness.each_once(_written(tmp_path, [[(1, "a")]]), COLUMNS, ("x",)) is None
+    assert (
+        key_uniqueness.each_once(_written(tmp_path, [[(1, "a")]]), COLUMNS, ("x",), limits=LIMITS)
+        is None
+    )
 
 
 def test_files_whose_types_differ_are_not_told(tmp_path: Path) -> None:
@@ -75,4 +81,4 @@ def test_files_whose_types_differ_are_not_told(tmp_path: Path) -> None:
     for number, each in enumerate(values):
         pq.write_table(pa.table({"k": each}), tmp_path / f"{number}.parquet")
     paths = [str(tmp_path / f"{number}.parquet") for number in range(2)]
-    assert key_uniqueness.each_once(paths, (Field("k", BIGINT),), ("k",)) is None
+    assert key_uniqueness.each_once(paths, (Field("k", BIGINT),), ("k",), limits=LIMITS) is None

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
 from floodmark.storage.table import DataFile
 from floodmark.tables import rewrite
@@ -92,11 +93,11 @@ def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
 def test_what_spark_compares_its_own_way_is_left_to_spark() -> None:
     few = [DataFile("a", 10, 1, {}, {}, {})]
     many = [DataFile("a", 2**23, 1, {}, {}, {})]
-    assert rewrite.is_small(few, few, (Field("k", BIGINT), Field("t", VARCHAR)))
-    assert rewrite.is_small(many, few, (Field("k", BIGINT),))
-    assert not rewrite.is_small(few, few, (Field("k", DOUBLE),))
-    assert not rewrite.is_small(few, many, (Field("k", BIGINT),))
-    assert not rewrite.is_small(many * 9, few, (Field("k", BIGINT),))
+    assert rewrite.is_small(few, few, (Field("k", BIGINT), Field("t", VARCHAR)), limits=LIMITS)
+    assert rewrite.is_small(many, few, (Field("k", BIGINT),), limits=LIMITS)
+    assert not rewrite.is_small(few, few, (Field("k", DOUBLE),), limits=LIMITS)
+    assert not rewrite.is_small(few, many, (Field("k", BIGINT),), limits=LIMITS)
+    assert not rewrite.is_small(many * 9, few, (Field("k", BIGINT),), limits=LIMITS)
 
 
 def test_files_of_other_types_are_left_to_spark(tmp_path: Path) -> None:

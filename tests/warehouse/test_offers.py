@@ -8,6 +8,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.storage import epoch_listing, epoch_log
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.warehouse import split_enumerator
@@ -44,10 +45,14 @@ def test_a_new_process_begins_where_the_last_bucket_ended(
         return opened(self, epoch)
 
     monkeypatch.setattr(EpochLog, "open_record", counting)
-    assert SplitEnumerator(EpochLog(tmp_path / "warehouse")).new_splits(pipeline) == {}
+    assert (
+        SplitEnumerator(EpochLog(tmp_path / "warehouse"), limits=LIMITS).new_splits(pipeline) == {}
+    )
     assert min(read) == 8
     (landing / "0.json").write_text('{"a": 1}\n')
-    (split,) = SplitEnumerator(EpochLog(tmp_path / "warehouse")).new_splits(pipeline)["s"]
+    (split,) = SplitEnumerator(EpochLog(tmp_path / "warehouse"), limits=LIMITS).new_splits(
+        pipeline
+    )["s"]
     assert split.payload["file"] == "0.json"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from floodmark.connectors.lookup import Key, Lookup
+from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
@@ -149,6 +150,10 @@ class Inputs(Protocol):
     @property
     def few(self) -> bool:
         """Tell whether the epoch changes few rows of what the plan reads."""
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of the warehouse."""
 
     def fall_due(self, rows: int) -> None:
         """Count rows, at most so many, that change because of the time."""

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from floodmark.limits import LIMITS
 from floodmark.plan.declared import WatermarkInfo
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.spark.expressions import compile_bound
@@ -46,16 +45,20 @@ def in_order(
 
 
 def possibly_late(
-    rows: DataFrame, marks: Sequence[WatermarkInfo], before: Mapping[str, Any], now: int
+    rows: DataFrame,
+    marks: Sequence[WatermarkInfo],
+    before: Mapping[str, Any],
+    now: int,
+    piece: int,
 ) -> tuple[WatermarkInfo, ...]:
     """Return the watermarks under which a row may be late; one Spark query.
 
-    `rows` are the connector's, `before` the watermarks of the epoch before. A watermark grows with
-    its column, so that of a piece is that of its highest time; dead rows count, too, which can only
-    find more.
+    `rows` are the connector's, `before` the watermarks of the epoch before, `piece` how many rows
+    a piece has. A watermark grows with its column, so that of a piece is that of its highest time;
+    dead rows count, too, which can only find more.
     """
     pieces = rows.selectExpr(
-        "__partition", f"__offset div {LIMITS.late_piece} AS __piece",
+        "__partition", f"__offset div {piece} AS __piece",
         *(ident(mark.column) for mark in marks),
     ).groupBy("__partition", "__piece")  # fmt: skip
     from pyspark.sql import functions as F

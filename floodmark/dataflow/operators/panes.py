@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from floodmark.dataflow.operators import accumulators as acc
 from floodmark.dataflow.operators import hop
 from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
-from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.scalar.functions.model import Operand
@@ -32,12 +31,10 @@ Sums = Callable[[Sequence[str], "DataFrame"], "DataFrame"]
 """Returns what rows add to each group, given its columns."""
 
 
-def pay(
-    node: n.Aggregate | n.CloseAggregate, parts: list[acc.Accumulation], rows: int | None
-) -> bool:
-    """Tell whether sums can be taken by panes, and `rows` changes make that the cheaper way."""
+def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Accumulation], *, many: bool) -> bool:
+    """Tell whether sums can be taken by panes, and `many` changes make that the cheaper way."""
     windows = node.input
-    if not isinstance(windows, n.Hop) or (rows is not None and rows <= LIMITS.distinct_rows):
+    if not isinstance(windows, n.Hop) or not many:
         return False
     in_each, rest = divmod(micros(windows.size), micros(windows.slide))
     read = {c for e in node.expressions for c in columns_of(e)}

@@ -11,7 +11,6 @@ from floodmark.dataflow.operators import panes
 from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
 from floodmark.dataflow.operators.project import raise_text
 from floodmark.dataflow.operators.shared_state import share_columns
-from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -97,14 +96,18 @@ def against_stored(
 
     The keys of the touched groups lie within the bounds.
     """
-    changed = ctx.inputs.rows
-    keys = changes if changed is not None and changed <= LIMITS.distinct_rows else partial
-    keys = keys.selectExpr(*map(ident, node.group))
+    keys = (partial if _has_many(ctx) else changes).selectExpr(*map(ident, node.group))
     stored = state.find_groups(keys, node.group, within)
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _join(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)
     return merged.selectExpr(*map(ident, node.group), *sides)
+
+
+def _has_many(ctx: EpochContext) -> bool:
+    """Tell whether the changes are so many, or may be, that each key is to be asked for once."""
+    rows = ctx.inputs.rows
+    return rows is None or rows > ctx.inputs.limits.distinct_rows
 
 
 def _all_come(below: Input, ctx: EpochContext) -> bool:
@@ -118,7 +121,7 @@ def _rows_of_panes(
     node: Grouping, below: Input, parts: list[acc.Accumulation], ctx: EpochContext
 ) -> DataFrame | None:
     """Return the changes below hopping windows, where the groups are added up by their panes."""
-    if not panes.pay(node, parts, ctx.inputs.rows):
+    if not panes.pay(node, parts, many=_has_many(ctx)):
         return None
     (timed,) = below.inputs
     fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, ctx.now))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ERROR
 from floodmark.dataflow.operators.context import EpochContext
 from floodmark.dataflow.operators.project import raising
-from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.functions.quoting import quote
@@ -47,28 +46,20 @@ def delta(op: StreamOperator[n.Values], ctx: EpochContext) -> Rows | None:
 
 def batch(node: n.Values, spark: SparkSession, now: int, *, strict: bool = False) -> DataFrame:
     """Return the rows without those that an expression refuses; `strict` raises."""
-    if are_constants(node):
-        import pyarrow as pa
-
-        data = pa.concat_tables(constant_pieces(node))
+    if node.is_data:
+        (data,) = constant_pieces(node, len(node.rows))
         return spark.createDataFrame(data, schema=nullable_ddl(node.schema))
     rows = _compile(node, now)
     frame = _frame(node, spark, rows, strict=strict)
     return frame.where(f"{_REFUSED} IS NULL").drop(_REFUSED)
 
 
-def are_constants(node: n.Values) -> bool:
-    """Tell whether the rows go to Spark as data: as a text of SQL, many would take it minutes."""
-    many = len(node.rows) >= LIMITS.constant_rows
-    return many and all(isinstance(e, Literal) for row in node.rows for e in row)
-
-
-def constant_pieces(node: n.Values) -> Iterator[pa.Table]:
-    """Yield rows of constants as data, some at a time."""
+def constant_pieces(node: n.Values, size: int) -> Iterator[pa.Table]:
+    """Yield rows of constants as data, so many at a time."""
     import pyarrow as pa
 
-    for start in range(0, len(node.rows), LIMITS.constants_piece):
-        some = node.rows[start : start + LIMITS.constants_piece]
+    for start in range(0, len(node.rows), size):
+        some = node.rows[start : start + size]
         arrays = [
             pa.array(
                 [to_arrow(e.value, f.type) for e in column if isinstance(e, Literal)],

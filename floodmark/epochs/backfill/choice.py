@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from floodmark.catalog.objects import Kind
 from floodmark.catalog.option_values import UnfitError, Whole
 from floodmark.errors import UserError
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.storage.backfill_log import BackfillLog
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -84,7 +84,7 @@ def _upstream(obj: AnalysedObject, pipeline: Pipeline) -> set[str]:
     return out
 
 
-def large_bytes(limits: Limits = LIMITS) -> int:
+def large_bytes(limits: Limits) -> int:
     """Return the size of inputs in bytes above which a view is backfilled; E0881 if malformed."""
     text = os.environ.get(VARIABLE, str(limits.backfill_bytes)).strip()
     try:

@@ -25,7 +25,6 @@ from floodmark.epochs.objects.apply_changelog import ObjectRows
 from floodmark.epochs.objects.initial_fill import is_initial_fill
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.epochs.sinks.records import unknown
-from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.plan.declared import Declared
 from floodmark.scalar.functions.intervals import micros_of
@@ -87,7 +86,7 @@ class AdvanceInput:
     record_of: Callable[[int], str | None] = unknown
     previous: Mapping[str, AnalysedObject] = field(default_factory=dict)
     outside: bool = True
-    plan_nodes: int = LIMITS.plan_nodes
+    plan_nodes: int = field(kw_only=True)
 
     def inputs(self, tables: Tables, obj: AnalysedObject) -> EpochInputs:
         """Return the inputs of a plan of the object."""

@@ -71,7 +71,9 @@ def _compute_rows(
     work = task.work
     # Files of its own: the sink's new plan writes beside it.
     writer = replace(task.writer, attempt=secrets.randbelow(10**9) + 1)
-    stages = FreshStages(task.tables, writer, work.before, task.obj, sink, work.pin)
+    stages = FreshStages(
+        task.tables, writer, work.before, task.obj, sink, work.pin, plan_nodes=work.plan_nodes
+    )
     now = work.now
     if work.time_of is not None and work.before.epoch:
         now = work.time_of(work.before.epoch)

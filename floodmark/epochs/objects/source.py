@@ -243,7 +243,9 @@ class SourceIngest:
         many = sum(split.estimate for split in splits) >= late_row_pruning.WORTH
         if many and unknown and not self.connector.reads_text:
             rows = self._rows(sessions, splits)
-            late = late_row_pruning.possibly_late(rows, unknown, before, self.task.now)
+            late = late_row_pruning.possibly_late(
+                rows, unknown, before, self.task.now, self.task.tables.limits.late_piece
+            )
             kept = [mark for mark in kept if mark not in unknown or mark in late]
         return LateFilter(tuple(kept), before)
 

@@ -29,7 +29,9 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
     obj = task.obj
     assert obj.plan is not None
     work = task.work
-    stages = FreshStages(task.tables, task.writer, work.before, obj, obj, work.pin)
+    stages = FreshStages(
+        task.tables, task.writer, work.before, obj, obj, work.pin, plan_nodes=work.plan_nodes
+    )
     inputs = work.inputs(task.tables, obj)
     # The view's plan keeps no state: operators need the names, of what lasts for the epoch alone.
     rows = Evaluation(lower(obj.plan.root), inputs, stages).root()

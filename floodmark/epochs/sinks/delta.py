@@ -15,7 +15,7 @@ from floodmark.epochs.sinks.identity import Identity, check_permission, out_of_r
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.epochs.sinks.sink_batch import PUT, SinkBatch
 from floodmark.errors import DataError, FloodmarkError, TransientError
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta_types import delta_schema, delta_type
 from floodmark.storage.local_files import make_folder
@@ -39,7 +39,7 @@ class DeltaSender:
 
     outside: ExternalSink
     identity: Identity
-    limits: Limits = LIMITS
+    limits: Limits
 
     @property
     def folder(self) -> Path:

@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from floodmark.epochs.sinks.identity import Identity, check_permission, reaching
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
+from floodmark.limits import Limits
 from floodmark.storage.local_files import flush, make_folder, replace_file
 from floodmark.storage.plain_files import read_plain
 from floodmark.stream.objects.external_sink import ExternalSink
@@ -44,6 +45,7 @@ class FilesSender:
 
     outside: ExternalSink
     identity: Identity
+    limits: Limits
 
     @property
     def folder(self) -> Path:
@@ -162,13 +164,14 @@ class FilesSender:
 
     @property
     def _most(self) -> int:
-        return self.outside.rows_per_file
+        return self.outside.rows_per_file or self.limits.sink_file_rows
 
     def _write(self, path: Path, rows: Iterator[pa.Table]) -> int:
         from pyarrow import parquet as pq
 
         total = 0
-        file = CopyFile(path, self.outside.encode, self.outside.header, self.outside.delimiter)
+        outside = self.outside
+        file = CopyFile(path, outside.encode, outside.header, outside.delimiter, limits=self.limits)
         with ExitStack() as open_:
             writer: Any = None
             for part in rows:
@@ -187,7 +190,7 @@ class FilesSender:
 
 
 def _headless(file: CopyFile) -> CopyFile:
-    return CopyFile(file.path, file.format, False, file.delimiter)
+    return replace(file, header=False)
 
 
 def _parts(rows: Iterator[pa.Table], most: int) -> Iterator[Iterator[pa.Table]]:

@@ -9,7 +9,7 @@ from floodmark.epochs.sinks.files import FilesSender
 from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.records import Records, unknown
 from floodmark.epochs.sinks.sink_batch import SinkBatch
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.external_sink import DELTA
 
@@ -29,10 +29,10 @@ class Sender(Protocol):
         """
 
 
-def sender_of(obj: AnalysedObject, seed: str, limits: Limits = LIMITS) -> Sender:
+def sender_of(obj: AnalysedObject, seed: str, limits: Limits) -> Sender:
     """Return what writes for a sink of the warehouse that has a seed."""
     assert obj.external_sink is not None
     identity = Identity(obj.object.storage_name, seed)
     if obj.external_sink.connector == DELTA:
         return DeltaSender(obj.external_sink, identity, limits)
-    return FilesSender(obj.external_sink, identity)
+    return FilesSender(obj.external_sink, identity, limits)

@@ -8,16 +8,16 @@ from datetime import timedelta
 from floodmark.epochs.sinks.identity import probe
 from floodmark.epochs.sinks.sender import sender_of
 from floodmark.errors import FloodmarkError
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.suspensions import UNREACHABLE
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def pause_after(tries: int, limits: Limits = LIMITS) -> timedelta:
+def pause_after(tries: int, limits: Limits) -> timedelta:
     """Return the pause of a sink after a number of failures in a row.
 
-    >>> [pause_after(tries).seconds for tries in (1, 2, 3, 4, 20)]
+    >>> [pause_after(tries, Limits()).seconds for tries in (1, 2, 3, 4, 20)]
     [0, 30, 60, 120, 3600]
     """
     if tries < 2:
@@ -63,7 +63,7 @@ class UnreachableSinks:
     def _can_write(self, sink: AnalysedObject, writes: bool) -> bool:
         assert sink.external_sink is not None
         try:
-            sender_of(sink, self._warehouse.seed).check()
+            sender_of(sink, self._warehouse.seed, self._warehouse.limits).check()
             if writes:
                 probe(sink.name, sink.external_sink.path)
         except FloodmarkError:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
-from floodmark.catalog.option_values import Length, UnfitError
+from floodmark.catalog.option_values import Length, UnfitError, Value
 from floodmark.errors import BindError, Span
 from floodmark.plan.declared import (
     ADVANCE,
@@ -47,9 +47,9 @@ def clock_options(
         _check(name, option, marked, connected=connected, span=span)
     ahead, idle, advance = (found.get(name) for name in (MAX_AHEAD, IDLE_AFTER, ADVANCE))
     return ClockOptions(
-        None if ahead is None else _duration(ahead, ahead.value),
+        None if ahead is None else _length(ahead),
         () if advance is None else tuple(_terms(advance, marked)),
-        None if idle is None else _duration(idle, idle.value),
+        None if idle is None else _length(idle),
     )
 
 
@@ -97,7 +97,7 @@ def _terms(option: Option, marked: Mapping[str, SqlType]) -> Iterable[Term]:
         if (function.lower() == "now") == bool(column):
             raise _wrong(option, f"{text.strip()!r} is neither max(column) nor now(), less a time")
         name = _column(option, column, marked) if column else None
-        yield Term(name, timedelta() if delay is None else _duration(option, delay))
+        yield Term(name, timedelta() if delay is None else _length(option, Length(), delay))
 
 
 def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:
@@ -109,11 +109,14 @@ def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:
     return name
 
 
-def _duration(option: Option, text: str) -> timedelta:
+def _length(option: Option, value: Value | None = None, text: str | None = None) -> timedelta:
+    """Return the length of time that an option is, or that a part of its text is."""
+    value = value or _SPECS[option.name.lower()].parse
     try:
-        return Length().parse(text)
+        length: timedelta = value.parse(option.value if text is None else text)
     except UnfitError as why:
         raise _wrong(option, str(why)) from None
+    return length
 
 
 def _wrong(option: Option, why: str, known: str = "") -> BindError:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from floodmark.changelog import ChangelogMode
-from floodmark.plan.expr.expressions import Expr
+from floodmark.limits import LIMITS
+from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.plan.nodes.base import Node, check_reads, check_unique, walk
 from floodmark.scalar.types import Schema
 
@@ -63,6 +64,12 @@ class Values(Node):
     @property
     def expressions(self) -> tuple[Expr, ...]:
         return tuple(e for row in self.rows for e in row)
+
+    @property
+    def is_data(self) -> bool:
+        """Tell whether the rows are many constants: Spark would parse them for minutes."""
+        many = len(self.rows) >= LIMITS.constant_rows
+        return many and all(isinstance(e, Literal) for row in self.rows for e in row)
 
     def may_give(self, below: Sequence[bool]) -> bool:
         return bool(self.rows)

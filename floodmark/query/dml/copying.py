@@ -62,7 +62,7 @@ class Copying:
         for name, span in zip(statement.columns, statement.column_spans, strict=True):
             if name not in writable:
                 raise not_writable(name, columns_of_table(target), span)
-        file = copy_file(statement.path, statement.options, statement.span)
+        file = copy_file(statement.path, statement.options, statement.span, reader.tables.limits)
         return cls(statement, target, file, set())
 
     @property
@@ -98,7 +98,9 @@ class Copying:
         """
         types, statement = self.types, self.statement
         schema = (*(Field(name, type_) for name, type_ in types.items()), ORDINAL_FIELD)
-        frame = stage_rows(self._fill_columns(), schema, reader.tables.spark, folder)
+        frame = stage_rows(
+            self._fill_columns(), schema, reader.tables.spark, folder, self.file.limits
+        )
         shown = [name for name in types if name in self.given]
         relation = Relation(COPIED, Kind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
         # The count goes along.
@@ -137,7 +139,9 @@ class Lasting:
 
     def write(self, folder: str, start: int) -> int:
         """Write the rows, numbered from `start` on, into files; return how many."""
-        return write_pieces(self._log_rows(start), folder)
+        return write_pieces(
+            self._log_rows(start), folder, self.copying.file.limits.staged_file_rows
+        )
 
     def _log_rows(self, start: int) -> Iterator[pa.Table]:
         from pyarrow import compute as pc
@@ -176,7 +180,7 @@ def copy_to(statement: s.CopyTo, reader: Reader, sessions: Sessions) -> Result:
 
     Generated columns of a table are left out, so that COPY … FROM can read the file back.
     """
-    file = copy_file(statement.path, statement.options, statement.span)
+    file = copy_file(statement.path, statement.options, statement.span, reader.tables.limits)
     node = reader.plan(_query_stored_columns(statement, reader), statement.span)
     with sessions.guard():
         rows = fetch(reader.frame(node))

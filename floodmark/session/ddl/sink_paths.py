@@ -23,7 +23,7 @@ def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
     for obj in _sinks_to_fill(plan, warehouse):
         with _at_its_name(obj):
             _check_root(obj, Path(warehouse.objects.place))
-            sender_of(obj, warehouse.seed).check()
+            sender_of(obj, warehouse.seed, warehouse.limits).check()
 
 
 def probe_sink_paths(plan: Plan, warehouse: Warehouse) -> None:

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.limits import LIMITS, Limits
+from floodmark.limits import Limits
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -36,20 +36,18 @@ def count_letters(store: Store, handle: Handle) -> int:
     return counted
 
 
-def describe_letters(store: Store, obj: AnalysedObject) -> str | None:
+def describe_letters(store: Store, obj: AnalysedObject, limits: Limits) -> str | None:
     """Describe the number of an object's dead letters and their main reason; None without any."""
     name = dead_letter_table(obj)
     if not store.exists(name):
         return None
     handle = store.open(name)
     rows = count_letters(store, handle)
-    most = "; ".join(f"{n:,} × {why}" for why, n in frequent(store, handle))
+    most = "; ".join(f"{n:,} × {why}" for why, n in frequent(store, handle, limits))
     return f"{rows:,}: {most}" if rows else None
 
 
-def frequent(
-    store: Store, handle: Handle, most: int = 3, limits: Limits = LIMITS
-) -> list[tuple[str, int]]:
+def frequent(store: Store, handle: Handle, limits: Limits, most: int = 3) -> list[tuple[str, int]]:
     """Return the most frequent reasons of the newest letters of a table, with their row counts.
 
     Letters that differ only in a value count as one reason. Needs no Spark.

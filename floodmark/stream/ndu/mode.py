@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from enum import Enum
 
 from floodmark.catalog.objects import CatalogObject
+from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.catalog.splitting import is_split
-from floodmark.errors import BindError, Span
+from floodmark.errors import Span
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 
@@ -36,16 +37,9 @@ def mode_of(obj: CatalogObject) -> DeterminismMode:
 
 
 def parse_mode(option: s.Option) -> DeterminismMode:
-    """Return the mode that an option names."""
-    try:
-        return DeterminismMode(option.value.lower())
-    except ValueError:
-        raise BindError(
-            "E0324",
-            f"determinism = '{option.value}' is none of strict, flink and ignore",
-            span=option.span,
-            hint="strict is the default",
-        ) from None
+    """Return the mode that an option names; E0324 where it names none."""
+    spec = specs_of(OptionPlace.MATERIALIZED_VIEW)[OPTION]
+    return DeterminismMode(spec.check(option, "E0324", "strict is the default"))
 
 
 def with_default(statement: s.Definition, mode: DeterminismMode) -> s.Definition:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from os.path import normpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
-from urllib.parse import unquote, urlparse
+from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
+from floodmark.catalog.option_values import UnfitError
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
-from floodmark.limits import LIMITS
-from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
 from floodmark.sql import statements as s
 from floodmark.stream.objects.external_sink_types import check_types
@@ -29,9 +26,8 @@ if TYPE_CHECKING:
 FILES, DELTA = "files", "delta"
 OP = "op"
 """VARCHAR: the column with the row kind; `changelog_op` where the query has a column `op`."""
-_MOST = 1_000_000_000
 _NOT_YET = ("kafka", "jdbc", "iceberg", "s3", "elasticsearch", "redis")
-_ENCODES = ("json", "csv", "parquet")
+_SPECS = specs_of(OptionPlace.SINK_FILES, OptionPlace.SINK_CSV, OptionPlace.SINK_DELTA)
 
 
 class SinkType(StrEnum):
@@ -48,7 +44,8 @@ class ExternalSink:
 
     `path` is absolute; `encode` is that of files, "parquet" for Delta. `columns` are those of the
     query; `key` are the columns by which rows are replaced, of type upsert. With `forced` and
-    `keeping`, deletes are dropped and the new rows of updates are rows.
+    `keeping`, deletes are dropped and the new rows of updates are rows. Without `rows_per_file`
+    the warehouse's limits decide.
     """
 
     connector: str
@@ -59,7 +56,7 @@ class ExternalSink:
     key: tuple[str, ...] = ()
     forced: bool = False
     keeping: bool = False
-    rows_per_file: int = LIMITS.sink_file_rows
+    rows_per_file: int | None = None
     header: bool = True
     delimiter: str = ","
 
@@ -124,7 +121,7 @@ def bind_external_sink(declared: CatalogObject, plan: StreamPlan) -> ExternalSin
     places = [OptionPlace.SINK_FILES if connector == FILES else OptionPlace.SINK_DELTA]
     places += [OptionPlace.SINK_CSV] if encode == "csv" else []
     options.check_names(specs_of(*places), connector)
-    forced, keeping = options.flag(FORCED, False), options.flag(KEEPING, False)
+    forced, keeping = options.read(FORCED), options.read(KEEPING)
     _check_mode(options, plan, type_, forced=forced or keeping)
     sink = ExternalSink(
         connector,
@@ -135,9 +132,9 @@ def bind_external_sink(declared: CatalogObject, plan: StreamPlan) -> ExternalSin
         _key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
         forced,
         keeping,
-        options.count("rows_per_file", LIMITS.sink_file_rows),
-        options.flag("csv.header", True),
-        _delimiter(options),
+        None if options.text("rows_per_file") is None else options.read("rows_per_file"),
+        options.read("csv.header"),
+        options.read("csv.delimiter"),
     )
     check_types(sink.written_columns, encode, statement.name.span)
     return sink
@@ -201,11 +198,7 @@ def local_path(text: str) -> Path | None:
     >>> local_path("file:///tmp/out").as_posix(), local_path("s3://bucket/out")
     ('/tmp/out', None)
     """
-    url = urlparse(text)
-    if url.scheme not in ("", "file"):
-        return None
-    plain = Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
-    return Path(normpath(plain))
+    return Path(normpath(_SPECS["path"].parse.parse(text))) if _takes("path", text) else None
 
 
 class _Options:
@@ -243,28 +236,23 @@ class _Options:
                     hint=nearest(name, allowed),
                 )
 
-    def flag(self, name: str, default: bool) -> bool:
-        """Return a yes or no."""
-        text = self.text(name)
-        if text is None:
-            return default
-        if (found := truth_of(text)) is None:
-            raise self.wrong(name, "it is neither true nor false", "'true' or 'false'")
-        return found
+    def read(self, name: str) -> Any:
+        """Return the value of an option, or its default; E0721 where it has none."""
+        option, spec = self.found.get(name), _SPECS[name]
+        return spec.default_value if option is None else spec.check(option, "E0721")
 
-    def count(self, name: str, default: int) -> int:
-        """Return a number from 1 to a billion."""
-        given = self.text(name)
-        text = str(default) if given is None else given.replace("_", "")
-        if not re.fullmatch("[0-9]{1,10}", text) or not 1 <= int(text) <= _MOST:
-            what = f"it is no whole number from 1 to {_MOST:,}"
-            raise self.wrong(name, what, f"{name} = '{default}'")
-        return int(text)
+
+def _takes(name: str, text: str) -> bool:
+    try:
+        _SPECS[name].parse.parse(text)
+    except UnfitError:
+        return False
+    return True
 
 
 def _connector(options: _Options) -> str:
     name = (options.text("connector") or "").lower()
-    if name in (FILES, DELTA):
+    if _takes("connector", name):
         return name
     hint = "connector = 'files' or 'delta'; or CREATE SINK … INTO a table"
     what = "is not available yet" if name in _NOT_YET else "is not known"
@@ -273,23 +261,17 @@ def _connector(options: _Options) -> str:
 
 
 def _type(options: _Options, plan: StreamPlan) -> SinkType:
-    text = options.text("type")
-    if text is None:
-        forced = options.flag(FORCED, False) or options.flag(KEEPING, False)
-        appends = plan[plan.root].append_only or forced
+    if options.text("type") is None:
+        appends = plan[plan.root].append_only or options.read(FORCED) or options.read(KEEPING)
         if appends:
             return SinkType.APPEND_ONLY
-        known = " | ".join(f"'{t}'" for t in SinkType)
         raise BindError(
             "E0721",
             "the query updates its rows, and the sink does not say how to write that",
             span=options.statement.name.span,
-            hint=f"add type = {known}",
+            hint=f"add {_SPECS['type'].usage}",
         )
-    if text.lower() not in list(SinkType):
-        known = ", ".join(SinkType)
-        raise options.wrong("type", "there is no such type", f"one of {known}")
-    return SinkType(text.lower())
+    return SinkType(options.read("type"))
 
 
 def _check_mode(options: _Options, plan: StreamPlan, type_: SinkType, *, forced: bool) -> None:
@@ -303,23 +285,20 @@ def _check_mode(options: _Options, plan: StreamPlan, type_: SinkType, *, forced:
             hint=f"type = 'upsert' or 'retract'; {FORCED} = 'true' drops deletes and writes the "
             "new rows of updates",
         )
-    if options.flag(FORCED, False):
+    if options.read(FORCED):
         raise options.wrong(FORCED, f"it says nothing of type = '{type_}'", "leave it out")
 
 
 def _path(options: _Options, resolved: str | None) -> Path:
-    text = options.text("path")
-    if not text or not text.strip():
+    if options.text("path") is None:
         raise BindError(
             "E0721",
             "a sink to the outside needs a path",
             span=options.span("path"),
             hint="add path = '…', a folder of this machine",
         )
-    found = local_path(resolved or text)
-    if found is None:
-        raise options.wrong("path", "it is not on a local disk", "a folder or a file:// URL")
-    return found
+    path: Path = options.read("path")
+    return local_path(resolved or "") or Path(normpath(path))
 
 
 def _encode(options: _Options, statement: s.CreateSink) -> str:
@@ -334,7 +313,7 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
     named = None if written is None else written.encode
     said = (named, options.text("encode"), options.text("format"))
     text = next((word for word in said if word is not None), None)
-    if text is None or text.lower() not in _ENCODES:
+    if text is None or not _takes("format", text):
         what = "the sink says no format" if text is None else f"a sink writes no {text}"
         span = options.span("format") if written is None else written.span
         raise NotSupported(
@@ -356,16 +335,8 @@ def _parquet(statement: s.CreateSink) -> str:
     return "parquet"
 
 
-def _delimiter(options: _Options) -> str:
-    text = options.text("csv.delimiter")
-    text = "," if text is None else text.replace("\\t", "\t")
-    if len(text) != 1 or text in '"\r\n':
-        raise options.wrong("csv.delimiter", "it is no delimiter", "one character, such as ;")
-    return text
-
-
 def _no_key(options: _Options) -> tuple[str, ...]:
-    if options.text("primary_key") is not None:
+    if options.read("primary_key") is not None:
         raise options.wrong("primary_key", "only type = 'upsert' has a key", "leave it out")
     return ()
 
@@ -376,7 +347,7 @@ _INEXACT = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.
 def _key(options: _Options, plan: StreamPlan, connector: str) -> tuple[str, ...]:
     """Return the columns of an upsert key: those that are named, else the stream key."""
     shown = {f.name: f.type for f in plan.root.schema if not is_hidden(f.name)}
-    text = options.text("primary_key")
+    text = options.read("primary_key")
     if text is None:
         key = plan[plan.root].stream_key
         if not key or any(c not in shown for c in key):

@@ -14,7 +14,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.statements import ConflictAction
 from floodmark.stream.objects.sinks import FORCED, KEEPING
 
-ON_DELETE, ROW, COLUMNS = "on_delete", "row", "columns"
+ON_DELETE, COLUMNS = "on_delete", "columns"
 _MERGED = (ConflictAction.UPDATE_FULL, ConflictAction.UPDATE_IF_NOT_NULL)
 
 
@@ -28,7 +28,7 @@ class Owner:
 
 def owns(sink: CatalogObject) -> bool:
     """Tell whether a sink owns the columns that it writes."""
-    return (sink.option(ON_DELETE) or ROW).lower() == COLUMNS
+    return sink.word(ON_DELETE) == COLUMNS
 
 
 def owner_of(sink: CatalogObject, key: Sequence[str]) -> Owner:
@@ -54,17 +54,6 @@ def keeping_holds(catalog: Catalog, owned: Iterable[str]) -> Catalog:
     return catalog.replace(past) if past else catalog
 
 
-def parse_on_delete(option: s.Option) -> None:
-    """Raise E0780 for a value that is neither 'row' nor 'columns'."""
-    if option.value.lower() not in (ROW, COLUMNS):
-        raise BindError(
-            "E0780",
-            f"{ON_DELETE} = '{option.value}' is neither '{ROW}' nor '{COLUMNS}'",
-            span=option.span,
-            hint=f"a delete takes the '{ROW}' away, or clears the '{COLUMNS}' that the sink lists",
-        )
-
-
 def check_owner(
     sink: CatalogObject, target: Relation, declared: Declared, feeders: Iterable[CatalogObject]
 ) -> None:
@@ -75,7 +64,7 @@ def check_owner(
     assert isinstance(statement, s.CreateSink)
     place = next(o.span for o in statement.options if o.name.lower() == ON_DELETE)
     dropping = next((o for o in (FORCED, KEEPING) if sink.is_on(o)), None)
-    if dropping is not None or sink.option("type") == "append-only":
+    if dropping is not None or sink.word("type") == "append-only":
         other = dropping or "type = 'append-only'"
         raise BindError(
             "E0784",

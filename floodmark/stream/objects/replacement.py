@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ChangelogMode
-from floodmark.errors import BindError, NotSupported
-from floodmark.sql import statements as s
+from floodmark.errors import NotSupported
 from floodmark.sql.statements import ConflictAction
 from floodmark.stream.objects.analysed import BACKFILL
 from floodmark.stream.objects.sinks import keeps_rows
@@ -19,19 +18,6 @@ DIFF, NONE = "diff", "none"
 """What the new query gives less what the former one gave; nothing."""
 
 
-def parse_backfill(option: s.Option) -> str:
-    """Return what an option says; E0840 for anything else."""
-    if option.value.lower() in (DIFF, NONE):
-        return option.value.lower()
-    raise BindError(
-        "E0840",
-        f"backfill = '{option.value}' is neither 'diff' nor 'none'",
-        span=option.span,
-        hint=f"'{DIFF}' writes the differences at once; '{NONE}' applies the new query only to "
-        "changes that come",
-    )
-
-
 def goes_on(sink: AnalysedObject, previous: AnalysedObject) -> str:
     """Return how a sink with another query goes on: its option, else by what it writes.
 
@@ -42,7 +28,7 @@ def goes_on(sink: AnalysedObject, previous: AnalysedObject) -> str:
         return NONE
     adds = sink.relation.mode is ChangelogMode.APPEND_ONLY or keeps_rows(sink.object)
     adds = adds or not _began_whole(sink, previous)
-    return (sink.object.option(BACKFILL) or (NONE if adds else DIFF)).lower()
+    return sink.object.word(BACKFILL) or (NONE if adds else DIFF)
 
 
 def _began_whole(*sinks: AnalysedObject) -> bool:

@@ -103,7 +103,7 @@ def _check_modes(
     forced = f"WITH ({FORCED} = 'true') drops deletes and inserts the new rows of updates"
     statement = sink.statement
     assert isinstance(statement, s.CreateSink)
-    if sink.option("type") == "append-only":
+    if sink.word("type") == "append-only":
         raise BindError(
             "E0706",
             "The sink cannot be append-only: the query updates its rows.",

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from floodmark.catalog.objects import CatalogObject
 from floodmark.changelog import ChangelogMode
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.scalar.casts import truth_of
-from floodmark.sql import statements as s
 from floodmark.stream.operators.lower import StreamPlan
 
 SNAPSHOT = "snapshot"
@@ -17,18 +15,6 @@ _ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
 def takes_snapshot(obj: CatalogObject) -> bool:
     """Tell whether an object is filled with what its inputs have when it is created."""
     return obj.is_on(SNAPSHOT)
-
-
-def parse_snapshot(option: s.Option) -> None:
-    """Raise E0850 for a value that is neither true nor false."""
-    if truth_of(option.value) is None:
-        raise BindError(
-            "E0850",
-            f"{SNAPSHOT} = '{option.value}' is neither true nor false",
-            span=option.span,
-            hint="WITH (snapshot = false) starts with the rows that come, without those that "
-            "exist already",
-        )
 
 
 def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> None:

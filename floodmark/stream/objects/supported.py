@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.option_table import OptionPlace, OptionSpec, specs_of
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.limits import LIMITS
@@ -15,26 +17,41 @@ from floodmark.plan.expr.determinism import (
     reads_now,
 )
 from floodmark.plan.expr.printing import to_text
-from floodmark.scalar.casts import truth_of
 from floodmark.sql import statements as s
-from floodmark.stream.ndu.mode import OPTION, parse_mode
+from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import BACKFILL
-from floodmark.stream.objects.owners import COLUMNS, ON_DELETE, ROW, parse_on_delete
-from floodmark.stream.objects.replacement import parse_backfill
-from floodmark.stream.objects.sinks import FORCED, KEEPING
-from floodmark.stream.objects.snapshot import SNAPSHOT, parse_snapshot
+from floodmark.stream.objects.owners import ON_DELETE
+from floodmark.stream.objects.snapshot import SNAPSHOT
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.operators.pairing import unsupported_subquery
 from floodmark.stream.passes.refresh import OPTION as REFRESH
-from floodmark.stream.passes.refresh import parse_refresh
 
 PAIRED = "join the rows in a view, with that as a column, and LEFT JOIN the pairs that it finds"
-_SINK_TYPES = ("append-only", "upsert")
+_CODES = {
+    OPTION: ("E0324", "strict is the default"),
+    REFRESH: ("E0328", "leave it out: the view is then maintained incrementally"),
+    ON_DELETE: (
+        "E0780", "a delete takes the 'row' away, or clears the 'columns' that the sink lists",
+    ),
+    BACKFILL: (
+        "E0840",
+        "'diff' writes the differences at once; 'none' applies the new query only to changes that "
+        "come",
+    ),
+    SNAPSHOT: (
+        "E0850",
+        "WITH (snapshot = false) starts with the rows that come, without those that exist already",
+    ),
+}  # fmt: skip
+"""The code and hint of a value that an option cannot have; of others it is E0354."""
 
 
 def check_options(obj: CatalogObject) -> None:
-    """Raise E0354 for an option of a view or sink that has no effect yet."""
+    """Raise E0354 for an option that a view or a sink into a table does not have.
+
+    A value that an option cannot have is E0324, E0328, E0354, E0780, E0840 or E0850.
+    """
     options: tuple[s.Option, ...] = getattr(obj.statement, "options", ())
     format_ = getattr(obj.statement, "format", None)
     if isinstance(obj.statement, s.CreateSink) and format_ is not None:
@@ -44,44 +61,26 @@ def check_options(obj: CatalogObject) -> None:
             span=format_.span,
             hint="leave it out: rows go into the table as they are",
         )
+    specs = _specs_of(obj.kind)
+    known = f"leave it out; available: {', '.join(spec.usage for spec in specs.values())}"
     for option in options:
-        if option.name.lower() == "type" and option.value in _SINK_TYPES:
-            continue
-        of_sink = obj.kind is Kind.SINK and option.name.lower() in (FORCED, KEEPING)
-        if of_sink and truth_of(option.value) is not None:
-            continue
-        if option.name.lower() == OPTION:
-            parse_mode(option)
-            continue
-        if option.name.lower() == SNAPSHOT and obj.kind is not Kind.VIEW:
-            parse_snapshot(option)
-            continue
-        if option.name.lower() == BACKFILL and obj.kind is Kind.SINK:
-            parse_backfill(option)
-            continue
-        if option.name.lower() == ON_DELETE and obj.kind is Kind.SINK:
-            parse_on_delete(option)
-            continue
-        if option.name.lower() == REFRESH and obj.kind is Kind.MATERIALIZED_VIEW:
-            parse_refresh(option)
-            continue
-        raise NotSupported(
-            "E0354",
-            f"the option {option.name} = '{option.value}' is not available",
-            span=option.span,
-            hint=f"leave it out; available: {_available(obj.kind)}",
-        )
+        name = option.name.lower()
+        if name not in specs:
+            what = f"the option {option.name} = '{option.value}' is not available"
+            raise NotSupported("E0354", what, span=option.span, hint=known)
+        if name in _CODES:
+            specs[name].check(option, *_CODES[name])
+        else:
+            specs[name].check(option, "E0354", known, NotSupported)
 
 
-def _available(kind: Kind) -> str:
-    """Return the options of a view or sink, as a hint."""
-    modes = "determinism = 'strict' | 'flink' | 'ignore'"
+def _specs_of(kind: Kind) -> Mapping[str, OptionSpec]:
+    """Return the options of a view or of a sink into a table, by name."""
     if kind is Kind.SINK:
-        types = " | ".join(map(repr, _SINK_TYPES))
-        kept = f"{FORCED} = 'true', {KEEPING} = 'true', {BACKFILL} = 'diff' | 'none'"
-        kept += f", {ON_DELETE} = '{ROW}' | '{COLUMNS}'"
-        return f"type = {types}, {kept}, {SNAPSHOT} = 'false', {modes}"
-    return f"{modes}, refresh = 'full', snapshot = 'false'"
+        return specs_of(OptionPlace.SINK_INTO)
+    specs = specs_of(OptionPlace.MATERIALIZED_VIEW)
+    # A plain view is a part of what reads it; that it names a mode does no harm.
+    return specs if kind is Kind.MATERIALIZED_VIEW else {OPTION: specs[OPTION]}
 
 
 def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.catalog.objects import Relation, catalog_name
+from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.changelog import ChangelogMode, is_hidden
-from floodmark.errors import BindError, NotSupported, Span
+from floodmark.errors import NotSupported, Span
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.builder import build_query
-from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -26,16 +26,11 @@ CONTINUOUS = "continuous"
 
 def is_continuous(statement: s.CreateTableAs) -> bool:
     """Tell whether a sink goes on feeding the table; E0846 for an option that says neither."""
+    spec = specs_of(OptionPlace.TABLE_AS)[CONTINUOUS]
     for option in statement.options:
         if option.name.lower() == CONTINUOUS:
-            if (value := truth_of(option.value)) is None:
-                raise BindError(
-                    "E0846",
-                    f"{CONTINUOUS} = '{option.value}' is neither true nor false",
-                    span=option.span,
-                    hint=f"WITH ({CONTINUOUS} = false) fills the table once",
-                )
-            return value
+            hint = f"WITH ({CONTINUOUS} = false) fills the table once"
+            return bool(spec.check(option, "E0846", hint))
     return True
 
 

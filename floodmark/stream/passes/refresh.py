@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from floodmark.catalog.objects import CatalogObject, Kind
 from floodmark.changelog import ChangelogMode
-from floodmark.errors import BindError, NotSupported, Span
+from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_volatile, reads_now
 from floodmark.plan.expr.printing import to_text
@@ -18,23 +18,11 @@ from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.watermark import Watermarks
 
 OPTION = "refresh"
-FULL = "full"
 
 
 def refreshes(obj: CatalogObject) -> bool:
     """Tell whether an object is a view that is recomputed."""
     return obj.kind is Kind.MATERIALIZED_VIEW and obj.option(OPTION) is not None
-
-
-def parse_refresh(option: s.Option) -> None:
-    """Raise E0328 for a value of the option that is none."""
-    if option.value.lower() != FULL:
-        raise BindError(
-            "E0328",
-            f"refresh = '{option.value}' is not available: there is 'full'",
-            span=option.span,
-            hint="leave it out: the view is then maintained incrementally",
-        )
 
 
 def refuse_on_close(statement: s.Definition) -> None:
