@@ -21,7 +21,7 @@ from floodmark.epochs.sinks.identity import Identity
 from floodmark.epochs.sinks.sender import Sender, sender_of
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
-from floodmark.limits import LIMITS
+from floodmark.limits import LIMITS, Limits
 from floodmark.spark.user_functions import arrow_type, to_arrow
 from floodmark.storage.statistics import read_footer
 from floodmark.stream.objects.external_sink import ExternalSink
@@ -320,3 +320,17 @@ def test_a_folder_with_files_is_no_delta_table(tmp_path: Path) -> None:
     with pytest.raises(FloodmarkError) as refused:
         place.sender.check()
     assert refused.value.code == "E0744"
+
+
+def test_a_file_has_no_more_rows_than_the_warehouse_says(tmp_path: Path) -> None:
+    """Unless the sink's own rows_per_file says otherwise."""
+    for name, option, files in (("a", "", 2), ("b", ", rows_per_file = 2", 1)):
+        (tmp_path / name).mkdir()
+        place = Place(
+            tmp_path / name,
+            f"connector = 'files'{option}, type = 'retract'",
+            "FORMAT PLAIN ENCODE JSON",
+        )
+        sender = sender_of(place.found, "seed", Limits(sink_file_rows=1))
+        assert sender.send(1, place.outgoing(1, FIRST), initial=True) == 2
+        assert len(place.files) == files
