@@ -36,6 +36,6 @@ class Evaluation:
     def root(self) -> Rows | None:
         """Return the changes of the plan's root; what is due is made in every case."""
         for output in self._outputs.values():
-            if any(table.role == "changes to come" for table in output.operator.state):
-                output.rows  # noqa: B018
+            if any(table.holds_due_changes for table in output.operator.state):
+                output.advance()
         return self._outputs[self.plan.root].rows

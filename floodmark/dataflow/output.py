@@ -15,7 +15,10 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
+from floodmark.stream.operators import Operator
+from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.scan import StreamScan
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ class OperatorOutput:
 
     def __init__(
         self,
-        operator: StreamOperator[Any],
+        operator: Operator,
         inputs: Sequence[Input],
         ctx: EpochContext,
         parts: Parts,
@@ -50,6 +53,10 @@ class OperatorOutput:
             return rows
         frame = self.materialize()
         return None if frame is None else replace(rows, frame=frame, failing=False, kinded=False)
+
+    def advance(self) -> None:
+        """Compute the changes also where none above reads them: what is due leaves its table."""
+        _ = self.rows
 
     @cached_property
     def _delta(self) -> Rows | None:
@@ -106,7 +113,7 @@ class OperatorOutput:
         op, stages = self.operator, self._ctx.stages
         if op.uses == 1:
             return all(self._outputs[below].is_cheap for below in op.node.inputs)
-        groups = op.has_arrangement and any(t.role == "accumulators" for t in op.state)
+        groups = isinstance(op, StreamAggregate)
         return groups and stages.lasting and stages.own_state(op.node) is None
 
     @property
@@ -117,10 +124,10 @@ class OperatorOutput:
     @cached_property
     def _bounds(self) -> Bounds | None:
         """The bounds of the changes, None where there are none."""
-        node = self.operator.node
-        if isinstance(node, n.Scan):
-            return self.operator.change_bounds([self._ctx.inputs.bounds(node)])
-        return self.operator.change_bounds([self._outputs[below]._bounds for below in node.inputs])
+        op = self.operator
+        if isinstance(op, StreamScan):
+            return op.change_bounds([self._ctx.inputs.bounds(op.node)])
+        return op.change_bounds([self._outputs[below]._bounds for below in op.node.inputs])
 
     def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds, read again."""
@@ -133,13 +140,13 @@ class OperatorOutput:
     def _reread(self, within: Bounds, *, after: bool) -> DataFrame | None:
         ctx = self._ctx
 
-        def leaf(node: n.Node, within: Bounds, keeps: FileFilter | None) -> dispatch.Leaf | None:
-            output = self._outputs[node]
-            return dispatch.at_rest(output.operator, output, ctx, keeps, after=after)
+        def leaf(
+            op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
+        ) -> dispatch.Leaf | None:
+            return dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
 
-        def finish(node: n.Node, rows: DataFrame | None) -> DataFrame | None:
-            output = self._outputs[node]
-            return self._parts.at_rest(output.operator, rows, output.readers)
+        def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
+            return self._parts.at_rest(op, rows, self._outputs[op.node].readers)
 
-        root = self.operator.node
-        return dispatch.rows_of(root, leaf, ctx.inputs.spark, ctx.now, within=within, finish=finish)
+        spark = ctx.inputs.spark
+        return dispatch.rows_within(self.operator, within, leaf, spark, ctx.now, finish)

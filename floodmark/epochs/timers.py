@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from floodmark.dataflow.state.due_changes import first_of
-from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
@@ -91,12 +90,9 @@ def _files(warehouse: Warehouse, objects: Collection[str], until: int) -> Iterat
         owners = (pipeline[key], *(pipeline[feeder] for feeder in pipeline[key].feeders))
         plans = ((owner, owner.plan) for owner in owners if owner.plan is not None)
         for owner, plan in plans:
-            filters = (
-                node for node in plan.nodes if isinstance(node, n.TemporalFilter | n.GrowingSeries)
-            )
-            for table in (
-                layout.state_table(owner, s.name) for f in filters for s in plan[f].state
-            ):
+            states = (s for op in plan.operators.values() for s in op.state)
+            for state in (s for s in states if s.holds_due_changes):
+                table = layout.state_table(owner, state.name)
                 version = cut.version(key, table)
                 files = () if version is None else warehouse.store.open(table, version).files
                 yield from (file for file in files if first_of(file) <= until)

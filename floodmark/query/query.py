@@ -134,7 +134,7 @@ class Reader:
         assert rows is not None
         return rows
 
-    def _leaf(self, node: n.Node, *_: object) -> dispatch.Leaf | None:
+    def _leaf(self, node: n.Node) -> dispatch.Leaf | None:
         """Return the rows of a relation, of what is kept elsewhere, and long lists of constants."""
         if isinstance(node, n.Scan):
             columns = (ident(name) for name in node.names)

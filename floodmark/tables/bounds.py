@@ -10,15 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from floodmark.plan import nodes as n
 from floodmark.storage.table import DataFile
-from floodmark.stream.properties.bounds import (
-    Bounds,
-    hop_bounds,
-    projection_bounds,
-    restrict_bounds,
-    tumble_bounds,
-)
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.properties.bounds import Bounds
 
 
 def of_files(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
@@ -35,15 +29,14 @@ def of_files(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
     return out
 
 
-def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
-    """Return the test whether a file of what row-local nodes read can give rows within bounds.
+def keeper(op: StreamOperator[Any], wanted: Bounds) -> Callable[[DataFile], bool]:
+    """Return the test whether a file of what row-local operators read can give rows within bounds.
 
-    `node` is a scan, or an aggregate whose groups are read, or one with projections, filters and
-    windows of fixed size above.
+    `op` is a scan, or an aggregate whose groups are read, or the last of a row-local chain above.
     """
 
     def keeps(file: DataFile) -> bool:
-        bounds = _of_file(node, file)
+        bounds = _of_file(op, file)
         return all(
             bounds[name][0] <= high and low <= bounds[name][1]
             for name, (low, high) in wanted.items()
@@ -53,52 +46,8 @@ def keeper(node: n.Node, wanted: Bounds) -> Callable[[DataFile], bool]:
     return keeps
 
 
-def _of_file(node: n.Node, file: DataFile) -> Bounds:
-    """Return the bounds of a row-local node's rows over one file of what it reads."""
-    match node:
-        case n.Project() | n.Filter() | n.Tumble() | n.Hop():
-            return _row_local(node, _of_file(node.input, file))
-        case n.ProjectSet():
-            return _of_file(node.input, file)
-        case n.Aggregate():
-            return of_files((file,), node.group) or {}
-        case _:
-            return of_files((file,), node.names) or {}
-
-
-def of_branch(node: n.UnionAll, branch: n.Node, wanted: Bounds) -> Bounds:
-    """Return bounds of a union's columns as those of one branch."""
-    names = dict(zip(node.branches[0].names, branch.names, strict=True))
-    return {names[name]: bounds for name, bounds in wanted.items() if name in names}
-
-
-def of_sides(node: n.Join, wanted: Bounds) -> tuple[Bounds, Bounds]:
-    """Return which rows of each side the joined rows within bounds come from.
-
-    A side that can be padded is bounded by its keys only: without a row that it has, the other
-    side's rows would be padded.
-    """
-    left, right = (
-        restrict_bounds(wanted, node.left.names),
-        restrict_bounds(wanted, node.right.names),
-    )
-    keys_left = {a: wanted[b] for a, b in node.equi if b in wanted and not node.kind.pads_right}
-    keys_right = {b: wanted[a] for a, b in node.equi if a in wanted and not node.kind.pads_left}
-    return (
-        keys_left if node.kind.pads_left else {**keys_left, **left},
-        keys_right if node.kind.pads_right else {**keys_right, **right},
-    )
-
-
-def _row_local(
-    node: n.Project | n.Filter | n.Tumble | n.Hop | n.MaterializeProject, bounds: Bounds
-) -> Bounds:
-    match node:
-        case n.Filter():
-            return bounds
-        case n.Tumble():
-            return tumble_bounds(node, bounds)
-        case n.Hop():
-            return hop_bounds(node, bounds)
-        case n.Project() | n.MaterializeProject():
-            return projection_bounds(node.columns, bounds)
+def _of_file(op: StreamOperator[Any], file: DataFile) -> Bounds:
+    """Return the bounds of an operator's rows over one file of what its chain reads."""
+    if op.is_row_local:
+        return op.change_bounds([_of_file(op.input, file)]) or {}
+    return of_files((file,), op.names) or {}

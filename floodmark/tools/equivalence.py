@@ -120,7 +120,7 @@ def _comparable(field: Field) -> str:
 def _rows(reader: Reader, root: n.Node, now: int) -> DataFrame:
     """Return a plan's rows; those that an expression refuses are left out, as in an epoch."""
 
-    def leaf(node: n.Node, *_: object) -> dispatch.Leaf | None:
+    def leaf(node: n.Node) -> dispatch.Leaf | None:
         return dispatch.Leaf(reader.frame(node)) if isinstance(node, n.Scan) else None
 
     spark = reader.tables.spark

@@ -11,6 +11,8 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.scalar.types import BIGINT, Field
 from floodmark.storage.table import DataFile
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.lower import lower
 from floodmark.stream.properties.bounds import Bounds
 
 NO_SPARK: Any = None
@@ -18,12 +20,13 @@ WITHIN = {"x": (5, 6)}
 
 
 def _objects(name: str) -> n.Scan:
-    columns = (Field("k", BIGINT, nullable=False), Field("v", BIGINT, nullable=False))
-    return n.Scan(name, columns, ("k",), ChangelogMode.APPEND_ONLY)
+    columns = tuple(Field(c, BIGINT, nullable=False) for c in ("id", "k", "v"))
+    return n.Scan(name, columns, ("id",), ChangelogMode.APPEND_ONLY)
 
 
-def _named_x(node: n.Node, column: str) -> n.Project:
-    return n.Project(node, (("x", ColumnRef(BIGINT, column)),))
+def _named_x(node: n.Node, column: str, *passed: str) -> n.Project:
+    named = (("x", column), *((c, c) for c in passed))
+    return n.Project(node, tuple((name, ColumnRef(BIGINT, c)) for name, c in named))
 
 
 def _part(low: int, high: int) -> DataFile:
@@ -35,23 +38,25 @@ def _asked(root: n.Node) -> tuple[list[tuple[str, Bounds, FileFilter | None]], l
     scanned: list[tuple[str, Bounds, FileFilter | None]] = []
     finished: list[n.Node] = []
 
-    def leaf(node: n.Node, within: Bounds, keeps: FileFilter | None) -> dispatch.Leaf | None:
-        if not isinstance(node, n.Scan):
+    def leaf(
+        op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
+    ) -> dispatch.Leaf | None:
+        if not isinstance(op.node, n.Scan):
             return None
-        scanned.append((node.object, within, keeps))
+        scanned.append((op.node.object, within, keeps))
         return dispatch.Leaf(None)
 
-    def finish(node: n.Node, rows: Any) -> Any:
-        finished.append(node)
+    def finish(op: StreamOperator[Any], rows: Any) -> Any:
+        finished.append(op.node)
         return rows
 
-    rows = dispatch.rows_of(root, leaf, NO_SPARK, 0, within=WITHIN, finish=finish)
+    rows = dispatch.rows_within(lower(root).top, WITHIN, leaf, NO_SPARK, 0, finish)
     assert rows is None
     return scanned, finished
 
 
 def test_files_are_chosen_through_row_local_nodes() -> None:
-    root = _named_x(_objects("s"), "k")
+    root = _named_x(_objects("s"), "k", "id")
     ((name, within, keeps),), finished = _asked(root)
     assert (name, within) == ("s", {"k": (5, 6)})
     assert keeps is not None
@@ -61,8 +66,9 @@ def test_files_are_chosen_through_row_local_nodes() -> None:
 
 
 def test_groups_that_are_computed_again_choose_files_by_the_columns_below() -> None:
-    below = _named_x(_objects("s"), "v")
-    groups = n.Aggregate(n.Project(below, (("k", ColumnRef(BIGINT, "x")),)), ("k",), ())
+    below = _named_x(_objects("s"), "v", "id")
+    renamed = (("k", ColumnRef(BIGINT, "x")), ("id", ColumnRef(BIGINT, "id")))
+    groups = n.Aggregate(n.Project(below, renamed), ("k",), ())
     ((_, within, keeps),), _ = _asked(_named_x(groups, "k"))
     assert within == {"v": (5, 6)}
     assert keeps is not None
@@ -70,7 +76,7 @@ def test_groups_that_are_computed_again_choose_files_by_the_columns_below() -> N
 
 
 def test_branches_of_a_union_are_chosen_each_by_its_own_columns() -> None:
-    branches = (_named_x(_objects("a"), "k"), _named_x(_objects("b"), "v"))
+    branches = (_named_x(_objects("a"), "k", "id"), _named_x(_objects("b"), "v", "id"))
     root = n.UnionAll(branches, "ordinal")
     scanned, finished = _asked(root)
     assert [(name, within) for name, within, _ in scanned] == [

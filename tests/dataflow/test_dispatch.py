@@ -1,4 +1,4 @@
-"""Each node reaches its own operator."""
+"""Each operator has its own function of changes, each node its own batch form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Iterator
 
 from floodmark.dataflow.operators import dispatch
-from floodmark.plan import nodes
+from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.spark.rows import Rows
+from floodmark.stream.operators import OPERATORS
 
 
 def _classes(pattern: ast.pattern) -> Iterator[type]:
@@ -16,17 +18,34 @@ def _classes(pattern: ast.pattern) -> Iterator[type]:
         case ast.MatchOr(patterns):
             for part in patterns:
                 yield from _classes(part)
-        case ast.MatchClass(cls=ast.Attribute(attr=name), patterns=[], kwd_patterns=[]):
-            yield getattr(nodes, name)
+        case ast.MatchClass(ast.Attribute(ast.Name(module), name), patterns=[], kwd_patterns=[]):
+            yield getattr(getattr(dispatch, module), name)
 
 
 def test_no_case_takes_the_nodes_of_a_later_one() -> None:
     tree = ast.parse(inspect.getsource(dispatch))
     matches = [node for node in ast.walk(tree) if isinstance(node, ast.Match)]
-    assert len(matches) > 4
+    assert len(matches) == 4
     for match in matches:
         taken: list[type] = []
         for case in match.cases:
             for cls in _classes(case.pattern):
                 assert not any(issubclass(cls, above) for above in taken), cls.__name__
             taken += [] if case.guard is not None else _classes(case.pattern)
+
+
+def test_all_functions_of_changes_have_one_signature() -> None:
+    """Each takes its operator by its class, so that what the operator says is checked."""
+    classes = {operator.__name__ for operator in OPERATORS}
+    modules = (m for m in vars(dispatch).values() if inspect.ismodule(m) and hasattr(m, "delta"))
+    taken = set()
+    for module in modules:
+        asked = inspect.get_annotations(module.delta)
+        taken.add(operator := asked.pop("op"))
+        assert operator in classes, module.__name__
+        assert asked == {
+            "inputs": f"Sequence[{Input.__name__}]",
+            "ctx": EpochContext.__name__,
+            "return": f"{Rows.__name__} | None",
+        }, module.__name__
+    assert taken == classes - {"StreamScan"}

@@ -102,7 +102,7 @@ def missing(node: type[n.Node]) -> Iterator[str]:
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", node.__name__).lower()
     if not (ROOT / f"floodmark/stream/operators/{name}.py").exists():
         yield f"floodmark/stream/operators/{name}.py"
-    if not any(f"StreamOperator[n.{node.__name__}]" in p.read_text() for p in _deltas(node)):
+    if not any(f"(op: Stream{node.__name__}, " in p.read_text() for p in _deltas(node)):
         yield f"floodmark/dataflow/operators/{name}.py"
     if not any(type(plan.root) is node for plan in every_node().values()):
         yield "tests/stream/every_node.py"

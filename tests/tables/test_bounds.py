@@ -137,12 +137,12 @@ def test_padding_lies_nowhere(
 def test_a_padded_side_is_read_by_key_only() -> None:
     join = n.Join(_scan("s"), _scan("t", "r"), n.JoinKind.LEFT, (("id", "rid"),))
     wanted = {"id": (1, 2), "k": (3, 4), "rk": (5, 6)}
-    assert bounds.of_sides(join, wanted) == ({"id": (1, 2), "k": (3, 4)}, {"rid": (1, 2)})
+    assert lower(join).top.input_bounds(wanted) == ({"id": (1, 2), "k": (3, 4)}, {"rid": (1, 2)})
 
 
 def test_a_file_is_kept_unless_it_surely_lies_outside() -> None:
     node = n.Project(_scan("s"), (("key", ColumnRef(INT, "k")),))
-    keeps = bounds.keeper(node, {"key": (10, 20)})
+    keeps = bounds.keeper(lower(keep_keys(node)).top, {"key": (10, 20)})
     assert keeps(_file({"k": 1}, {"k": 10}))
     assert not keeps(_file({"k": 1}, {"k": 9}))
     assert not keeps(_file({"k": 21}, {"k": 30}))

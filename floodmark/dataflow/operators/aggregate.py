@@ -7,7 +7,7 @@ changes `-old, +new`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, KIND, WEIGHT
@@ -28,7 +28,6 @@ from floodmark.dataflow.operators.transitions import (
     transition_schema,
     transitions,
 )
-from floodmark.plan import nodes as n
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind
@@ -42,16 +41,17 @@ from floodmark.stream.operators.accumulator_columns import (
     group_fields,
     ties_of,
 )
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.aggregate import StreamAggregate
+from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.properties.aggregate_calls import overflows
-from floodmark.stream.properties.strategy import distinct_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(op: StreamOperator[n.Aggregate], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the groups that the input's changes touch."""
+    (below,) = inputs
     node = op.node
     parts = parts_of(node, below.operator.mode, ctx.now)
     settled = accept_changes(op, below, ctx)
@@ -72,7 +72,7 @@ def delta(op: StreamOperator[n.Aggregate], below: Input, ctx: EpochContext) -> R
 
 
 def at_rest(
-    op: StreamOperator[n.Aggregate],
+    op: StreamAggregate,
     own: Changes,
     ctx: EpochContext,
     keeps: FileFilter | None,
@@ -106,7 +106,7 @@ def at_rest(
     return (named.where(there) if there else named).selectExpr(*_values(node, parts, ""))
 
 
-def _initial_rows(op: StreamOperator[n.Aggregate], own: Changes, rows: Rows) -> DataFrame:
+def _initial_rows(op: StreamAggregate, own: Changes, rows: Rows) -> DataFrame:
     """Return the rows of an aggregate in its first epoch: all its changes are rows that come.
 
     What is refused among them is put aside where its changes are read.
@@ -120,15 +120,15 @@ def _initial_rows(op: StreamOperator[n.Aggregate], own: Changes, rows: Rows) -> 
 
 
 def state_of(
-    op: StreamOperator[Grouping], ctx: EpochContext, parts: list[acc.Accumulation]
+    op: StreamGrouping[Grouping], ctx: EpochContext, parts: list[acc.Accumulation]
 ) -> AggregateState:
     """Return the operator's state table."""
     schema = acc.state_schema(group_fields(op.node), parts)
-    return ctx.stages.aggregate_state(op.state[0].name, schema)
+    return ctx.stages.aggregate_state(op.accumulators.name, schema)
 
 
 def accept_changes(
-    op: StreamOperator[Grouping], below: Input, ctx: EpochContext
+    op: StreamGrouping[Grouping], below: Input, ctx: EpochContext
 ) -> DataFrame | None:
     """Return the input's changes without the rows that an argument or FILTER refuses."""
     node, rows = op.node, below.rows
@@ -136,7 +136,7 @@ def accept_changes(
         return None
     marked = mark_failing(node, rows, ctx.now)
     if not marked.failing:
-        again = bool(distinct_arguments(node))
+        again = bool(op.distinct)
         return below.materialize() if again else marked.frame
     columns = (*node.input.schema, Field(WEIGHT, INT, nullable=False))
     return ctx.stages.settle(f"{op.identifier}_accepted", marked, columns)

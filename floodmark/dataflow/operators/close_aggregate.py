@@ -6,6 +6,7 @@ and this one. Over any other input it keeps accumulators and releases them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +19,21 @@ from floodmark.plan import nodes as n
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants, set_weight
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.close_aggregate import StreamCloseAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(op: StreamOperator[n.CloseAggregate], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamCloseAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the groups that this epoch's watermark closes."""
+    (below,) = inputs
     node = op.node
     before = ctx.inputs.watermark(op.input, node.window, before=True)
     after = ctx.inputs.watermark(op.input, node.window, before=False)
     if ctx.inputs.fills:
         before = None
-    if op.state:
+    if not op.stateless:
         return _from_state(op, below, ctx, after)
     if after is None or after == before:
         return None
@@ -64,7 +66,7 @@ def _close_windows(
 
 
 def _from_state(
-    op: StreamOperator[n.CloseAggregate], below: Input, ctx: EpochContext, after: Any
+    op: StreamCloseAggregate, below: Input, ctx: EpochContext, after: Any
 ) -> Rows | None:
     node = op.node
     parts = transitions.parts_of(node, below.operator.mode, ctx.now)

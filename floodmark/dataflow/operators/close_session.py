@@ -6,29 +6,30 @@ its last row and the gap; so only rows below the watermark say which ones are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import session
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.materialize import cancel
-from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.close_session import StreamCloseSession
 
 _AFTER = "floodmark__after"
 
 
-def delta(op: StreamOperator[n.CloseSession], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamCloseSession, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the rows of the sessions that this epoch's watermark closes."""
+    (below,) = inputs
     node = op.node
     after = ctx.inputs.watermark(op.input, node.time, before=False)
     child, few = node.input, ctx.inputs.few
     schema = (*child.schema, Field(WEIGHT, INT, nullable=False))
-    state = ctx.stages.sort_buffer(op.state[0].name, schema, node.time)
+    state = ctx.stages.sort_buffer(op.buffer.name, schema, node.time)
     fresh, held = below.materialize(), state.passed_rows(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from floodmark.dataflow.operators import (
     aggregate,
@@ -31,14 +31,13 @@ from floodmark.dataflow.operators import (
 )
 from floodmark.dataflow.operators.context import Changes, EpochContext, FileFilter, Input
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
+from floodmark.stream import operators as ops
+from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import stream_key
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
-from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds
 
 if TYPE_CHECKING:
@@ -51,88 +50,59 @@ BATCH = (
     n.TemporalFilter,
 )  # fmt: skip
 """The nodes that have a batch form."""
-_ROW_LOCAL = (n.Project, n.Filter, n.Tumble, n.Hop, n.ProjectSet)
 
 
-def delta(op: StreamOperator[Any], inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
+def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of an operator in this epoch, None when there are none."""
-    match len(inputs):
-        case 0:
-            return _of_none(op, ctx)
-        case 1:
-            return _of_one(op, inputs[0], ctx)
-        case 2 if not isinstance(op.node, n.UnionAll):
-            return _of_two(op, inputs[0], inputs[1], ctx)
-        case _:
-            return union_all.delta(op, inputs)
-
-
-def _of_none(op: StreamOperator[Any], ctx: EpochContext) -> Rows | None:
-    match op.node:
-        case n.Scan():
+    match op:
+        case ops.StreamScan():
             return ctx.inputs.changes(op.node)
-        case n.Values():
-            return values.delta(op, ctx)
+        case ops.StreamValues():
+            return values.delta(op, inputs, ctx)
+        case ops.StreamProject():
+            return project.delta(op, inputs, ctx)
+        case ops.StreamMaterializeProject():
+            return materialize_project.delta(op, inputs, ctx)
+        case ops.StreamFilter():
+            return filter.delta(op, inputs, ctx)
+        case ops.StreamTemporalFilter():
+            return temporal_filter.delta(op, inputs, ctx)
+        case ops.StreamProjectSet():
+            return project_set.delta(op, inputs, ctx)
+        case ops.StreamGrowingSeries():
+            return growing_series.delta(op, inputs, ctx)
+        case ops.StreamTumble():
+            return tumble.delta(op, inputs, ctx)
+        case ops.StreamHop():
+            return hop.delta(op, inputs, ctx)
+        case ops.StreamUnionAll():
+            return union_all.delta(op, inputs, ctx)
+        case ops.StreamSortBuffer():
+            return sort_buffer.delta(op, inputs, ctx)
+        case ops.StreamJoin() if op.is_dynamic_filter:
+            return dynamic_filter.delta(op, inputs, ctx)
+        case ops.StreamJoin() if op.node.kind is n.JoinKind.FULL:
+            return full_join.delta(op, inputs, ctx)
+        case ops.StreamJoin():
+            return join.delta(op, inputs, ctx)
+        case ops.StreamLookupJoin():
+            return lookup_join.delta(op, inputs, ctx)
+        case ops.StreamSetOperation():
+            return set_operation.delta(op, inputs, ctx)
+        case ops.StreamTopN():
+            return top_n.delta(op, inputs, ctx)
+        case ops.StreamAggregate():
+            return aggregate.delta(op, inputs, ctx)
+        case ops.StreamCloseAggregate():
+            return close_aggregate.delta(op, inputs, ctx)
+        case ops.StreamOverWindow():
+            return over.delta(op, inputs, ctx)
+        case ops.StreamSession():
+            return session.delta(op, inputs, ctx)
+        case ops.StreamCloseSession():
+            return close_session.delta(op, inputs, ctx)
         case _:
-            raise _missing(op.node)
-
-
-def _of_one(op: StreamOperator[Any], below: Input, ctx: EpochContext) -> Rows | None:
-    match op.node:
-        case n.Project():
-            return project.delta(op, below, ctx)
-        case n.Filter():
-            return filter.delta(op, below, ctx)
-        case n.GrowingSeries():
-            return growing_series.delta(op, below, ctx)
-        case n.ProjectSet():
-            return project_set.delta(op, below, ctx)
-        case n.Tumble():
-            return tumble.delta(op, below)
-        case n.Hop():
-            return hop.delta(op, below)
-        case n.UnionAll():
-            return union_all.delta(op, [below])
-        case n.Aggregate():
-            return aggregate.delta(op, below, ctx)
-        case n.CloseAggregate():
-            return close_aggregate.delta(op, below, ctx)
-        case n.SortBuffer():
-            return sort_buffer.delta(op, below, ctx)
-        case n.MaterializeProject():
-            return materialize_project.delta(op, below, ctx)
-        case n.CloseSession():
-            return close_session.delta(op, below, ctx)
-        case n.Session():
-            return session.delta(op, below, ctx)
-        case n.OverWindow():
-            return over.delta(op, below, ctx)
-        case n.TopN():
-            return top_n.delta(op, below, ctx)
-        case n.TemporalFilter():
-            return temporal_filter.delta(op, below, ctx)
-        case _:
-            raise _missing(op.node)
-
-
-def _of_two(op: StreamOperator[Any], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
-    match op.node:
-        case n.Join(kind=n.JoinKind.FULL):
-            return full_join.delta(op, left, right, ctx)
-        case n.Join() if is_dynamic_filter(op.node):
-            return dynamic_filter.delta(op, left, right, ctx)
-        case n.Join():
-            return join.delta(op, left, right, ctx)
-        case n.LookupJoin():
-            return lookup_join.delta(op, left, right, ctx)
-        case n.SetOperation():
-            return set_operation.delta(op, left, right, ctx)
-        case _:
-            raise _missing(op.node)
-
-
-def _missing(node: n.Node) -> AssertionError:
-    return AssertionError(f"{type(node).__name__} does not run incrementally")
+            assert_never(op)
 
 
 class Leaf(NamedTuple):
@@ -153,56 +123,42 @@ def at_rest(
 
     `own` are its changes: groups are of after the epoch once those are known.
     """
-    match op.node:
-        case n.Scan():
+    match op:
+        case ops.StreamScan():
             read = ctx.inputs.rows_after if after else ctx.inputs.rows_before
             return Leaf(read(op.node, keeps))
-        case n.Aggregate():
+        case ops.StreamAggregate():
             return Leaf(aggregate.at_rest(op, own, ctx, keeps, after=after))
         case _:
             return None
 
 
-LeafOf = Callable[[n.Node, Bounds, FileFilter | None], Leaf | None]
-"""Returns the rows of a leaf, at least those within bounds, of the files that matter; None for a
-node that is computed from its inputs."""
-Finish = Callable[[n.Node, "DataFrame | None"], "DataFrame | None"]
-"""Returns the rows of a node, perhaps written; it is not asked within a row-local chain."""
+LeafOf = Callable[[n.Node], Leaf | None]
+"""Returns the rows of a leaf; None for a node that is computed from its inputs."""
+LeafWithin = Callable[[StreamOperator[Any], Bounds, FileFilter | None], Leaf | None]
+"""The same for an operator, at least those within bounds, of the files that matter."""
+Finish = Callable[[StreamOperator[Any], "DataFrame | None"], "DataFrame | None"]
+"""Returns the rows of an operator, perhaps written; it is not asked within a row-local chain."""
 
 
 def rows_of(
-    node: n.Node,
-    leaf: LeafOf,
-    spark: SparkSession,
-    now: int,
-    *,
-    within: Bounds = EVERYWHERE,
-    strict: bool = False,
-    finish: Finish = lambda node, rows: rows,
+    node: n.Node, leaf: LeafOf, spark: SparkSession, now: int, *, strict: bool = False
 ) -> DataFrame | None:
-    """Return the rows of a plan from those of its leaves, at least those within bounds.
+    """Return the rows of a plan from those of its leaves; None is an empty relation.
 
-    `strict` raises where a row is refused. None is an empty relation.
+    `strict` raises where a row is refused.
     """
-
-    def rows(node: n.Node, within: Bounds, top: tuple[n.Node, Bounds] | None) -> DataFrame | None:
-        """`top` is where a chain of row-local nodes begins whose last one is above, and bounds."""
-        chain = (node, within) if top is None else top
-        rows_here = leaf(node, within, bounds.keeper(*chain) if chain[1] else None)
-        inner = top is not None and (rows_here is not None or isinstance(node, _ROW_LOCAL))
-        if rows_here is None:
-            below = chain if chain[1] and isinstance(node, _ROW_LOCAL) else None
-            frames = [rows(i, w, below) for i, w in _inputs_within(node, within)]
-            rows_here = Leaf(_from_inputs(node, frames, spark, now, strict=strict))
-        return rows_here.rows if inner else finish(node, rows_here.rows)
-
-    return rows(node, within, None)
+    known = leaf(node)
+    if known is not None:
+        return known.rows
+    frames = [rows_of(below, leaf, spark, now, strict=strict) for below in node.inputs]
+    return _from_inputs(node, frames, spark, now, strict=strict)
 
 
 def rows_over(node: n.Node, scanned: DataFrame, spark: SparkSession, now: int) -> DataFrame:
     """Return the rows of a plan where these are all that it scans."""
 
-    def leaf(node: n.Node, within: Bounds, keeps: FileFilter | None) -> Leaf | None:
+    def leaf(node: n.Node) -> Leaf | None:
         scans = isinstance(node, n.Scan)
         return Leaf(scanned.selectExpr(*map(ident, node.names))) if scans else None
 
@@ -211,24 +167,31 @@ def rows_over(node: n.Node, scanned: DataFrame, spark: SparkSession, now: int) -
     return rows
 
 
-def _inputs_within(node: n.Node, within: Bounds) -> list[tuple[n.Node, Bounds]]:
-    """Return the inputs, each with bounds of the rows that those within bounds come from."""
-    match node:
-        case n.UnionAll():
-            return [(b, bounds.of_branch(node, b, within)) for b in node.branches]
-        case n.Join():
-            return [*zip(node.inputs, bounds.of_sides(node, within), strict=True)]
-        case n.Aggregate() | n.CloseAggregate() | n.TopN():
-            return [(node.input, bounds_among(within, node.group))]
-        case n.OverWindow():
-            return [(node.input, bounds_among(within, node.partition))]
-        case n.Filter():
-            return [(node.input, within)]
-        case n.Project():
-            plain = {name: e.name for name, e in node.columns if isinstance(e, ColumnRef)}
-            return [(node.input, {plain[c]: ends for c, ends in within.items() if c in plain})]
-        case _:
-            return [(below, EVERYWHERE) for below in node.inputs]
+def rows_within(
+    op: StreamOperator[Any],
+    within: Bounds,
+    leaf: LeafWithin,
+    spark: SparkSession,
+    now: int,
+    finish: Finish = lambda op, rows: rows,
+) -> DataFrame | None:
+    """Return the rows of an operator from those of its leaves, at least those within bounds."""
+
+    def rows(
+        op: StreamOperator[Any], within: Bounds, top: tuple[StreamOperator[Any], Bounds] | None
+    ) -> DataFrame | None:
+        """`top` is where a chain of row-local operators begins whose last one is above."""
+        chain = (op, within) if top is None else top
+        known = leaf(op, within, bounds.keeper(*chain) if chain[1] else None)
+        inner = top is not None and (known is not None or op.is_row_local)
+        if known is None:
+            below = chain if chain[1] and op.is_row_local else None
+            inputs = zip(op.inputs, op.input_bounds(within), strict=True)
+            frames = [rows(i, bounds_below, below) for i, bounds_below in inputs]
+            known = Leaf(_from_inputs(op.node, frames, spark, now, strict=False))
+        return known.rows if inner else finish(op, known.rows)
+
+    return rows(op, within, None)
 
 
 def _from_inputs(

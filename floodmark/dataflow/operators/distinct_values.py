@@ -24,10 +24,10 @@ from floodmark.scalar.types import BIGINT, BOOLEAN
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, group_fields, value_columns
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.properties.bounds import bounds_of_expression
 from floodmark.stream.properties.state import COUNTED, StateTable
-from floodmark.stream.properties.strategy import Distinct, distinct_arguments
+from floodmark.stream.properties.strategy import Distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +37,7 @@ _PASSES = "__passes"
 
 
 def add_crossings(
-    op: StreamOperator[n.Aggregate], below: Input, changes: DataFrame, ctx: EpochContext
+    op: StreamAggregate, below: Input, changes: DataFrame, ctx: EpochContext
 ) -> DataFrame | None:
     """Return the changes, and a row without weight for each value of DISTINCT that comes or goes.
 
@@ -45,33 +45,29 @@ def add_crossings(
     The counts are brought up to date. None where there is no such aggregate.
     """
     node = op.node
-    arguments = distinct_arguments(node)
-    if not arguments:
+    if not op.distinct:
         return None
-    made = value_columns(arguments)
+    made = value_columns(op.distinct)
     columns = {name: "NULL" for pair in made.values() for name in pair}
     names = [ident(c) for c in (*node.input.names, WEIGHT)]
-    nulls = [
-        f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _with_types(node, columns)
-    ]
+    nulls = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _with_types(op, columns)]
     rows = [changes.selectExpr(*names, *nulls)]
-    tables = [table for table in op.state if table.role == "distinct values"]
-    for one, table in zip(arguments, tables, strict=True):
-        rows.append(_crossings(node, below, one, table, changes, ctx, columns))
+    for one, table in zip(op.distinct, op.values, strict=True):
+        rows.append(_crossings(op, below, one, table, changes, ctx, columns))
     return reduce(lambda a, b: a.unionAll(b), rows)
 
 
-def _with_types(node: n.Aggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
+def _with_types(op: StreamAggregate, columns: dict[str, str]) -> list[tuple[str, str, str]]:
     """Return name, text and Spark type of the columns beside the input's."""
     types = {}
-    for i, (value, crossing) in value_columns(distinct_arguments(node)).items():
-        types[value] = spark_type(node.aggregates[i][1].args[0].type)
+    for i, (value, crossing) in value_columns(op.distinct).items():
+        types[value] = spark_type(op.node.aggregates[i][1].args[0].type)
         types[crossing] = "INT"
     return [(name, text, types[name]) for name, text in columns.items()]
 
 
 def _crossings(
-    node: n.Aggregate,
+    op: StreamAggregate,
     below: Input,
     one: Distinct,
     table: StateTable,
@@ -80,7 +76,7 @@ def _crossings(
     columns: dict[str, str],
 ) -> DataFrame:
     """Return the values of one argument that come or go, as rows beside the changes."""
-    counts = _counts(node, one)
+    node, counts = op.node, _counts(op.node, one)
     parts = parts_of(counts, ChangelogMode.RETRACT, ctx.now)
     schema = acc.state_schema(group_fields(counts), parts)
     state = ctx.stages.aggregate_state(table.name, schema)
@@ -93,7 +89,7 @@ def _crossings(
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)
-    columns_of = value_columns(distinct_arguments(node))
+    columns_of = value_columns(op.distinct)
     for call, condition in one.calls.items():
         texts |= dict(zip(columns_of[call], (COUNTED, signs[condition]), strict=True))
     inputs = [
@@ -102,7 +98,7 @@ def _crossings(
         else f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}"
         for f in node.input.schema
     ]
-    made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _with_types(node, texts)]
+    made = [f"CAST({text} AS {type_}) AS {name}" for name, text, type_ in _with_types(op, texts)]
     moved = " OR ".join(f"{sign} <> 0" for sign in signs)
     return done.where(moved).selectExpr(*inputs, f"0 AS {WEIGHT}", *made)
 

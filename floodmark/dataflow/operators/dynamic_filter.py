@@ -6,6 +6,7 @@ and the old one did not come, those for which it is the other way round go; no o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
@@ -17,7 +18,7 @@ from floodmark.plan.expr.expressions import ColumnRef, Expr, transform
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.join import StreamJoin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 _OLD, _NEW = "__old_", "__new_"
 
 
-def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the filter."""
+    left, right = inputs
     sides = JoinSides(op, left, right, ctx)
     changes = _delta(sides, ctx.now)
     sides.keep()

@@ -15,14 +15,15 @@ from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.filter import StreamFilter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(op: StreamOperator[n.Filter], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamFilter, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes that pass, and those on their way to the dead letters."""
+    (below,) = inputs
     if below.rows is None:
         return None
     seed = ctx.seed(below.operator)

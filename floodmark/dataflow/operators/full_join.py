@@ -5,6 +5,7 @@ A pair that the residual condition refuses is a dead letter and counts as a matc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import join, recompute_partitions
@@ -14,7 +15,7 @@ from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.join import StreamJoin
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,17 +24,15 @@ if TYPE_CHECKING:
 _OTHER = "__after_of_right"
 
 
-def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the touched keys."""
     node = op.node
     failing = join.failing_residual(node, ctx.now) is not None
 
-    def compute(inputs: list[DataFrame]) -> DataFrame:
-        return _join(node, inputs[0], inputs[1], ctx.now)
+    def compute(tagged: list[DataFrame]) -> DataFrame:
+        return _join(node, tagged[0], tagged[1], ctx.now)
 
-    return recompute_partitions.delta(
-        op, [left, right], _scopes(node), compute, ctx, failing=failing
-    )
+    return recompute_partitions.delta(op, inputs, _scopes(node), compute, ctx, failing=failing)
 
 
 def _scopes(node: n.Join) -> list[tuple[str, ...]]:

@@ -6,6 +6,7 @@ which it is reached. An epoch takes the series that are due on from there, and r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.growing_series import StreamGrowingSeries
 from floodmark.stream.properties.state import DUE_AT
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ _NEXT, _COUNT = "floodmark__next", "floodmark__count"
 _VALUES, _PLACE, _VALUE = "floodmark__values", "floodmark__place", "floodmark__value"
 
 
-def delta(op: StreamOperator[n.GrowingSeries], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamGrowingSeries, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the values that the epoch reaches, and those of rows that come and go."""
+    (below,) = inputs
     node, rows = op.node, below.rows
     waiting = (Field(_NEXT, node.start.type), Field(_COUNT, BIGINT, False))
     schema = (Field(DUE_AT, BIGINT, False), *node.input.schema, *waiting)
-    state = ctx.stages.due_changes(op.state[0].name, (*schema, Field(WEIGHT, INT, False)))
+    state = ctx.stages.due_changes(op.due_changes.name, (*schema, Field(WEIGHT, INT, False)))
     settled = below.materialize()
     ctx.inputs.fall_due(state.due_rows(ctx.now))
     columns = [*map(ident, node.input.names), _NEXT, _COUNT, WEIGHT]

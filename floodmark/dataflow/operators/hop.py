@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
-from floodmark.dataflow.operators.context import Input
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.tumble import end_of, first_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import FIRST, LAST
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.hop import StreamHop
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,11 +26,12 @@ the first.
 """
 
 
-def delta(op: StreamOperator[n.Hop], below: Input) -> Rows | None:
+def delta(op: StreamHop, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes, once per window; one that a row left and one that it entered are no pair.
 
     A row on its way to the dead letters goes on once.
     """
+    (below,) = inputs
     if below.rows is None:
         return None
     rows = replace(below.rows, kinded=False, carried=())

@@ -24,7 +24,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.keyed import hint_broadcast
 from floodmark.spark.rows import ERROR_TYPE, Rows, empty, error_struct, negate, set_weight
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.join import StreamJoin
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -44,8 +44,9 @@ _ONLY_MATCHES_OF_LEFT = ("inner", "right", "left_semi")
 _ONLY_MATCHES_OF_RIGHT = ("inner", "left", "left_semi", "left_anti")
 
 
-def delta(op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of a join that is not full."""
+    left, right = inputs
     sides = JoinSides(op, left, right, ctx)
     changes = _initial(sides, ctx.now) if ctx.inputs.fills else _delta(sides, ctx)
     sides.keep()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import all_distances
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ class JoinSides:
     `kept` is the side whose rows are kept, padded or not, `other` the other one.
     """
 
-    def __init__(
-        self, op: StreamOperator[n.Join], left: Input, right: Input, ctx: EpochContext
-    ) -> None:
+    def __init__(self, op: StreamJoin, left: Input, right: Input, ctx: EpochContext) -> None:
         self.node = op.node
         self.ctx = ctx
         keeps_right = op.node.kind is n.JoinKind.RIGHT

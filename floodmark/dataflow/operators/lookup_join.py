@@ -8,6 +8,7 @@ never to change, is looked up again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -22,7 +23,8 @@ from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.lookup_join import StreamLookupJoin
+from floodmark.stream.properties.state import StateTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,16 +33,15 @@ if TYPE_CHECKING:
 _NO_ERROR = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
 
 
-def delta(
-    op: StreamOperator[n.LookupJoin], left: Input, right: Input, ctx: EpochContext
-) -> Rows | None:
+def delta(op: StreamLookupJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the join."""
+    left, right = inputs
     rows, frame = left.rows, consolidate(left)
     if rows is None or frame is None:
         return None
     lookup = _Lookup(op, left, right, ctx)
-    if op.node.stored and op.state:
-        return lookup.from_state(frame, inserts=rows.inserts)
+    if op.looked_up is not None:
+        return lookup.from_state(op.looked_up, frame, inserts=rows.inserts)
     if rows.inserts or left.operator.append_only:
         return lookup.rows(lookup.pairs(frame, before=False), inserts=rows.inserts)
     if op.own_table:
@@ -53,7 +54,7 @@ def delta(
 class _Lookup:
     """A lookup join in one epoch."""
 
-    op: StreamOperator[n.LookupJoin]
+    op: StreamLookupJoin
     left: Input
     right: Input
     ctx: EpochContext
@@ -92,9 +93,8 @@ class _Lookup:
         """Ask what is kept elsewhere for the left rows' keys; stored pairs keep the answer, too."""
         node, ctx = self.node, self.ctx
         assert node.lookup_columns is not None
-        kept = not node.stored or not self.op.state
-        name = f"{self.op.identifier}_fetched"
-        rows = ctx.stages.lookup_rows(name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
+        table, kept = self.op.fetched, self.op.looked_up is None
+        rows = ctx.stages.lookup_rows(table.name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
         asked = [a for a, _ in node.equi]
         fetched = rows.fetch(lambda: keys_of(left, asked), node.lookup_columns)
         return None if fetched is None else self.right.rows_over(fetched)
@@ -121,9 +121,9 @@ class _Lookup:
         new = self.pairs(frame.where(f"{WEIGHT} > 0"), before=False)
         return self.rows(new, self.pairs(frame.where(f"{WEIGHT} < 0"), before=True))
 
-    def from_state(self, frame: DataFrame, *, inserts: bool) -> Rows | None:
+    def from_state(self, table: StateTable, frame: DataFrame, *, inserts: bool) -> Rows | None:
         """Store the pairs of new rows by the left side's key; old rows take theirs back."""
-        ctx, table = self.ctx, self.op.state[0]
+        ctx = self.ctx
         schema = _schema(self.node, table.key, table.cleaned_by)
         state = ctx.stages.value_table(table.name, schema)
         new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")

@@ -10,6 +10,7 @@ interrupted after something has used them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
@@ -24,7 +25,7 @@ from floodmark.spark.expressions import Compiled
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr, error_column
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.materialize_project import StreamMaterializeProject
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,8 +35,9 @@ _STORED = "__stored_"
 _CHANGED = "__changed_in"
 
 
-def delta(op: StreamOperator[n.MaterializeProject], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamMaterializeProject, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the projection."""
+    (below,) = inputs
     rows, frame = below.rows, consolidate(below)
     if rows is None or frame is None:
         return None
@@ -47,12 +49,12 @@ def delta(op: StreamOperator[n.MaterializeProject], below: Input, ctx: EpochCont
 
 
 def _evaluate_once(
-    op: StreamOperator[n.MaterializeProject], below: Input, frame: DataFrame, ctx: EpochContext
+    op: StreamMaterializeProject, below: Input, frame: DataFrame, ctx: EpochContext
 ) -> Rows | None:
     """Return rows that are only added as they were evaluated first, whenever the epoch goes on."""
     node = op.node
     schema = (*node.schema, ERROR_FIELD, Field(EPOCH, BIGINT, nullable=False))
-    state = ctx.stages.value_table(op.state[0].name, schema)
+    state = ctx.stages.value_table(op.values.name, schema)
 
     def fresh() -> DataFrame:
         seeded, seed = _seed(below, frame, ctx)
@@ -71,7 +73,7 @@ def _evaluate_once(
 
 
 def _keys_and_new_rows(
-    op: StreamOperator[n.MaterializeProject],
+    op: StreamMaterializeProject,
     below: Input,
     rows: Rows,
     frame: DataFrame,
@@ -94,9 +96,9 @@ def _keys_and_new_rows(
 
 
 def _from_state(
-    op: StreamOperator[n.MaterializeProject], below: Input, frame: DataFrame, ctx: EpochContext
+    op: StreamMaterializeProject, below: Input, frame: DataFrame, ctx: EpochContext
 ) -> Rows:
-    node, (table,) = op.node, op.state
+    node, table = op.node, op.values
     schema = _schema(node, table.key, table.cleaned_by)
     state = ctx.stages.value_table(table.name, schema)
     new, old = frame.where(f"{WEIGHT} > 0"), frame.where(f"{WEIGHT} < 0")

@@ -6,6 +6,7 @@ frames see peers as equal all the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,43 +22,41 @@ from floodmark.scalar.functions import WINDOWS
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.over_window import StreamOverWindow
 from floodmark.stream.properties.aggregate_calls import aggregate_of
-from floodmark.stream.properties.reach import Reach, parts_of, reach_of
+from floodmark.stream.properties.reach import Reach, parts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(op: StreamOperator[n.OverWindow], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamOverWindow, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the ranges, or partitions, that the input's changes touch."""
+    (below,) = inputs
     node, key = op.node, below.operator.stream_key
-    reach = reach_of(node)
-    if reach is not None and not ctx.inputs.fills:
-        return _of_ranges(op, below, reach, ctx)
+    if op.reach is not None and not ctx.inputs.fills:
+        return _of_ranges(op, below, op.reach, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
         return recompute_partitions.delta_from_own(
             op, below, node.partition, lambda f: batch(node, f, ctx.now, key), own, ctx
         )
 
-    def compute(inputs: list[DataFrame]) -> DataFrame:
-        return batch(node, inputs[0], ctx.now, key, (AFTER,))
+    def compute(tagged: list[DataFrame]) -> DataFrame:
+        return batch(node, tagged[0], ctx.now, key, (AFTER,))
 
     return recompute_partitions.delta(op, [below], [node.partition], compute, ctx)
 
 
-def _of_ranges(
-    op: StreamOperator[n.OverWindow], below: Input, reach: Reach, ctx: EpochContext
-) -> Rows | None:
+def _of_ranges(op: StreamOverWindow, below: Input, reach: Reach, ctx: EpochContext) -> Rows | None:
     """Return the changes of the rows that see a change."""
     node, key = op.node, below.operator.stream_key
 
     def narrow(rows: DataFrame) -> DataFrame:
         return affected_frames.rows_of(node, rows, reach, total_order(node, key))
 
-    def compute(inputs: list[DataFrame]) -> DataFrame:
-        done = batch(node, inputs[0], ctx.now, key, (AFTER,), (affected_frames.TOUCHED,))
+    def compute(tagged: list[DataFrame]) -> DataFrame:
+        done = batch(node, tagged[0], ctx.now, key, (AFTER,), (affected_frames.TOUCHED,))
         return done.where(affected_frames.TOUCHED)
 
     near = affected_frames.near(node, reach, below.bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.failures import RAISED, SAID
 from floodmark.spark.rows import Rows, error_column, message_text
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.project import StreamProject
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,8 +31,9 @@ def label(node: n.Project | n.MaterializeProject, name: str) -> str:
     return span.text if span is not None and span.text else name
 
 
-def delta(op: StreamOperator[n.Project], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamProject, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the projected changes."""
+    (below,) = inputs
     node, rows = op.node, below.rows
     if rows is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.project_set import StreamProjectSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 _PLACE, _ELEMENT = "__place", "__element"
 
 
-def delta(op: StreamOperator[n.ProjectSet], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamProjectSet, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes, repeated; a row that the call refuses becomes one dead letter."""
+    (below,) = inputs
     node, rows = op.node, below.rows
     if rows is None:
         return None

@@ -9,6 +9,7 @@ either side lies within one of them, so those that no change is in stay as they 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators import recompute_partitions
@@ -18,7 +19,7 @@ from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.session import StreamSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,17 +32,17 @@ _FIRST, _LAST = "__first", "__last"
 _TOUCHED = "__touched"
 
 
-def delta(op: StreamOperator[n.Session], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamSession, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the sessions that changed."""
     node = op.node
 
-    def compute(inputs: list[DataFrame]) -> DataFrame:
-        return batch(node, inputs[0], (AFTER,))
+    def compute(tagged: list[DataFrame]) -> DataFrame:
+        return batch(node, tagged[0], (AFTER,))
 
     def narrow(rows: DataFrame) -> DataFrame:
         return _changed_sessions(node, rows)
 
-    return recompute_partitions.delta(op, [below], [node.partition], compute, ctx, narrow=narrow)
+    return recompute_partitions.delta(op, inputs, [node.partition], compute, ctx, narrow=narrow)
 
 
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:

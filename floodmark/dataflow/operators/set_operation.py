@@ -5,16 +5,16 @@ NULLs are equal. Of ALL each copy of a row has its number, from 1, whatever orde
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import is_hidden
 from floodmark.dataflow.operators import recompute_partitions
 from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.set_operation import StreamSetOperation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,30 +24,21 @@ _LEFT, _RIGHT = "__left", "__right"
 """BIGINT: how many rows of the side are equal."""
 
 
-def delta(
-    op: StreamOperator[n.SetOperation], left: Input, right: Input, ctx: EpochContext
-) -> Rows | None:
+def delta(op: StreamSetOperation, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the rows that changed on either side."""
     node = op.node
 
-    def compute(inputs: list[DataFrame]) -> DataFrame:
-        return batch(node, inputs[0], inputs[1], (AFTER,))
+    def compute(tagged: list[DataFrame]) -> DataFrame:
+        return batch(node, tagged[0], tagged[1], (AFTER,))
 
-    return recompute_partitions.delta(
-        op, [left, right], [*map(_key_columns, node.inputs)], compute, ctx
-    )
-
-
-def _key_columns(side: n.Node) -> tuple[str, ...]:
-    return tuple(c for c in side.names if not is_hidden(c))
+    return recompute_partitions.delta(op, inputs, node.positional_columns, compute, ctx)
 
 
 def batch(
     node: n.SetOperation, left: DataFrame, right: DataFrame, apart: tuple[str, ...] = ()
 ) -> DataFrame:
     """Return the rows of the set operation: hidden columns take no part, but those of `apart`."""
-    names = [ident(c) for c in (*_key_columns(node.left), *apart)]
-    others = [ident(c) for c in (*_key_columns(node.right), *apart)]
+    names, others = ([ident(c) for c in (*own, *apart)] for own in node.positional_columns)
     renamed = [f"{b} AS {a}" for a, b in zip(names, others, strict=True)]
     ours = left.selectExpr(*names, f"1L AS {_LEFT}", f"0L AS {_RIGHT}")
     theirs = right.selectExpr(*renamed, f"0L AS {_LEFT}", f"1L AS {_RIGHT}")

@@ -7,6 +7,7 @@ column; what comes and goes before that is never released.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants, set_weight
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.sort_buffer import StreamSortBuffer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,21 +29,22 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = "floodmark__before", "floodmark__after"
 
 
-def delta(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamSortBuffer, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the rows that this epoch's watermark releases."""
+    (below,) = inputs
     released, condition = _release(op, below, ctx), op.node.condition
     if released is None or condition is None:
         return released
     return filter.passing(condition, released, op.names, ctx.now)
 
 
-def _release(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) -> Rows | None:
+def _release(op: StreamSortBuffer, below: Input, ctx: EpochContext) -> Rows | None:
     node = op.node
     before = ctx.inputs.watermark(op.input, node.column, before=True)
     after = ctx.inputs.watermark(op.input, node.column, before=False)
     if ctx.inputs.fills:
         before = None
-    if op.state:
+    if not op.stateless:
         return _from_state(op, below, ctx, after)
     if after is None or after == before:
         return None
@@ -53,12 +55,10 @@ def _release(op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext) 
     return Rows(released, consolidated=True, inserts=True)
 
 
-def _from_state(
-    op: StreamOperator[n.SortBuffer], below: Input, ctx: EpochContext, after: Any
-) -> Rows | None:
+def _from_state(op: StreamSortBuffer, below: Input, ctx: EpochContext, after: Any) -> Rows | None:
     node = op.node
     schema = (*node.schema, Field(WEIGHT, INT, nullable=False))
-    state = ctx.stages.sort_buffer(op.state[0].name, schema, node.column)
+    state = ctx.stages.sort_buffer(op.buffer.name, schema, node.column)
     fresh, held = below.materialize(), state.passed_rows(after)
     parts = [part for part in (fresh, held) if part is not None]
     if not parts:

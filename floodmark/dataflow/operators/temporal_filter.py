@@ -21,7 +21,7 @@ from floodmark.spark.expressions import Compiled, compile_bound
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_TYPE, Rows, constants, error_column
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.temporal_filter import StreamTemporalFilter
 from floodmark.stream.properties.state import DUE_AT
 
 if TYPE_CHECKING:
@@ -34,11 +34,12 @@ _EVER = 2**63 - 1
 """Microseconds since 1970 of a time that no epoch has."""
 
 
-def delta(op: StreamOperator[n.TemporalFilter], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamTemporalFilter, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the filter: of its input, and those that are due."""
+    (below,) = inputs
     node, rows = op.node, below.rows
     schema = (Field(DUE_AT, BIGINT, False), *node.schema, Field(WEIGHT, INT, False))
-    state = ctx.stages.due_changes(op.state[0].name, schema)
+    state = ctx.stages.due_changes(op.due_changes.name, schema)
     settled = below.materialize()
     ctx.inputs.fall_due(state.due_rows(ctx.now))
     bounds = [compile_bound(bound, ctx.now) for bound in node.bounds]

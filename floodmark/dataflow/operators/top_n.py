@@ -21,8 +21,7 @@ from floodmark.spark import keyed
 from floodmark.spark.rows import Rows
 from floodmark.spark.sorting import sort_key, sort_text
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.strategy import Computed
+from floodmark.stream.operators.top_n import StreamTopN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -45,10 +44,11 @@ def order_of(node: n.TopN, key: Key) -> list[n.SortKey]:
     return [*node.order, *map(n.SortKey, dict.fromkeys(rest))]
 
 
-def delta(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows | None:
+def delta(op: StreamTopN, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of the first rows."""
+    (below,) = inputs
     node, key = op.node, below.operator.stream_key
-    if op.strategy.computed is Computed.DELTA:
+    if op.keeps_first:
         return _from_first(op, below, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
@@ -56,8 +56,8 @@ def delta(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows |
             op, below, node.group, lambda f: batch(node, f, key), own, ctx
         )
 
-    def compute(inputs: list[DataFrame]) -> DataFrame:
-        return batch(node, inputs[0], key, (AFTER,))
+    def compute(tagged: list[DataFrame]) -> DataFrame:
+        return batch(node, tagged[0], key, (AFTER,))
 
     return recompute_partitions.delta(op, [below], [node.group], compute, ctx)
 
@@ -128,9 +128,9 @@ def _number(node: n.TopN) -> str:
     return f"CAST({_RANK if node.with_ties else _PLACE} AS BIGINT)"
 
 
-def _from_first(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> Rows | None:
+def _from_first(op: StreamTopN, below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
-    node, key, (table,) = op.node, below.operator.stream_key, op.state
+    node, key = op.node, below.operator.stream_key
     fresh = below.single_use() if ctx.inputs.fills else below.materialize()
     own = ctx.stages.own_rows(node)
     lies = below.bounds
@@ -141,7 +141,7 @@ def _from_first(op: StreamOperator[n.TopN], below: Input, ctx: EpochContext) -> 
         stored = own.rows_before(within)
         replaced = _replace(node, stored, fresh, key, ctx.inputs.few)
         return Rows(replaced, consolidated=True, inserts=stored is None)
-    held = ctx.stages.arrangement(table.name, node.schema, expired_rows(op, 0, ctx))
+    held = ctx.stages.arrangement(op.first_rows.name, node.schema, expired_rows(op, 0, ctx))
     settled, stored = None, held.rows_before(within)
     if fresh is not None:
         changes = Rows(_replace(node, stored, fresh, key, ctx.inputs.few))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import Input
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import FIRST, LAST
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.tumble import StreamTumble
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,8 +60,9 @@ def from_micros(text: str, type_: SqlType) -> str:
     return f"CAST(timestamp_micros({text}) AS {spark_type(type_)})"
 
 
-def delta(op: StreamOperator[n.Tumble], below: Input) -> Rows | None:
+def delta(op: StreamTumble, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes with their windows."""
+    (below,) = inputs
     node, rows = op.node, below.rows
     if rows is None:
         return None

@@ -7,19 +7,19 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import Input
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import ERROR_TYPE, Rows
 from floodmark.spark.types import ident
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.union_all import StreamUnionAll
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def delta(op: StreamOperator[n.UnionAll], branches: Sequence[Input]) -> Rows | None:
+def delta(op: StreamUnionAll, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the changes of all inputs."""
-    changed = [(i, branch.rows) for i, branch in enumerate(branches)]
+    changed = [(i, branch.rows) for i, branch in enumerate(inputs)]
     present = [(i, rows) for i, rows in changed if rows is not None]
     if not present:
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
-from floodmark.dataflow.operators.context import EpochContext
+from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.project import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
@@ -16,7 +16,7 @@ from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_of, set_weight
 from floodmark.spark.types import ident, nullable_ddl
 from floodmark.spark.user_functions import arrow_type, to_arrow
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.values import StreamValues
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ _REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
 Row = list[tuple[Expr, Compiled]]
 
 
-def delta(op: StreamOperator[n.Values], ctx: EpochContext) -> Rows | None:
+def delta(op: StreamValues, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
     """Return the rows as new ones; one that an expression refuses is a dead letter."""
     if not ctx.inputs.fills:
         return None

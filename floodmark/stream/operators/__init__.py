@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import get_args
 
 from floodmark.stream.operators.aggregate import StreamAggregate
-from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.close_aggregate import StreamCloseAggregate
 from floodmark.stream.operators.close_session import StreamCloseSession
 from floodmark.stream.operators.filter import StreamFilter
@@ -27,27 +26,36 @@ from floodmark.stream.operators.tumble import StreamTumble
 from floodmark.stream.operators.union_all import StreamUnionAll
 from floodmark.stream.operators.values import StreamValues
 
-OPERATORS: tuple[type[StreamOperator[Any]], ...] = (
-    StreamScan,
-    StreamValues,
-    StreamProject,
-    StreamMaterializeProject,
-    StreamFilter,
-    StreamTemporalFilter,
-    StreamProjectSet,
-    StreamGrowingSeries,
-    StreamTumble,
-    StreamHop,
-    StreamUnionAll,
-    StreamSortBuffer,
-    StreamJoin,
-    StreamLookupJoin,
-    StreamSetOperation,
-    StreamTopN,
-    StreamAggregate,
-    StreamCloseAggregate,
-    StreamOverWindow,
-    StreamSession,
-    StreamCloseSession,
+Operator = (
+    StreamScan
+    | StreamValues
+    | StreamProject
+    | StreamMaterializeProject
+    | StreamFilter
+    | StreamTemporalFilter
+    | StreamProjectSet
+    | StreamGrowingSeries
+    | StreamTumble
+    | StreamHop
+    | StreamUnionAll
+    | StreamSortBuffer
+    | StreamJoin
+    | StreamLookupJoin
+    | StreamSetOperation
+    | StreamTopN
+    | StreamAggregate
+    | StreamCloseAggregate
+    | StreamOverWindow
+    | StreamSession
+    | StreamCloseSession
 )
 """The operators by which nodes run, each for one node."""
+OPERATORS: tuple[type[Operator], ...] = get_args(Operator)
+
+__all__ = [
+    "OPERATORS", "Operator", "StreamAggregate", "StreamCloseAggregate", "StreamCloseSession",
+    "StreamFilter", "StreamGrowingSeries", "StreamHop", "StreamJoin", "StreamLookupJoin",
+    "StreamMaterializeProject", "StreamOverWindow", "StreamProject", "StreamProjectSet",
+    "StreamScan", "StreamSession", "StreamSetOperation", "StreamSortBuffer",
+    "StreamTemporalFilter", "StreamTopN", "StreamTumble", "StreamUnionAll", "StreamValues",
+]  # fmt: skip

@@ -178,6 +178,10 @@ class StreamOperator(Generic[N]):
         """
 
     @abstractmethod
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        """Return where the rows of each input lie of which rows within bounds are made."""
+
+    @abstractmethod
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         """Return the operator's description; `names` are those of the columns that it reads."""
 
@@ -248,6 +252,11 @@ class StreamOperator(Generic[N]):
     def watermark_names(self) -> frozenset[str]:
         """Return the names of the columns that carry a watermark alone."""
         return frozenset(w.column for w in self.marks.columns)
+
+    @property
+    def is_row_local(self) -> bool:
+        """Tell whether each row is computed from one row of the only input."""
+        return self.uses == 1 and len(self.inputs) == 1
 
     @property
     def append_only(self) -> bool:

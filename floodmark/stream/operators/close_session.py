@@ -19,6 +19,12 @@ class StreamCloseSession(Sessions[n.CloseSession]):
     NODE = n.CloseSession
     EMITS_ON_CLOSE = True
 
+    @property
+    def buffer(self) -> StateTable:
+        """Return the table of the rows of open sessions."""
+        name = buffer_name(self.identifier)
+        return StateTable(name, "open sessions", (self.node.time,), self.node.end)
+
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.APPEND_ONLY
 
@@ -33,8 +39,7 @@ class StreamCloseSession(Sessions[n.CloseSession]):
         return 4
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        name = buffer_name(self.identifier)
-        return (StateTable(name, "open sessions", (self.node.time,), self.node.end),)
+        return (self.buffer,)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         return Description("Session", self.head(names), buffer_lines(self, place))

@@ -10,6 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
@@ -42,6 +43,9 @@ class FixedWindow(RowLocal[W], family=True):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (EVERYWHERE,)
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()

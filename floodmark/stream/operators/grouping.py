@@ -17,6 +17,8 @@ from floodmark.stream.operators.texts import (
     role_cells,
 )
 from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -91,6 +93,9 @@ class StreamGrouping(StreamOperator[G], family=True):
     def input_tables(self) -> tuple[StateTable, ...]:
         """Return the table with the rows of touched groups, where nothing else has them."""
         return self.arrangements(self.node.group) if self.recomputes else ()
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (bounds_among(within, self.node.group),)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         node, labels = self.node, place.labels[self.node]

@@ -14,7 +14,7 @@ from floodmark.stream.operators.texts import due_lines
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.state import DUE_AT, StateTable, due_name
+from floodmark.stream.properties.state import StateTable, due_table
 from floodmark.stream.properties.strategy import Computed, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
@@ -25,6 +25,11 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
     NODE = n.GrowingSeries
     TAKES_UPSERTS = False
     EMITS_ON_CLOSE = False
+
+    @property
+    def due_changes(self) -> StateTable:
+        """Return the table of the changes that are made when their time comes."""
+        return due_table(self.identifier)
 
     def derive_watermarks(self) -> Watermarks:
         """Values come when their time has come, wherever the watermark is by then."""
@@ -38,7 +43,7 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
         return Strategy(Computed.DELTA, "exact delta, and the series whose next value is due")
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        return (StateTable(due_name(self.identifier), "changes to come", (DUE_AT,)),)
+        return (self.due_changes,)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return {}

@@ -168,6 +168,21 @@ class StreamJoin(StreamPairing[n.Join]):
                 hold(far.column, both[far.column], least)
         return values_among(out, self.names)
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        """Return the bounds of each side.
+
+        A side that can be padded is bounded by its keys only: without a row that it has, the other
+        side's rows would be padded.
+        """
+        node, kind = self.node, self.node.kind
+        keys_left = {a: within[b] for a, b in node.equi if b in within and not kind.pads_right}
+        keys_right = {b: within[a] for a, b in node.equi if a in within and not kind.pads_left}
+        left, right = (bounds_among(within, side.names) for side in self.inputs)
+        return (
+            keys_left if kind.pads_left else {**keys_left, **left},
+            keys_right if kind.pads_right else {**keys_right, **right},
+        )
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Return the bounds of the changes: of keys those of both sides.
 

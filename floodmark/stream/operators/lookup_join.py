@@ -12,7 +12,7 @@ from floodmark.stream.operators.pairing import StreamPairing, pair_key, unsuppor
 from floodmark.stream.operators.texts import state_cells
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import Beside, StateTable
@@ -63,19 +63,31 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def derive_beside(self) -> Beside | None:
         return None
 
+    @property
+    def looked_up(self) -> StateTable | None:
+        """Return the table of what was looked up, kept as long as the left row; or None."""
+        if not self.node.stored or self.left.append_only or self.own_table:
+            return None
+        column = next((w.column for w in self.left.watermarks), None)
+        name = f"{self.identifier}_lookup"
+        return StateTable(name, "looked-up rows", self.left.stream_key, column)
+
+    @property
+    def fetched(self) -> StateTable:
+        """Return the table of what an epoch asks of an object that is kept elsewhere."""
+        asked = tuple(b for _, b in self.node.equi)
+        return StateTable(f"{self.identifier}_fetched", "an epoch's fetched rows", asked)
+
     def derive_state(self) -> tuple[StateTable, ...]:
-        """Return what is kept beside each left row as long as it, or only for the epoch."""
-        if self.node.stored and not self.left.append_only:
-            column = next((w.column for w in self.left.watermarks), None)
-            name = f"{self.identifier}_lookup"
-            return (StateTable(name, "looked-up rows", self.left.stream_key, column),)
-        if self.node.external is not None:
-            asked = tuple(b for _, b in self.node.equi)
-            return (StateTable(f"{self.identifier}_fetched", "an epoch's fetched rows", asked),)
-        return ()
+        if self.looked_up is not None:
+            return (self.looked_up,)
+        return () if self.node.external is None else (self.fetched,)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return inputs[0]
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return EVERYWHERE, EVERYWHERE
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]

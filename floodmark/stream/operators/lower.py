@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators import Operator
 from floodmark.stream.operators.walks import class_of
 
 
@@ -18,23 +17,23 @@ class StreamPlan:
     """A plan and its operators; equal subplans are one operator (`r0`, `r1`, …)."""
 
     root: n.Node
-    operators: Mapping[n.Node, StreamOperator[Any]]
+    operators: Mapping[n.Node, Operator]
 
     @property
     def nodes(self) -> tuple[n.Node, ...]:
         """Return the distinct nodes, inputs first."""
         return tuple(self.operators)
 
-    def __getitem__(self, node: n.Node) -> StreamOperator[Any]:
+    def __getitem__(self, node: n.Node) -> Operator:
         return self.operators[node]
 
     @property
-    def top(self) -> StreamOperator[Any]:
+    def top(self) -> Operator:
         """Return the operator of the root."""
         return self.operators[self.root]
 
     @property
-    def top_without_projections(self) -> StreamOperator[Any] | None:
+    def top_without_projections(self) -> Operator | None:
         """Return the operator whose rows are those of the plan under other names, or None.
 
         So it is where only projections are above it that pass all its columns on. What it stores
@@ -61,7 +60,7 @@ def lower(root: n.Node) -> StreamPlan:
 
     The nodes must keep their key columns (`floodmark.stream.passes.keep_keys` sees to it).
     """
-    lowered: dict[n.Node, StreamOperator[Any]] = {}
+    lowered: dict[n.Node, Operator] = {}
     for node in n.walk(root):
         if node not in lowered:
             inputs = tuple(lowered[child] for child in node.inputs)

@@ -31,13 +31,20 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
     def derive_strategy(self) -> Strategy:
         return Strategy(Computed.STORED, "evaluated once and stored by stream key")
 
-    def derive_state(self) -> tuple[StateTable, ...]:
-        """Values of rows that change are kept as long as their row, others for the epoch."""
+    @property
+    def values(self) -> StateTable:
+        """Return the table of what was evaluated, where the own table of the object has it not.
+
+        Values of rows that change are kept as long as their row, others for the epoch.
+        """
         key = self.input.stream_key
         if self.input.append_only:
-            return (StateTable(f"{self.identifier}_evaluated", "an epoch's rows", key),)
+            return StateTable(f"{self.identifier}_evaluated", "an epoch's rows", key)
         by = next((w.column for w in self.input.watermarks), None)
-        return (StateTable(f"{self.identifier}_stored", "stored values", key, by),)
+        return StateTable(f"{self.identifier}_stored", "stored values", key, by)
+
+    def derive_state(self) -> tuple[StateTable, ...]:
+        return (self.values,)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         texts = self.column_texts(names)

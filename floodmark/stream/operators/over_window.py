@@ -146,6 +146,9 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         final = move_outward(values[time], -ahead.distance) if ahead.distance else values[time]
         return kept if final is None else {**kept, time: final}
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (bounds_among(within, self.node.partition),)
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.partition)
 

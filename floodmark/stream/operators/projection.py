@@ -80,6 +80,10 @@ class Projection(RowLocal[P], family=True):
         lowest = ((name, lowest_result(expr, inputs[0], now)) for name, expr in self.node.columns)
         return {name: value for name, value in lowest if value is not None}
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        passed = {name: e.name for name, e in self.node.columns if isinstance(e, ColumnRef)}
+        return ({passed[c]: ends for c, ends in within.items() if c in passed},)
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else projection_bounds(self.node.columns, inputs[0])
 

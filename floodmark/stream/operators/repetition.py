@@ -9,6 +9,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import Key
 from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -35,6 +36,9 @@ class Repetition(RowLocal[S], family=True):
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         return ()
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (EVERYWHERE,)
 
     def derive_monotone(self) -> Origins:
         return self.input.monotone

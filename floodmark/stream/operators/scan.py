@@ -66,6 +66,9 @@ class StreamScan(RowLocal[n.Scan]):
         known = inputs[0]
         return {w.column: known[w.column] for w in self.node.watermarks if w.column in known}
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return ()
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 

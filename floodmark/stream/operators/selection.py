@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import Key, N
 from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -27,6 +28,9 @@ class Selection(RowLocal[N], family=True):
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         return self.input.upsert_keys
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (within,)
 
     def derive_monotone(self) -> Origins:
         return self.input.monotone

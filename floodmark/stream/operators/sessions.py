@@ -70,6 +70,9 @@ class Sessions(StreamOperator[S], family=True):
         kept = values_among(values, node.partition)
         return {**kept, node.end: values[node.time]} if node.time in values else kept
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (EVERYWHERE,)
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from floodmark.changelog import ChangelogMode, is_hidden
+from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.base import Key, StreamOperator, Values
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_equality
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
@@ -32,12 +32,6 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     @staticmethod
     def key_of(node: n.SetOperation, keys: tuple[Key, ...]) -> Key:
         return node.names
-
-    @property
-    def comparison_columns(self) -> tuple[Key, Key]:
-        """Return the columns of each side that are compared."""
-        left, right = (tuple(c for c in side.names if not is_hidden(c)) for side in self.inputs)
-        return left, right
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
@@ -77,7 +71,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return (None, None) if met is None else by_equality(*met)
 
     def derive_strategy(self) -> Strategy:
-        names, why = self.comparison_columns[0], "copies of a row on both sides decide"
+        names, why = self.node.positional_columns[0], "copies of a row on both sides decide"
         return Strategy(Computed.SCOPE, recompute_text("rows", names, why), names)
 
     def derive_rereads(self) -> bool:
@@ -90,12 +84,15 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        return self.arrangements(*self.comparison_columns)
+        return self.arrangements(*self.node.positional_columns)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         left, right = inputs
         met = [(a, b) for a, b in self.node.pairs if a in left and b in right]
         return {a: lowest((left[a], right[b]), self.node.field(a).type) for a, b in met}
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return EVERYWHERE, EVERYWHERE
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return {}

@@ -9,7 +9,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
-from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.base import StreamOperator, Values
 from floodmark.stream.operators.closing import closes_from_input
 from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import STATELESS, buffer_lines
@@ -23,11 +23,22 @@ from floodmark.stream.properties.watermark_values import values_among
 
 
 class StreamSortBuffer(Selection[n.SortBuffer]):
-    """Rows that are emitted once, when they can no longer change."""
+    """Rows that are emitted once, when they can no longer change.
+
+    Where it is `stateless` it reads the rows between the last watermark and this one.
+    """
 
     NODE = n.SortBuffer
     TAKES_UPSERTS = False
     EMITS_ON_CLOSE = True
+
+    def __init__(
+        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
+    ) -> None:
+        assert isinstance(node, n.SortBuffer)
+        self.buffer = StateTable(buffer_name(identifier), "rows", (node.column,), node.column)
+        self.stateless = closes_from_input(node, inputs[0])
+        super().__init__(node, identifier, inputs)
 
     def derive_mode(self) -> ChangelogMode:
         """An emitted row is never retracted."""
@@ -48,10 +59,7 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
         return Strategy(Computed.RELEASED, "held until the watermark has passed")
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        if closes_from_input(self.node, self.input):
-            return ()
-        column = self.node.column
-        return (StateTable(buffer_name(self.identifier), "rows", (column,), column),)
+        return () if self.stateless else (self.buffer,)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], (self.node.column,))

@@ -19,7 +19,7 @@ from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.monotonicity import monotone_column
-from floodmark.stream.properties.state import DUE_AT, StateTable, due_name
+from floodmark.stream.properties.state import StateTable, due_table
 from floodmark.stream.properties.strategy import Computed, Strategy
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 
@@ -46,6 +46,11 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
             return None
         return column if self.node.input.field(column).type.kind in _TIMES else None
 
+    @property
+    def due_changes(self) -> StateTable:
+        """Return the table of the changes that are made when their time comes."""
+        return due_table(self.identifier)
+
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT if self.node.uppers else self.input.mode
 
@@ -64,7 +69,7 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        return (StateTable(due_name(self.identifier), "changes to come", (DUE_AT,)),)
+        return (self.due_changes,)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         """Return the lower of the watermark and of the first time whose rows are still to come."""

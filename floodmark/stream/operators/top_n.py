@@ -19,7 +19,7 @@ from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable, first_name
+from floodmark.stream.properties.state import Beside, StateTable
 from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
 from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
@@ -42,6 +42,12 @@ class StreamTopN(StreamOperator[n.TopN]):
     def keeps_first(self) -> bool:
         """Tell whether the first rows are among those of before and the new ones."""
         return self.input.append_only and not self.node.offset and self.node.limit is not None
+
+    @property
+    def first_rows(self) -> StateTable:
+        """Return the table of the first rows of each group, where they are kept."""
+        (column,) = self.cleaning_columns
+        return StateTable(f"{self.identifier}_first", "first rows", self.node.group, column)
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
@@ -97,13 +103,13 @@ class StreamTopN(StreamOperator[n.TopN]):
         return Beside.ROWS
 
     def derive_state(self) -> tuple[StateTable, ...]:
-        if self.keeps_first:
-            name, (column,) = first_name(self.identifier), self.cleaning_columns
-            return (StateTable(name, "first rows", self.node.group, column),)
-        return self.arrangements(self.node.group)
+        return (self.first_rows,) if self.keeps_first else self.arrangements(self.node.group)
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.node.group)
+
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return (bounds_among(within, self.node.group),)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)

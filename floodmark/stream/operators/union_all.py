@@ -84,6 +84,12 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
                 out[field.name] = lowest(values, field.type)
         return out
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        """The columns meet by place."""
+        wanted = [within.get(name) for name in self.inputs[0].names]
+        sides = (zip(i.names, wanted, strict=True) for i in self.inputs)
+        return [{c: ends for c, ends in side if ends is not None} for side in sides]
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         columns = self.inputs[0].names
         present = [

@@ -67,6 +67,9 @@ class StreamValues(RowLocal[n.Values]):
     def propagate(self, inputs: Sequence[Marks], now: datetime) -> Marks:
         return {}
 
+    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+        return ()
+
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE
 

@@ -7,29 +7,36 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.stream.operators import OPERATORS
+from floodmark.stream.operators import OPERATORS, Operator
 from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.scan import StreamScan
 
-CLASSES = {operator.NODE: operator for operator in OPERATORS}
+CLASSES: dict[type[n.Node], type[Operator]] = {operator.NODE: operator for operator in OPERATORS}
 """The operator of each node."""
 
 
-def class_of(node: n.Node) -> type[StreamOperator[Any]]:
+def class_of(node: n.Node) -> type[Operator]:
     """Return the class of a node's operator."""
     found = CLASSES.get(type(node))
     assert found is not None, f"{type(node).__name__} has no operator in a streaming plan"
     return found
 
 
+def key_of(node: n.Node, keys: tuple[Key, ...]) -> Key:
+    """Return the stream key of a node's output from the keys of its inputs."""
+    operator: type[StreamOperator[Any]] = class_of(node)
+    return operator.key_of(node, keys)
+
+
 def stream_key(node: n.Node) -> Key:
     """Return the stream key of a node's output; the plan must keep its key columns."""
-    return class_of(node).key_of(node, tuple(map(stream_key, node.inputs)))
+    return key_of(node, tuple(map(stream_key, node.inputs)))
 
 
 def propagate(
     operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
 ) -> Values:
     """Return the watermarks of an output from those of the objects that are scanned."""
-    if isinstance(operator.node, n.Scan):
+    if isinstance(operator, StreamScan):
         return operator.propagate([scanned.get(operator.node.object, {})], now)
     return operator.propagate([propagate(i, scanned, now) for i in operator.inputs], now)

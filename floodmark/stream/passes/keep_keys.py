@@ -8,7 +8,7 @@ from floodmark.changelog import HIDDEN_PREFIX
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, Literal, columns_of
 from floodmark.scalar.types import BOOLEAN, VARCHAR
-from floodmark.stream.operators.walks import class_of
+from floodmark.stream.operators.walks import key_of
 from floodmark.stream.properties import stream_key
 from floodmark.stream.properties.aggregate_calls import aggregate_of
 
@@ -42,7 +42,7 @@ def _with_key(node: n.Node) -> Keyed:
     if isinstance(node, n.ProjectSet):
         children[0] = _apart(children[0], {*node.outputs, node.ordinal})
     rebuilt = _rebuild(node, children)
-    return rebuilt, class_of(rebuilt).key_of(rebuilt, tuple(key for _, key in children))
+    return rebuilt, key_of(rebuilt, tuple(key for _, key in children))
 
 
 def _join_columns(node: n.Pairing) -> set[str]:

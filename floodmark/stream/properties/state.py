@@ -12,7 +12,6 @@ from enum import Enum
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import show_name
-from floodmark.stream.properties import strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +30,11 @@ class StateTable:
             return f"watermark of {show_name(self.cleaned_by)}"
         return _CLEANING[self.role]
 
+    @property
+    def holds_due_changes(self) -> bool:
+        """Tell whether it holds changes that are made when their time comes, not for new rows."""
+        return self.role == _DUE
+
 
 class Beside(Enum):
     """What the own table of an object can hold of an operator, where its rows are the object's."""
@@ -39,6 +43,7 @@ class Beside(Enum):
     ROWS = "its rows of before"
 
 
+_DUE = "changes to come"
 _CLEANING = {
     "accumulators": "the group's end",
     "distinct values": "the value's end",
@@ -50,7 +55,7 @@ _CLEANING = {
     "an epoch's fetched rows": "the next epoch",
     "rows": "the watermark",
     "open sessions": "the watermark",
-    "changes to come": "their time",
+    _DUE: "their time",
 }
 
 
@@ -58,9 +63,9 @@ DUE_AT = "floodmark__due_at"
 """BIGINT, microseconds since 1970: the time from which on a row is, or is not, there."""
 
 
-def due_name(identifier: str) -> str:
-    """Return the name of the table with the changes that an operator makes when it is time."""
-    return f"{identifier}_due"
+def due_table(identifier: str) -> StateTable:
+    """Return the table with the changes that an operator makes when it is time."""
+    return StateTable(f"{identifier}_due", _DUE, (DUE_AT,))
 
 
 COUNTED = "__counted"
@@ -70,19 +75,6 @@ COUNTED = "__counted"
 def values_name(identifier: str, i: int) -> str:
     """Return the name of the table with the values of an aggregate's distinct argument."""
     return f"{identifier}_values{i}"
-
-
-def _values(node: n.Aggregate, identifier: str) -> tuple[StateTable, ...]:
-    """Return how often each value of the arguments with DISTINCT is there, as tables."""
-    return tuple(
-        StateTable(values_name(identifier, i), "distinct values", (*node.group, COUNTED))
-        for i in range(len(strategy.distinct_arguments(node)))
-    )
-
-
-def first_name(identifier: str) -> str:
-    """Return the name of the table that holds the first rows of each group."""
-    return f"{identifier}_first"
 
 
 def arrangement_name(node: n.Node, i: int, identifier: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import Kind
 from floodmark.dataflow.operators import dispatch
@@ -19,6 +19,9 @@ from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.scan import StreamScan
+from floodmark.stream.operators.sort_buffer import StreamSortBuffer
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
 from floodmark.tables.current import current_at
@@ -44,7 +47,7 @@ class Recomputation:
         Rows that an expression refuses are left out, as in an epoch.
         """
         assert obj.plan is not None
-        return self._rows(obj.plan.root, within)
+        return self._rows(obj.plan.top, within)
 
     def rows_to_scan(self, scan: n.Scan, keeps: FileFilter | None) -> DataFrame:
         """Return the rows at rest of what a scan reads, at least those of the files that matter."""
@@ -96,20 +99,22 @@ class Recomputation:
                 out.add(obj.key)
         return frozenset(out)
 
-    def _rows(self, root: n.Node, within: Bounds) -> DataFrame:
-        """Return a plan's rows within bounds."""
+    def _rows(self, op: StreamOperator[Any], within: Bounds) -> DataFrame:
+        """Return an operator's rows within bounds."""
         spark = self.reader.tables.spark
-        register(spark, (e for node in n.walk(root) for e in node.expressions))
-        rows = dispatch.rows_of(root, self._leaf, spark, self.now, within=within)
+        register(spark, (e for node in n.walk(op.node) for e in node.expressions))
+        rows = dispatch.rows_within(op, within, self._leaf, spark, self.now)
         assert rows is not None
         return rows
 
-    def _leaf(self, node: n.Node, within: Bounds, keeps: FileFilter | None) -> dispatch.Leaf | None:
-        match node:
-            case n.Scan():
-                return dispatch.Leaf(self._scan_rows(node, within, keeps))
-            case n.SortBuffer():
-                return dispatch.Leaf(self._rows(node.input, within))
+    def _leaf(
+        self, op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
+    ) -> dispatch.Leaf | None:
+        match op:
+            case StreamScan():
+                return dispatch.Leaf(self._scan_rows(op.node, within, keeps))
+            case StreamSortBuffer():
+                return dispatch.Leaf(self._rows(op.input, within))
             case _:
                 return None
 
