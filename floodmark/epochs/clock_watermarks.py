@@ -6,17 +6,16 @@ sources, or as many as time can close: one epoch per view, not one per tick of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.plan import nodes as n
-from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.walks import propagate
-from floodmark.stream.properties.highest_values import highest
+from floodmark.stream.operators.walks import propagate, propagate_highest
 from floodmark.tables.cutoff import LAST
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -54,14 +53,8 @@ def advances_by_clock(
     now = {key: mark.at_end(True).visible for key, mark in marks.items()}
     last = {key: _at_last(mark).at_end(True).visible for key, mark in marks.items()}
     rows = {key: _highest(mark) for key, mark in marks.items()}
-    reach = _propagate(pipeline, rows, until, needed - held, _highest_of)
+    reach = _propagate(pipeline, rows, until, needed - held, propagate_highest)
     return _is_worth(release({}), release(now), release(last), reach)
-
-
-def _highest_of(
-    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
-) -> Values:
-    return highest(operator.node, scanned, now)
 
 
 def _at_last(marks: Marks) -> Marks:
@@ -110,26 +103,9 @@ def _propagate(
         if obj.relation.watermarks:
             values[obj.key] = rule(obj.plan.top, scanned, now)
         if obj.emits_on_close and (obj.object.target or obj.key) in needed:
-            for i, (node, column) in enumerate(_closing(obj)):
-                bound = rule(obj.plan[node], scanned, now).get(column)
+            releases = filter(None, (op.released_by for op in obj.plan.operators.values()))
+            for i, (held, column) in enumerate(releases):
+                bound = rule(held, scanned, now).get(column)
                 if bound is not None:
                     out[obj.key, i] = bound
     return out
-
-
-def _closing(obj: AnalysedObject) -> Iterator[tuple[n.Node, str]]:
-    """Yield what the nodes of a plan that release rows read, and by which column.
-
-    Rows of sessions are released by the end of these, which is no column of what is read.
-    """
-    assert obj.plan is not None
-    for node in obj.plan.nodes:
-        match node:
-            case n.CloseAggregate():
-                yield node.input, node.window
-            case n.SortBuffer():
-                yield node.input, node.column
-            case n.CloseSession():
-                yield node, node.end
-            case _:
-                pass

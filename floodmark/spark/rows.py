@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, HIDDEN_PREFIX, KIND, WEIGHT
@@ -40,7 +40,8 @@ class Rows:
 
     With `failing` there is a column `__error` of `ERROR_TYPE`; rows that have it set are on their
     way to the dead letters and only their error counts. With `consolidated` there is at most one
-    row of each sign per stream key, and the two differ. With `kinded` there is also `__kind`,
+    row of each sign per stream key, and the two differ, unless they are `narrowed`: columns were
+    dropped since, by which alone they may have differed. With `kinded` there is also `__kind`,
     consistent per key, and `carried` are state columns that travel along to the object's table.
     With `inserts` all rows are new: every weight is +1, every stream key occurs once and is not
     there yet. With `replacing` old rows have NULL in the `unknown` columns, which are volatile or
@@ -51,6 +52,7 @@ class Rows:
     frame: DataFrame
     failing: bool = False
     consolidated: bool = False
+    narrowed: bool = field(default=False, kw_only=True)
     kinded: bool = False
     carried: tuple[str, ...] = ()
     inserts: bool = False

@@ -60,7 +60,7 @@ def compares(obj: AnalysedObject) -> bool:
         for e in node.expressions
     )
     operators = obj.plan.operators.values()
-    waits = any(op.EMITS_ON_CLOSE or n.is_lookup(op.node) for op in operators)
+    waits = any(op.released_by or n.is_lookup(op.node) for op in operators)
     return again and not waits
 
 

@@ -53,7 +53,6 @@ class StreamTee(Selection[Tee]):
 
     NODE = Tee
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     def derive_mode(self) -> ChangelogMode:
         return self.input.mode

@@ -312,8 +312,8 @@ TIMES = (
     Planted(
         "the watermark of a union is that of its fastest input",
         "stream/operators/union_all.py",
-        "out[field.name] = lowest(values, field.type)",
-        "out[field.name] = max(values)",
+        "{f.name: lowest(values, f.type) for f, values",
+        "{f.name: max(values) for f, values",
         on_spark("watermark_of_union_is_the_minimum"),
     ),
     Planted(

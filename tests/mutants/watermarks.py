@@ -106,8 +106,8 @@ WATERMARKS = (
     Planted(
         "a union has the watermark of its first input",
         "stream/operators/union_all.py",
-        "out[field.name] = lowest(values, field.type)",
-        "out[field.name] = values[0]",
+        "{f.name: lowest(values, f.type) for f, values",
+        "{f.name: values[0] for f, values",
         (_RULES,),
     ),
     Planted(

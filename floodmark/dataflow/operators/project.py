@@ -42,14 +42,14 @@ def delta(op: StreamProject, inputs: Sequence[Input], ctx: EpochContext) -> Rows
     error = error_column(labelled, rows.letter_columns(node.input.names), failing=rows.failing)
     columns = [f"{c.value} AS {ident(name)}" for name, c in compiled]
     extra = rows.marks + ([error] if error is not None else [])
-    renames = all(isinstance(e, ColumnRef) for _, e in node.columns)
-    whole = renames and set(node.plain_columns) == set(node.input.names)
+    alike, whole = all(isinstance(e, ColumnRef) for _, e in node.columns), node.renames
     frame = rows.frame.selectExpr(*columns, *extra)
     return replace(
         rows,
         frame=frame,
         failing=error is not None,
-        consolidated=rows.consolidated and renames,
+        consolidated=rows.consolidated and alike,
+        narrowed=rows.narrowed or not whole,
         kinded=rows.kinded and whole,
         carried=rows.carried if whole else (),
         unknown=unknown(node, rows),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from floodmark.dataflow.operators.context import EpochContext, ExpiredRows, Input, ReplacedRows
 from floodmark.dataflow.operators.materialize import cancel
-from floodmark.plan import nodes as n
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +28,7 @@ def consolidate(below: Input) -> DataFrame | None:
     rows, settled = below.rows, below.materialize()
     if rows is None or settled is None:
         return None
-    if rows.inserts or (rows.consolidated and _is_whole(below.operator.node)):
+    if rows.inserts or (rows.consolidated and not rows.narrowed):
         return settled
     return cancel(settled, below.operator.node.schema, below.operator.stream_key)
 
@@ -40,14 +39,3 @@ def expired_values(below: Input, cleaned_by: str | None, ctx: EpochContext) -> E
         return None
     reached = ctx.inputs.watermark(below.operator, cleaned_by, before=False)
     return None if reached is None else ExpiredRows(cleaned_by, reached)
-
-
-def _is_whole(node: n.Node) -> bool:
-    """Tell whether no column of an object is dropped between it and here."""
-    match node:
-        case n.Project():
-            return set(node.plain_columns) == set(node.input.names) and _is_whole(node.input)
-        case n.Filter():
-            return _is_whole(node.input)
-        case _:
-            return True

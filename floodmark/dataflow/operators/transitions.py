@@ -11,7 +11,6 @@ from floodmark.dataflow.operators import panes
 from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
 from floodmark.dataflow.operators.project import raise_text
 from floodmark.dataflow.operators.shared_state import share_columns
-from floodmark.plan import nodes as n
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import never_negative
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
 
 def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Accumulation]:
     """Return how each aggregate of the node is kept."""
-    ties, closes = ties_of(node), isinstance(node, n.CloseAggregate)
+    ties = ties_of(node)
     values = value_columns(distinct_arguments(node))
     parts = (
-        acc.accumulate(name, i, call, mode, now, ties, closes=closes, values=values.get(i))
+        acc.accumulate(name, i, call, mode, now, ties, closes=node.CLOSES, values=values.get(i))
         for i, (name, call) in enumerate(node.aggregates)
     )
     return share_columns(parts, accumulator_names(node, mode, acc.printer(now)))

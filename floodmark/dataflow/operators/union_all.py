@@ -27,8 +27,9 @@ def delta(op: StreamUnionAll, inputs: Sequence[Input], ctx: EpochContext) -> Row
     frames = [_branch(op.node, i, rows, failing) for i, rows in present]
     consolidated = all(rows.consolidated for _, rows in present)
     inserts = all(rows.inserts for _, rows in present)
+    narrowed = any(rows.narrowed for _, rows in present)
     frame = reduce(lambda a, b: a.unionAll(b), frames)
-    return Rows(frame, failing, consolidated, inserts=inserts)
+    return Rows(frame, failing, consolidated, narrowed=narrowed, inserts=inserts)
 
 
 def _branch(node: n.UnionAll, ordinal: int, rows: Rows, failing: bool) -> DataFrame:

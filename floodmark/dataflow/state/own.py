@@ -11,7 +11,6 @@ from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
-from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables import layout
 from floodmark.tables.current import current_at
@@ -33,7 +32,8 @@ class OwnGroups:
     ) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
         home = self.io.home
-        names = _own_names(home, self.node)
+        assert home.plan is not None
+        names = home.plan.names_above_projections
         held, rows = _rows_before(self.io, names, within)
         if rows is None:
             return None
@@ -52,7 +52,8 @@ class OwnRows:
     def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""
         home = self.io.home
-        names = _own_names(home, self.node)
+        assert home.plan is not None
+        names = home.plan.names_above_projections
         _, rows = _rows_before(self.io, names, within)
         if rows is None:
             return None
@@ -68,17 +69,3 @@ def _rows_before(
         return 0, None
     files = prune(current.base, None, {names[c]: ends for c, ends in within.items()})
     return current.bytes_of(files), current.visible_rows(io.tables, files)
-
-
-def _own_names(home: AnalysedObject, node: n.Node) -> dict[str, str]:
-    """Map a node's columns to those of the object, where the root only renames."""
-    assert home.plan is not None
-    projects = []
-    step = home.plan.root
-    while isinstance(step, n.Project):
-        projects.append(step.plain_columns)
-        step = step.input
-    names = {name: name for name in node.names}
-    for passed in reversed(projects):
-        names = {column: passed[name] for column, name in names.items()}
-    return names

@@ -34,7 +34,7 @@ def is_initial_fill(obj: AnalysedObject, pipeline: Pipeline, before: Cut, store:
 
 def _has_rows_of_nothing(node: n.Node) -> bool:
     """Tell whether a node has rows where its inputs have none."""
-    return isinstance(node, n.Values) or (isinstance(node, n.Aggregate) and not node.group)
+    return node.may_give([False for _ in node.inputs])
 
 
 def _objects_read(nodes: Iterable[n.Node]) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from floodmark.plan.expr.expressions import AggCall, Expr, columns_of
 from floodmark.plan.nodes.base import (
@@ -23,6 +24,8 @@ class Grouping(Unary):
 
     group: tuple[str, ...]
     aggregates: tuple[tuple[str, AggCall], ...]
+    CLOSES: ClassVar[bool]
+    """Whether a group is emitted once, when the watermark has passed it."""
 
     def __post_init__(self) -> None:
         check_unique(self.schema)
@@ -53,6 +56,8 @@ class Grouping(Unary):
 class Aggregate(Grouping):
     """One row per group; without group columns exactly one. DISTINCT is an aggregate of nothing."""
 
+    CLOSES = False
+
     @property
     def identity_columns(self) -> Sequence[tuple[str, ...]]:
         return [self.group]
@@ -70,6 +75,7 @@ class CloseAggregate(Grouping):
     """An aggregate that emits each group once, when the watermark has passed its window column."""
 
     window: str
+    CLOSES = True
 
     def __post_init__(self) -> None:
         Grouping.__post_init__(self)

@@ -47,6 +47,12 @@ class Project(Unary):
         """Map input columns to the (first) output column that passes them on unchanged."""
         return plain_columns(self.columns)
 
+    @property
+    def renames(self) -> bool:
+        """Tell whether it passes all columns of its input on, and makes no others."""
+        alike = all(isinstance(expr, ColumnRef) for _, expr in self.columns)
+        return alike and self.plain_columns.keys() == set(self.input.names)
+
 
 @dataclass(frozen=True, slots=True)
 class MaterializeProject(Unary):

@@ -112,7 +112,7 @@ def _node(node: n.Node, plan: StreamPlan, place: Place, pipeline: Pipeline | Non
         state=known.state if kept else (),
         strategy=known.strategy if kept else None,
         details=text.details,
-        emits_on_close=known.EMITS_ON_CLOSE,
+        emits_on_close=known.released_by is not None,
         plain=is_plain(node, place.labels),
         span=node.span,
         unique_keys=known.unique_keys,

@@ -210,9 +210,8 @@ def count_text(call: AggCall, text: Print) -> str:
 
 
 def _calls(node: Grouping, mode: ChangelogMode) -> Iterator[tuple[int, AggCall, Upkeep]]:
-    closes = isinstance(node, n.CloseAggregate)
     for i, (_, call) in enumerate(node.aggregates):
-        yield i, call, upkeep_of(call, mode, closes=closes)
+        yield i, call, upkeep_of(call, mode, closes=node.CLOSES)
 
 
 def _contents(

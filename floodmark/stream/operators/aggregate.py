@@ -30,8 +30,6 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     """One row per group; `values` are the tables of the arguments in `distinct`."""
 
     NODE = n.Aggregate
-    EMITS_ON_CLOSE = False
-    CLOSES = False
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
@@ -73,6 +71,10 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.accumulators, *self.values, *self.input_tables)
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return None
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.node.group)

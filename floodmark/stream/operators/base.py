@@ -55,8 +55,6 @@ class StreamOperator(Generic[N]):
     """The node that the class is for."""
     TAKES_UPSERTS: ClassVar[bool]
     """Whether an input may be an upsert changelog, which has no old rows."""
-    EMITS_ON_CLOSE: ClassVar[bool]
-    """Whether rows are held until the watermark has passed, and given out once."""
 
     def __init_subclass__(cls, *, family: bool = False) -> None:
         """Check that the class says everything; a `family` is what several operators share."""
@@ -65,7 +63,7 @@ class StreamOperator(Generic[N]):
             return
         asked = (name for name in dir(StreamOperator) if not name.startswith("__"))
         missing = [a for a in asked if getattr(getattr(cls, a), "__isabstractmethod__", False)]
-        missing += [a for a in ("NODE", "TAKES_UPSERTS", "EMITS_ON_CLOSE") if not hasattr(cls, a)]
+        missing += [a for a in ("NODE", "TAKES_UPSERTS") if not hasattr(cls, a)]
         if missing:
             raise TypeError(f"{cls.__name__} does not say: {', '.join(missing)}")
 
@@ -161,6 +159,21 @@ class StreamOperator(Generic[N]):
     def derive_state(self) -> tuple[StateTable, ...]:
         """Return the state tables of the operator."""
 
+    @property
+    @abstractmethod
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        """Return whose watermark releases rows that are held, and of which column; None: none are.
+
+        They are given out once.
+        """
+
+    @abstractmethod
+    def other_bound(self, column: str) -> str | None:
+        """Return the end of the window whose start a column is, or the other way round.
+
+        So it is for windows of a fixed length: where one bound is passed, the other one is, too.
+        """
+
     @abstractmethod
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         """Return the watermarks of the output from those of the inputs; of a scan, of its object.
@@ -168,6 +181,10 @@ class StreamOperator(Generic[N]):
         `now` is the epoch's time. A column that a join can pad has a value, too: no value of it is
         below.
         """
+
+    @abstractmethod
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        """Return what no value of a column is above where that is known; arguments as above."""
 
     @abstractmethod
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:

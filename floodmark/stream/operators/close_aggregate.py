@@ -17,7 +17,6 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import Beside, StateTable
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
-from floodmark.stream.properties.window_bounds import closing
 
 
 class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
@@ -27,8 +26,6 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
     """
 
     NODE = n.CloseAggregate
-    EMITS_ON_CLOSE = True
-    CLOSES = True
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
@@ -38,7 +35,8 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
         self.accumulators = StateTable(name, "accumulators", node.group, node.window)
         self.distinct = ()
         self.stateless = closes_from_input(node, inputs[0])
-        self.closing: tuple[str, ...] = closing(node)
+        other = inputs[0].other_bound(node.window)
+        self.closing = (node.window, other) if other in node.group else (node.window,)
         super().__init__(node, identifier, inputs)
 
     def derive_mode(self) -> ChangelogMode:
@@ -61,6 +59,10 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return () if self.stateless else (self.accumulators, *self.input_tables)
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return self.input, self.node.window
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.closing)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.sessions import Sessions
 from floodmark.stream.operators.texts import buffer_lines
 from floodmark.stream.printing.description import Description, Place
@@ -17,7 +18,6 @@ class StreamCloseSession(Sessions[n.CloseSession]):
     """Sessions whose rows are held until the watermark has passed them."""
 
     NODE = n.CloseSession
-    EMITS_ON_CLOSE = True
 
     @property
     def buffer(self) -> StateTable:
@@ -40,6 +40,11 @@ class StreamCloseSession(Sessions[n.CloseSession]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.buffer,)
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        """The end of a session is no column of what is read."""
+        return self, self.node.end
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         return Description("Session", self.head(names), buffer_lines(self, place))

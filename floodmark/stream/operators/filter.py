@@ -29,7 +29,6 @@ class StreamFilter(Selection[n.Filter]):
 
     NODE = n.Filter
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     @property
     def reads_now(self) -> bool:

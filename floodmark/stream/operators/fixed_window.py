@@ -44,6 +44,12 @@ class FixedWindow(RowLocal[W], family=True):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
+    def other_bound(self, column: str) -> str | None:
+        bounds = (self.node.start, self.node.end)
+        if column not in bounds:
+            return self.input.other_bound(column)
+        return bounds[1 - bounds.index(column)]
+
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)
 

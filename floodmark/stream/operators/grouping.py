@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, TypeVar
+from datetime import datetime
+from typing import TypeVar
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import aggregate_text
-from floodmark.stream.operators.base import Key, StreamOperator
+from floodmark.stream.operators.base import Key, StreamOperator, Values
 from floodmark.stream.operators.texts import (
     STATELESS,
     columns_text,
@@ -20,6 +21,7 @@ from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
+from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
@@ -42,8 +44,6 @@ class StreamGrouping(StreamOperator[G], family=True):
     """
 
     TAKES_UPSERTS = False
-    CLOSES: ClassVar[bool]
-    """Whether a group is emitted once, when the watermark has passed it."""
     distinct: tuple[Distinct, ...]
     accumulators: StateTable
     stateless: bool
@@ -54,7 +54,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         assert isinstance(node, n.Aggregate | n.CloseAggregate)
         (below,) = inputs
         self.calls: tuple[Strategy, ...] = tuple(
-            aggregate_strategy(call, below.mode, group=node.group, closes=self.CLOSES)
+            aggregate_strategy(call, below.mode, group=node.group, closes=node.CLOSES)
             for _, call in node.aggregates
         )
         super().__init__(node, identifier, inputs)
@@ -93,6 +93,13 @@ class StreamGrouping(StreamOperator[G], family=True):
     def input_tables(self) -> tuple[StateTable, ...]:
         """Return the table with the rows of touched groups, where nothing else has them."""
         return self.arrangements(self.node.group) if self.recomputes else ()
+
+    def other_bound(self, column: str) -> str | None:
+        other = self.input.other_bound(column) if column in self.node.group else None
+        return other if other in self.node.group else None
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_among(inputs, self.names)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)

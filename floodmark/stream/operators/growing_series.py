@@ -24,7 +24,6 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
 
     NODE = n.GrowingSeries
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     @property
     def due_changes(self) -> StateTable:

@@ -14,6 +14,7 @@ from floodmark.stream.operators.texts import offset_texts
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.properties.bounds import Bounds, hop_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, settles
+from floodmark.stream.properties.highest_values import highest_window
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.stream_key import distinct
@@ -24,7 +25,6 @@ class StreamHop(FixedWindow[n.Hop]):
 
     NODE = n.Hop
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Hop, keys: tuple[Key, ...]) -> Key:
@@ -54,6 +54,9 @@ class StreamHop(FixedWindow[n.Hop]):
         following = shift_clamped(align(below[node.time], node.slide, node.offset), node.slide)
         start, end = windows[0] if windows else (following, shift_clamped(following, node.size))
         return {**below, node.start: start, node.end: end}
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_window(self.node, self.node.slide, inputs[0])
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else hop_bounds(self.node, inputs[0])

@@ -45,7 +45,6 @@ class StreamJoin(StreamPairing[n.Join]):
 
     NODE = n.Join
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     @property
     def lasts(self) -> bool:

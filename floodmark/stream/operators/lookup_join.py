@@ -25,7 +25,6 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
 
     NODE = n.LookupJoin
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     @property
     def lasts(self) -> bool:

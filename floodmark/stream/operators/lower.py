@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.walks import class_of
 
@@ -39,15 +38,22 @@ class StreamPlan:
         So it is where only projections are above it that pass all its columns on. What it stores
         can be in the own table of the plan's object (`StreamOperator.beside`).
         """
-        node = self.root
-        while isinstance(node, n.Project):
-            passed = node.plain_columns
-            if any(not isinstance(e, ColumnRef) for _, e in node.columns):
-                return None
-            if any(name not in passed for name in node.input.names):
-                return None
+        node = self._renaming[0]
+        return None if isinstance(node, n.Project) else self.operators[node]
+
+    @property
+    def names_above_projections(self) -> Mapping[str, str]:
+        """Return by column of that operator its name in the plan's rows."""
+        return self._renaming[1]
+
+    @property
+    def _renaming(self) -> tuple[n.Node, Mapping[str, str]]:
+        """Return the first node that does more than rename, and its columns' names above."""
+        node, names = self.root, {name: name for name in self.root.names}
+        while isinstance(node, n.Project) and node.renames:
+            names = {below: names[name] for below, name in node.plain_columns.items()}
             node = node.input
-        return self.operators[node]
+        return node, names
 
     @property
     def fingerprint(self) -> str:

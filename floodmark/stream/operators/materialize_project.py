@@ -19,7 +19,6 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
 
     NODE = n.MaterializeProject
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     def derive_arrangement(self) -> bool:
         """Rows cannot be read again, because the expressions would give other values."""
@@ -45,6 +44,9 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.values,)
+
+    def other_bound(self, column: str) -> str | None:
+        return None
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         texts = self.column_texts(names)

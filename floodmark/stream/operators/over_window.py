@@ -44,7 +44,6 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
 
     NODE = n.OverWindow
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
@@ -132,6 +131,13 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return self.arrangements(self.node.partition)
 
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return None
+
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         """Return the times below which no function of the window changes any more."""
         node, values, ahead = self.node, inputs[0], self.ahead
@@ -148,6 +154,11 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.partition),)
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        node, values = self.node, inputs[0]
+        closes = node.closes is not None and node.order[0].column in values
+        return {**values, str(node.closes): values[node.order[0].column]} if closes else values
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.partition)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.expr.printing import to_text
-from floodmark.stream.operators.base import Key, StreamOperator
+from floodmark.stream.operators.base import Key, StreamOperator, Values
 from floodmark.stream.operators.texts import first_unstable, fit_head
 from floodmark.stream.printing.description import Description
 from floodmark.stream.properties.functional_dependencies import (
@@ -19,6 +20,7 @@ from floodmark.stream.properties.functional_dependencies import (
     each_other,
     equalities,
 )
+from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.injective import injective_column
 from floodmark.stream.properties.key_sets import Keys, KeySet, with_equals
 from floodmark.stream.properties.monotonicity import Origins
@@ -95,6 +97,16 @@ class StreamPairing(StreamOperator[P], family=True):
         right = {} if self.node.kind.pads_right else self.right.monotone
         both = {**left, **right}
         return {c: both[c] for c in self.names if c in both}
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return None
+
+    def other_bound(self, column: str) -> str | None:
+        return None
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_among(inputs, self.names)
 
     def head(self, names: Mapping[str, str]) -> Description:
         """Return the kind and the condition in words."""

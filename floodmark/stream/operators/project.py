@@ -20,7 +20,6 @@ class StreamProject(Projection[n.Project]):
 
     NODE = n.Project
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     def derive_arrangement(self) -> bool:
         exprs = (expr for _, expr in self.node.columns)
@@ -31,6 +30,12 @@ class StreamProject(Projection[n.Project]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
+
+    def other_bound(self, column: str) -> str | None:
+        passed = self.node.plain_columns
+        below = next((c for c, name in passed.items() if name == column), None)
+        other = None if below is None else self.input.other_bound(below)
+        return None if other is None else passed.get(other)
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         texts = self.column_texts(names)

@@ -25,7 +25,6 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
 
     NODE = n.ProjectSet
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     def derive_watermarks(self) -> Watermarks:
         return self.input.marks

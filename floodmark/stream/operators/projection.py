@@ -16,6 +16,7 @@ from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.properties.bounds import Bounds, projection_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, each_other
+from floodmark.stream.properties.highest_values import highest_result
 from floodmark.stream.properties.key_sets import KeySet, project_keys
 from floodmark.stream.properties.monotonicity import Origins, monotone_column, monotone_columns
 from floodmark.stream.properties.stream_key import columns_passed
@@ -83,6 +84,10 @@ class Projection(RowLocal[P], family=True):
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         passed = {name: e.name for name, e in self.node.columns if isinstance(e, ColumnRef)}
         return ({passed[c]: ends for c, ends in within.items() if c in passed},)
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        top = ((name, highest_result(expr, inputs[0], now)) for name, expr in self.node.columns)
+        return {name: value for name, value in top if value is not None}
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else projection_bounds(self.node.columns, inputs[0])

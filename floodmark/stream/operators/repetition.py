@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypeVar
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.stream.operators.base import Key
+from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.stream_key import distinct
@@ -39,6 +41,12 @@ class Repetition(RowLocal[S], family=True):
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)
+
+    def other_bound(self, column: str) -> str | None:
+        return self.input.other_bound(column)
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_among(inputs, self.names)
 
     def derive_monotone(self) -> Origins:
         return self.input.monotone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import N, StreamOperator
 from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.state import Beside
@@ -20,6 +21,10 @@ class RowLocal(StreamOperator[N], family=True):
         return 1
 
     def derive_beside(self) -> Beside | None:
+        return None
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
         return None
 
     def unsupported_part(self) -> str | None:

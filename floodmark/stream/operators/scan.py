@@ -26,7 +26,6 @@ class StreamScan(RowLocal[n.Scan]):
 
     NODE = n.Scan
     TAKES_UPSERTS = True  # It has no input.
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Scan, keys: tuple[Key, ...]) -> Key:
@@ -62,12 +61,18 @@ class StreamScan(RowLocal[n.Scan]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         known = inputs[0]
         return {w.column: known[w.column] for w in self.node.watermarks if w.column in known}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return ()
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return self.propagate(inputs, now)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.sessions import Sessions
 from floodmark.stream.operators.texts import recompute_lines
 from floodmark.stream.printing.description import Description, Place
@@ -17,7 +18,6 @@ class StreamSession(Sessions[n.Session]):
     """Sessions that change with their rows."""
 
     NODE = n.Session
-    EMITS_ON_CLOSE = False
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
@@ -34,6 +34,10 @@ class StreamSession(Sessions[n.Session]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return self.arrangements(self.node.partition)
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return None
 
     def describe(self, names: Mapping[str, str], place: Place) -> Description:
         return Description("Session", self.head(names), recompute_lines(self, place))

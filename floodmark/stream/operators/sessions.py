@@ -9,6 +9,7 @@ from typing import TypeVar
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import interval_words, show_name
+from floodmark.scalar.time_windows import shift_clamped
 from floodmark.stream.operators.base import Key, StreamOperator, Values
 from floodmark.stream.operators.texts import columns_text, one_group
 from floodmark.stream.printing.labels import Labels
@@ -65,6 +66,9 @@ class Sessions(StreamOperator[S], family=True):
     def derive_beside(self) -> Beside | None:
         return None
 
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         node, values = self.node, inputs[0]
         kept = values_among(values, node.partition)
@@ -72,6 +76,11 @@ class Sessions(StreamOperator[S], family=True):
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        node, values = self.node, inputs[0]
+        known = node.time in values
+        return {**values, node.end: shift_clamped(values[node.time], node.gap)} if known else values
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE

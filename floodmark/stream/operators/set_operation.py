@@ -14,6 +14,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_equality
 from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import Beside, StateTable
@@ -27,7 +28,6 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
 
     NODE = n.SetOperation
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.SetOperation, keys: tuple[Key, ...]) -> Key:
@@ -86,6 +86,13 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return self.arrangements(*self.node.positional_columns)
 
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return None
+
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         left, right = inputs
         met = [(a, b) for a, b in self.node.pairs if a in left and b in right]
@@ -93,6 +100,9 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return EVERYWHERE, EVERYWHERE
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_among(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return {}

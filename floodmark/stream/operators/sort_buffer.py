@@ -30,7 +30,6 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
 
     NODE = n.SortBuffer
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = True
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
@@ -60,6 +59,10 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return () if self.stateless else (self.buffer,)
+
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return self.input, self.node.column
 
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], (self.node.column,))

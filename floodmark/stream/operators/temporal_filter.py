@@ -31,7 +31,6 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
 
     NODE = n.TemporalFilter
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     @property
     def comes_by(self) -> str | None:

@@ -17,6 +17,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import Beside, StateTable
@@ -31,7 +32,6 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     NODE = n.TopN
     TAKES_UPSERTS = False
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.TopN, keys: tuple[Key, ...]) -> Key:
@@ -105,11 +105,21 @@ class StreamTopN(StreamOperator[n.TopN]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.first_rows,) if self.keeps_first else self.arrangements(self.node.group)
 
+    @property
+    def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
+        return None
+
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         return values_among(inputs[0], self.node.group)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_among(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)

@@ -14,6 +14,7 @@ from floodmark.stream.operators.texts import offset_texts
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.properties.bounds import Bounds, tumble_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.highest_values import highest_window
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 
@@ -23,7 +24,6 @@ class StreamTumble(FixedWindow[n.Tumble]):
 
     NODE = n.Tumble
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Tumble, keys: tuple[Key, ...]) -> Key:
@@ -49,6 +49,9 @@ class StreamTumble(FixedWindow[n.Tumble]):
             return below
         ((start, end),) = windows_of(below[node.time], node.size, node.size, node.offset)
         return {**below, node.start: start, node.end: end}
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        return highest_window(self.node, self.node.size, inputs[0])
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else tumble_bounds(self.node, inputs[0])

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
+from floodmark.scalar.types import Field
 from floodmark.stream.operators.base import Key, Values
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.printing.description import Description, Place
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, hull
 from floodmark.stream.properties.functional_dependencies import Dependency
+from floodmark.stream.properties.highest_values import highest
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
@@ -29,7 +31,6 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
 
     NODE = n.UnionAll
     TAKES_UPSERTS = True
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.UnionAll, keys: tuple[Key, ...]) -> Key:
@@ -74,15 +75,25 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
         """Return the lowest watermark of each column that carries one in all inputs."""
-        out: dict[str, Any] = {}
+        columns = self._by_place(inputs)
+        return {f.name: lowest(values, f.type) for f, values in columns if None not in values}
+
+    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+        columns = (
+            (f, [v for v in values if v is not None]) for f, values in self._by_place(inputs)
+        )
+        return {f.name: highest(known, f.type) for f, known in columns if known}
+
+    def _by_place(self, inputs: Sequence[Values]) -> Iterator[tuple[Field, list[Any]]]:
+        """Yield the columns, each with its value in every input; None where there is none."""
         for position, field in enumerate(self.node.branches[0].schema):
             names = (i.names[position] for i in self.inputs)
-            values = [known.get(c) for known, c in zip(inputs, names, strict=True)]
-            if None not in values:
-                out[field.name] = lowest(values, field.type)
-        return out
+            yield field, [known.get(c) for known, c in zip(inputs, names, strict=True)]
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         """The columns meet by place."""

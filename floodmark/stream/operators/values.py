@@ -28,7 +28,6 @@ class StreamValues(RowLocal[n.Values]):
 
     NODE = n.Values
     TAKES_UPSERTS = True  # It has no input.
-    EMITS_ON_CLOSE = False
 
     @staticmethod
     def key_of(node: n.Values, keys: tuple[Key, ...]) -> Key:
@@ -64,11 +63,17 @@ class StreamValues(RowLocal[n.Values]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
+    def other_bound(self, column: str) -> str | None:
+        return None
+
     def propagate(self, inputs: Sequence[Marks], now: datetime) -> Marks:
         return {}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return ()
+
+    def propagate_highest(self, inputs: Sequence[Marks], now: datetime) -> Marks:
+        return {}
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE

@@ -40,3 +40,13 @@ def propagate(
     if isinstance(operator, StreamScan):
         return operator.propagate([scanned.get(operator.node.object, {})], now)
     return operator.propagate([propagate(i, scanned, now) for i in operator.inputs], now)
+
+
+def propagate_highest(
+    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
+) -> Values:
+    """Return what no value of a column is above, from that of the objects that are scanned."""
+    if isinstance(operator, StreamScan):
+        return operator.propagate_highest([scanned.get(operator.node.object, {})], now)
+    below = [propagate_highest(i, scanned, now) for i in operator.inputs]
+    return operator.propagate_highest(below, now)

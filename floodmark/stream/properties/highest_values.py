@@ -1,8 +1,8 @@
-"""The highest values that columns of rows can have, from those of the objects that are scanned."""
+"""The highest values that columns of rows can have, on their way through a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,56 +12,34 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.comparison import order_key
 from floodmark.scalar.time_windows import align, shift_clamped
+from floodmark.scalar.types import SqlType
 from floodmark.stream.properties.monotonicity import monotone_columns
 from floodmark.stream.properties.watermark_values import Values
 
 
-def highest(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:
-    """Return what no value of a column is above, where that is known.
-
-    Args:
-        node: the plan.
-        scanned: by object, the highest values of its columns with a watermark.
-        now: the time of the epoch.
-    """
-    inputs = [highest(child, scanned, now) for child in node.inputs]
-    match node:
-        case n.Scan():
-            known = scanned.get(node.object, {})
-            return {w.column: known[w.column] for w in node.watermarks if w.column in known}
-        case n.Project() | n.MaterializeProject():
-            found = ((name, _highest_value(expr, inputs[0], now)) for name, expr in node.columns)
-            return {name: value for name, value in found if value is not None}
-        case n.Tumble() | n.Hop() if node.time in inputs[0]:
-            step = node.slide if isinstance(node, n.Hop) else node.size
-            start = align(inputs[0][node.time], step, node.offset)
-            return {**inputs[0], node.start: start, node.end: shift_clamped(start, node.size)}
-        case n.Session() if node.time in inputs[0]:
-            return {**inputs[0], node.end: shift_clamped(inputs[0][node.time], node.gap)}
-        case n.OverWindow() if node.closes is not None and node.order[0].column in inputs[0]:
-            return {**inputs[0], node.closes: inputs[0][node.order[0].column]}
-        case n.UnionAll():
-            return _union(node, inputs)
-        case _:
-            both = {column: value for values in inputs for column, value in values.items()}
-            return {column: value for column, value in both.items() if column in node.names}
+def highest_among(inputs: Sequence[Values], names: Sequence[str]) -> Values:
+    """Return the values of all inputs for columns that are passed on."""
+    return {c: value for values in inputs for c, value in values.items() if c in names}
 
 
-def _highest_value(expr: Expr, values: Values, now: datetime) -> Any:
+def highest_result(expr: Expr, values: Values, now: datetime) -> Any:
+    """Return the highest value of an expression that follows bounded columns; None: not known."""
     columns = monotone_columns(expr)
     nothing = dict.fromkeys(columns)
     known = sorted(columns & values.keys())
     found = [evaluate(expr, {**nothing, c: values[c]}, now) for c in known]
     reached = [value for value, error in found if error is None and value is not None]
-    return max(reached, key=partial(order_key, type_=expr.type)) if reached else None
+    return highest(reached, expr.type) if reached else None
 
 
-def _union(node: n.UnionAll, inputs: list[Values]) -> Values:
-    out: dict[str, Any] = {}
-    for position, (name, type_) in enumerate((f.name, f.type) for f in node.branches[0].schema):
-        names = (branch.names[position] for branch in node.branches)
-        found = [values.get(column) for values, column in zip(inputs, names, strict=True)]
-        present = [value for value in found if value is not None]
-        if present:
-            out[name] = max(present, key=partial(order_key, type_=type_))
-    return out
+def highest_window(node: n.Tumble | n.Hop, step: n.Interval, values: Values) -> Values:
+    """Return the values with the last window that holds the time; one begins at each `step`."""
+    if node.time not in values:
+        return values
+    start = align(values[node.time], step, node.offset)
+    return {**values, node.start: start, node.end: shift_clamped(start, node.size)}
+
+
+def highest(values: Iterable[Any], type_: SqlType) -> Any:
+    """Return the highest of some values of a type."""
+    return max(values, key=partial(order_key, type_=type_))

@@ -55,7 +55,7 @@ class Distinct:
 
 def distinct_arguments(node: n.Aggregate | n.CloseAggregate) -> tuple[Distinct, ...]:
     """Return the arguments of which it is kept how often each value is there."""
-    if isinstance(node, n.CloseAggregate):
+    if node.CLOSES:
         return ()
     found: dict[Expr, list[tuple[int, Expr | None]]] = {}
     for i, (_, call) in enumerate(node.aggregates):
