@@ -94,6 +94,22 @@ def test_what_was_drawn_is_taken_back(site: Site) -> None:
             assert _rows(fm, f"SELECT * FROM {name}") == [], name
 
 
+def test_a_change_of_what_is_dropped_below_a_window_draws_nothing_anew(site: Site) -> None:
+    site.define()
+    with site.connect() as fm:
+        fm.execute("CREATE TABLE t (pk INT PRIMARY KEY, v INT, ts TIMESTAMP)")
+        fm.execute("INSERT INTO t VALUES (1, 7, '2026-01-01 10:30'), (2, 8, '2026-01-01 10:40')")
+        fm.execute(
+            "CREATE MATERIALIZED VIEW last AS WITH q AS "
+            "(SELECT v, max(ts) AS ts FROM t GROUP BY v HAVING count(*) > 0) "
+            "SELECT random() AS rd, v, window_start FROM TUMBLE(q, ts, INTERVAL '1 hour')"
+        )
+        before = _rows(fm, "SELECT * FROM last")
+        fm.execute("INSERT INTO t VALUES (3, 7, '2026-01-01 10:20')")
+        assert len(before) == 2 and _rows(fm, "SELECT * FROM last") == before
+        assert [kind for _, kind, _ in _history(fm, "last")] == ["+I", "+I"]
+
+
 def test_rows_that_are_only_added_draw_the_same_at_other_boundaries(site: Site) -> None:
     drawn = "CREATE MATERIALIZED VIEW p AS SELECT id, random() AS r FROM s WHERE random() < 0.8;"
     site.define(READINGS, drawn)
