@@ -24,7 +24,7 @@ from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.closing import closing_column
-from floodmark.stream.operators.lower import lower
+from floodmark.stream.operators.scan import StreamScan
 from floodmark.tables import layout
 from floodmark.tables.bounds import keeper
 from floodmark.tables.correction_table import WEIGHED, application, corrections, newest
@@ -217,7 +217,7 @@ def _corrections(
     column = _column(obj)
     within, ends = span.condition(column), {column.name: span.ends(column)}
     scan = n.Scan(obj.key, relation.columns, relation.stream_key, relation.mode)
-    keeps = keeper(lower(scan).top, ends)
+    keeps = keeper(StreamScan(scan, "r0", ()), ends)
     parts = [
         again.rows(obj, ends).where(within).selectExpr(*names, f"1 AS {WEIGHT}"),
         again.rows_to_scan(scan, keeps).where(within).selectExpr(*names, f"-1 AS {WEIGHT}"),
