@@ -15,7 +15,7 @@ from floodmark.changelog import EPOCH, KIND
 from floodmark.epochs.loop import EpochLoop
 from floodmark.epochs.maintenance.maintenance import MaintenanceReport, is_due, maintain
 from floodmark.epochs.readiness import refuse_unready
-from floodmark.epochs.run import Progressed
+from floodmark.epochs.run import OnRecord
 from floodmark.epochs.summary import EpochSummary
 from floodmark.errors import DataError, NotSupported, TransientError, UserError
 from floodmark.limits import LIMITS, Limits
@@ -23,11 +23,11 @@ from floodmark.plan import nodes as n
 from floodmark.query.dml.copying import copy_to
 from floodmark.query.query import Reader
 from floodmark.session import statements, suspension
-from floodmark.session.audit import Replayed, replay
+from floodmark.session.audit import ObjectReplay, replay
 from floodmark.session.audit.accounts import verify_accounts
 from floodmark.session.ddl import deployment
-from floodmark.session.ddl.deployment import Plan
-from floodmark.session.ddl.desired import Desired, read_files
+from floodmark.session.ddl.deployment import DeploymentPlan
+from floodmark.session.ddl.desired import DesiredState, read_files
 from floodmark.session.inspect import system
 from floodmark.session.inspect.sizes import TableSize, sizes_of
 from floodmark.session.inspect.watch import check_kept
@@ -44,7 +44,7 @@ from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.progress import Progress
+from floodmark.storage.progress import ReportProgress
 from floodmark.storage.verification import (
     TableFinding,
     check_is_there,
@@ -167,7 +167,7 @@ class Floodmark:
         """Return how long changes and old epochs are kept: `SET retention`, or 7 days."""
         return self.warehouse.settings.retention
 
-    def read(self, pipelines: str | Path) -> Desired:
+    def read(self, pipelines: str | Path) -> DesiredState:
         """Parse a folder of pipeline files; their SET statements hold for this connection."""
         desired = read_files(Path(pipelines))
         if self.warehouse.home is not None:
@@ -178,7 +178,7 @@ class Floodmark:
             self._set(setting)
         return desired
 
-    def plan(self, pipelines: str | Path) -> Plan:
+    def plan(self, pipelines: str | Path) -> DeploymentPlan:
         """Return what applying a folder of pipeline files would change.
 
         Also raises the errors that would refuse a run.
@@ -186,11 +186,11 @@ class Floodmark:
         refuse_unready(self.warehouse)
         return self._planned(pipelines)
 
-    def _planned(self, pipelines: str | Path) -> Plan:
+    def _planned(self, pipelines: str | Path) -> DeploymentPlan:
         """Return what would change, without the checks for writing."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: DeploymentPlan) -> None:
         """Raise the errors that applying a plan would raise before it is logged; write and run
         nothing.
 
@@ -198,7 +198,7 @@ class Floodmark:
         """
         statements.refuse_plan(plan, self.deployed, self.warehouse)
 
-    def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> Plan:
+    def apply(self, pipelines: str | Path, *, discard_rows: bool = False) -> DeploymentPlan:
         """Apply a folder of pipeline files in one epoch and return what changed.
 
         Raises E0379 if a table with rows of statements would be dropped or refilled without them,
@@ -215,7 +215,7 @@ class Floodmark:
                 statements.apply_plan(plan, self.loop, progress, discards=discards)
         return plan
 
-    def deploy(self, pipelines: Path) -> Plan:
+    def deploy(self, pipelines: Path) -> DeploymentPlan:
         """Apply a folder whose objects are all new or unchanged; a changed one is E0361."""
         plan = self._planned(pipelines)
         changed = [c for c in plan.changes if c.action != "create"]
@@ -247,7 +247,7 @@ class Floodmark:
         self,
         max_epochs: int | None = None,
         now: datetime | None = None,
-        on_progress: Progressed | None = None,
+        on_progress: OnRecord | None = None,
         select: Collection[str] | None = None,
         on_restart: Callable[[int], None] | None = None,
     ) -> Iterator[EpochSummary]:
@@ -426,7 +426,7 @@ class Floodmark:
         *,
         sample: int | None = None,
         objects: Collection[str] | None = None,
-    ) -> list[Replayed]:
+    ) -> list[ObjectReplay]:
         """Recompute a sealed epoch and compare the result with what was published.
 
         Replays the newest epoch by default, or `epoch`, or a sample of `sample` epochs within the
@@ -451,7 +451,7 @@ class Floodmark:
         return sizes_of(obj, self.store, self.status().get(obj.object.target or obj.key))
 
     def verify(
-        self, names: Collection[str] | None = None, progress: Progress | None = None
+        self, names: Collection[str] | None = None, progress: ReportProgress | None = None
     ) -> Iterator[TableFinding]:
         """Yield the faults of the logs and the stored tables; nothing if there are none.
 

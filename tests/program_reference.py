@@ -25,7 +25,7 @@ from floodmark.sql.statements import Definition
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.testing.program import Epoch, Program
-from floodmark.testing.text import Line, Shown, decode_rows, mismatch
+from floodmark.testing.text import Line, TextRow, decode_rows, mismatch
 
 Objects = Mapping[str, ReferenceObject]
 
@@ -46,15 +46,15 @@ def objects_of(program: Program) -> tuple[ReferenceObject, ...]:
         for name, lines in epoch.inputs.items():
             named.setdefault(name, {}).update(dict.fromkeys(line.partition for line in lines))
     return tuple(
-        replace(item, partitions=tuple(named.get(item.name, ())))
-        for item in reference_objects(compile_sql(program.sql))
+        replace(obj, partitions=tuple(named.get(obj.name, ())))
+        for obj in reference_objects(compile_sql(program.sql))
     )
 
 
 def run_reference(program: Program) -> list[str]:
     """Return the differences between what a program expects and what the reference emits."""
     objects = objects_of(program)
-    by_name = {item.name: item for item in objects}
+    by_name = {obj.name: obj for obj in objects}
     states: Mapping[str, ObjectState] = {}
     found: list[str] = []
     for epoch in program.epochs:
@@ -75,9 +75,9 @@ def _input(epoch: Epoch, objects: Objects) -> EpochInput:
     return EpochInput(epoch.now, rows, dml)
 
 
-def _delivery(line: Line, item: ReferenceObject) -> Delivery:
-    computed = {*(name for name, _ in item.generated), *item.ingested}
-    columns = [c for c in item.input_schema if not is_hidden(c.name) and c.name not in computed]
+def _delivery(line: Line, obj: ReferenceObject) -> Delivery:
+    computed = {*(name for name, _ in obj.generated), *obj.ingested}
+    columns = [c for c in obj.input_schema if not is_hidden(c.name) and c.name not in computed]
     ((kind, values),) = decode_rows([line], [c.type for c in columns])
     row = dict(zip((c.name for c in columns), values, strict=True))
     return Delivery(kind, row, line.partition)
@@ -87,33 +87,33 @@ def _mismatches(
     program: Program, epoch: Epoch, objects: Objects, results: Mapping[str, ObjectResult]
 ) -> Iterator[str]:
     for name in sorted(program.outputs):
-        item = objects.get(name) or objects[f"sink:{name}"]
-        actual = [(kind, _shown(row, item)) for kind, row in results[item.name].changes]
-        expected = decode_rows(epoch.expected.get(name, ()), _types(item))
+        obj = objects.get(name) or objects[f"sink:{name}"]
+        actual = [(kind, _shown(row, obj)) for kind, row in results[obj.name].changes]
+        expected = decode_rows(epoch.expected.get(name, ()), _types(obj))
         yield from _told(name, expected, actual)
     for key, result in results.items():
-        name, item = key.removeprefix("sink:"), objects[key]
-        late = [(RowKind.INSERT, _shown(row, item)) for row in result.late]
+        name, obj = key.removeprefix("sink:"), objects[key]
+        late = [(RowKind.INSERT, _shown(row, obj)) for row in result.late]
         label = f"late {name}"
-        yield from _told(label, decode_rows(epoch.expected.get(label, ()), _types(item)), late)
+        yield from _told(label, decode_rows(epoch.expected.get(label, ()), _types(obj)), late)
         label = f"dead {name}"
         lines = epoch.expected.get(label, ())
-        reasons: list[Shown] = [(line.kind, (line.values[0],)) for line in lines]
+        reasons: list[TextRow] = [(line.kind, (line.values[0],)) for line in lines]
         yield from _told(label, reasons, [(d.kind, (d.reason,)) for d in result.dead])
 
 
-def _told(label: str, expected: list[Shown], actual: list[Shown]) -> Iterator[str]:
+def _told(label: str, expected: list[TextRow], actual: list[TextRow]) -> Iterator[str]:
     text = mismatch(label, expected, actual)
     if text is not None:
         yield text
 
 
-def _shown(row: Row, item: ReferenceObject) -> tuple[object, ...]:
-    return tuple(row[c.name] for c in item.schema if not is_hidden(c.name))
+def _shown(row: Row, obj: ReferenceObject) -> tuple[object, ...]:
+    return tuple(row[c.name] for c in obj.schema if not is_hidden(c.name))
 
 
-def _types(item: ReferenceObject) -> list[SqlType]:
-    return [c.type for c in item.schema if not is_hidden(c.name)]
+def _types(obj: ReferenceObject) -> list[SqlType]:
+    return [c.type for c in obj.schema if not is_hidden(c.name)]
 
 
 def run_rebatched(program: Program) -> list[str]:
@@ -122,7 +122,7 @@ def run_rebatched(program: Program) -> list[str]:
     The program runs as written, in one epoch, and with one row (or update) per epoch.
     """
     objects = objects_of(program)
-    by_name = {item.name: item for item in objects}
+    by_name = {obj.name: obj for obj in objects}
     inputs = [_input(epoch, by_name) for epoch in program.epochs]
     now = inputs[-1].now
     names = [name for name in by_name if any(name in epoch.deliveries for epoch in inputs)]
@@ -155,6 +155,4 @@ def _final(objects: Sequence[ReferenceObject], inputs: Sequence[EpochInput]) -> 
     states: Mapping[str, ObjectState] = {}
     for epoch in inputs:
         states, _ = advance(objects, states, epoch)
-    return {
-        item.name: Counter(_shown(row, item) for row in states[item.name].rows) for item in objects
-    }
+    return {obj.name: Counter(_shown(row, obj) for row in states[obj.name].rows) for obj in objects}

@@ -28,9 +28,9 @@ from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.testing import FixedClock
 from floodmark.testing.delivery import deliver, log_rows
-from floodmark.testing.output import Emitted, read_output
+from floodmark.testing.output import ObjectOutput, read_output
 from floodmark.testing.program import Epoch, Program, input_names
-from floodmark.testing.text import START, Line, Shown, decode_rows, mismatch
+from floodmark.testing.text import START, Line, TextRow, decode_rows, mismatch
 from floodmark.tools.equivalence import compare, compares
 from floodmark.warehouse.deployed import Deployed, statements_of
 from tests.program_reference import compile_sql
@@ -129,7 +129,7 @@ class Outcome:
     """
 
     pipeline: Pipeline
-    found: Mapping[str, Emitted]
+    found: Mapping[str, ObjectOutput]
     broken: Mapping[str, str]
     unequal: Mapping[tuple[str, int], int] = field(default_factory=dict)
     faults: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -154,9 +154,9 @@ class Run:
 
     def _create_folders(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        for item in self.pipeline.objects.values():
-            if item.declared is not None and item.declared.connector is not None:
-                Path(dict(item.declared.options)["path"]).mkdir(parents=True, exist_ok=True)
+        for obj in self.pipeline.objects.values():
+            if obj.declared is not None and obj.declared.connector is not None:
+                Path(dict(obj.declared.options)["path"]).mkdir(parents=True, exist_ok=True)
 
     def epoch(self, number: int, inputs: Iterable[tuple[Case, Epoch]]) -> None:
         """Feed one epoch of every case and advance; the first one creates the objects too."""
@@ -196,9 +196,7 @@ class Run:
 
     def outcome(self) -> Outcome:
         """Return what is at rest in the warehouse."""
-        found = {
-            item.key: read_output(self.fm.store, item) for item in self.pipeline.writing_objects
-        }
+        found = {obj.key: read_output(self.fm.store, obj) for obj in self.pipeline.writing_objects}
         log = self.fm.warehouse.log
         broken = {key: event.message for key, event in log.suspensions().items()}
         faults = {a.object: a.faults for a in accounts(self.fm.warehouse) if a.faults}
@@ -222,7 +220,7 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
             yield from _told(name, epoch, types, found.changes)
         yield from _told(f"late {name}", epoch, types, found.late)
         lines = epoch.expected.get(f"dead {name}", ())
-        reasons: list[Shown] = [(line.kind, (line.values[0],)) for line in lines]
+        reasons: list[TextRow] = [(line.kind, (line.values[0],)) for line in lines]
         dead = [(k, (_NAMES.get(v, v),)) for k, (v,) in found.dead.get(epoch.number, [])]
         text = mismatch(f"dead {name}", reasons, dead)
         if text is not None:
@@ -230,7 +228,7 @@ def _mismatches(case: Case, epoch: Epoch, outcome: Outcome) -> Iterator[str]:
 
 
 def _told(
-    label: str, epoch: Epoch, types: list[SqlType], found: Mapping[int, list[Shown]]
+    label: str, epoch: Epoch, types: list[SqlType], found: Mapping[int, list[TextRow]]
 ) -> Iterator[str]:
     expected = decode_rows(epoch.expected.get(label, ()), types)
     text = mismatch(label, expected, found.get(epoch.number, []))
@@ -284,9 +282,9 @@ def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[st
     for epoch in range(1, log.head().sealed + 1):
         changed = {key for key, record in log.seal_record(epoch).objects.items() if record.touched}
         views = [
-            item.key
-            for item in run.pipeline.writing_objects
-            if compares(item) and changed & {item.key, *item.reads}
+            obj.key
+            for obj in run.pipeline.writing_objects
+            if compares(obj) and changed & {obj.key, *obj.reads}
         ]
         touched[epoch] = [key for key in views if key not in outcome.broken]
     last = {key: epoch for epoch, views in touched.items() for key in views}

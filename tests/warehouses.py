@@ -23,7 +23,7 @@ from deltalake import DeltaTable
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import TransientError
-from floodmark.session.audit import Replayed, ReplayOutcome
+from floodmark.session.audit import ObjectReplay, ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.tables import failpoints
 from floodmark.tables.failpoints import VARIABLE
@@ -187,15 +187,15 @@ def numbers(fm: Floodmark, name: str, column: str = "a") -> list[int]:
     return [row[0] for row in fm.execute(f"SELECT {column} FROM {name} ORDER BY 1").rows]
 
 
-def replay_all(fm: Floodmark) -> list[Replayed]:
+def replay_all(fm: Floodmark) -> list[ObjectReplay]:
     """Do the work of every epoch once more."""
     last = fm.warehouse.log.head().sealed
     return [r for epoch in range(1, last + 1) for r in fm.replay(epoch)]
 
 
-def differing(found: Sequence[Replayed]) -> list[Replayed]:
+def differing(found: Sequence[ObjectReplay]) -> list[ObjectReplay]:
     """Return what was not the same again."""
-    return [r for r in found if r.outcome is not ReplayOutcome.SAME]
+    return [r for r in found if r.result is not ReplayOutcome.SAME]
 
 
 def double(folder: Path) -> None:

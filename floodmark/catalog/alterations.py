@@ -9,7 +9,7 @@ from floodmark.catalog.catalog import RENAMED, Catalog, reparse, unknown_object
 from floodmark.catalog.column_changes import with_column, with_renamed, without_column
 from floodmark.catalog.objects import (
     CatalogObject,
-    Kind,
+    ObjectKind,
     Relation,
     catalog_name,
     key_of,
@@ -48,7 +48,7 @@ def apply_alter(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Re
             catalog = with_former_name(catalog, obj.key, old, new, visible)
             return catalog_with(catalog, obj, definition, (RENAMED, old, new))
         case _:
-            if obj.kind is Kind.MATERIALIZED_VIEW:
+            if obj.kind is ObjectKind.MATERIALIZED_VIEW:
                 catalog = with_seen(catalog, obj.key, visible)
             definition = _new_definition(statement, obj)
             if isinstance(statement, s.AlterQuery):

@@ -12,7 +12,7 @@ from typing import Any
 from floodmark.catalog.objects import (
     FUNCTION_PREFIX,
     CatalogObject,
-    Kind,
+    ObjectKind,
     Origin,
     catalog_name,
     key_of,
@@ -67,8 +67,8 @@ class Catalog:
         if self.group_of(key_of(name, kind_of(statement))) and name not in self.objects:
             raise name_taken(statement, name, "source with outputs")
         catalog = self
-        for declared in self.declare(statement, origin):
-            catalog = catalog._add(declared)
+        for obj in self.declare(statement, origin):
+            catalog = catalog._add(obj)
         return catalog
 
     def restore(
@@ -79,7 +79,7 @@ class Catalog:
         It held when it was made; what it reads may be restored after it.
         """
         found = self.declare(statement, origin)
-        one = next((declared for declared in found if declared.key == key), found[0])
+        one = next((obj for obj in found if obj.key == key), found[0])
         return self.replace([replace(one, **known)])
 
     def alter(self, obj: CatalogObject, statement: s.Definition, *past: tuple[str, ...]) -> Catalog:
@@ -136,10 +136,10 @@ class Catalog:
     def declare(self, statement: s.Definition, origin: Origin) -> tuple[CatalogObject, ...]:
         """Return the objects of a statement with all that they read."""
         out = []
-        for declared in _declare(statement, origin, self._sets):
-            calls = (key_of(name, Kind.FUNCTION) for name in calls_in(declared.statement))
+        for obj in _declare(statement, origin, self._sets):
+            calls = (key_of(name, ObjectKind.FUNCTION) for name in calls_in(obj.statement))
             used = tuple(key for key in calls if key in self.objects)
-            out.append(replace(declared, reads=(*declared.reads, *used)) if used else declared)
+            out.append(replace(obj, reads=(*obj.reads, *used)) if used else obj)
         return tuple(out)
 
     def output_named(self, name: str) -> tuple[str, ...]:
@@ -191,22 +191,22 @@ class Catalog:
         )
         return tuple(self.objects[key] for key in sorter.static_order())
 
-    def _add(self, declared: CatalogObject) -> Catalog:
-        statement = declared.statement
-        if declared.key in self.objects:
-            raise name_taken(statement, declared.name, self.objects[declared.key].kind.value)
-        group = "" if declared.part is None else declared.part.group
+    def _add(self, obj: CatalogObject) -> Catalog:
+        statement = obj.statement
+        if obj.key in self.objects:
+            raise name_taken(statement, obj.name, self.objects[obj.key].kind.value)
+        group = "" if obj.part is None else obj.part.group
         if group in self.objects and not self.group_of(group):
             raise name_taken(statement, group, self.objects[group].kind.value)
-        return Catalog({**self.objects, declared.key: declared})._check(declared)
+        return Catalog({**self.objects, obj.key: obj})._check(obj)
 
-    def _check(self, declared: CatalogObject) -> Catalog:
+    def _check(self, obj: CatalogObject) -> Catalog:
         """Return the catalog if what an object names is there, and nothing feeds itself."""
-        statement = declared.statement
-        for name in (*declared.reads, *((declared.target,) if declared.target else ())):
+        statement = obj.statement
+        for name in (*obj.reads, *((obj.target,) if obj.target else ())):
             if name not in self.objects and not is_companion(name, self.objects):
                 plain = (o.key for o in self.objects.values() if o.kind not in _NAMED)
-                known = [key for key in plain if key != declared.key]
+                known = [key for key in plain if key != obj.key]
                 raise unknown_object(name, known, _span_of(statement, name))
         try:
             self.order()
@@ -243,7 +243,7 @@ def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
     return again
 
 
-_NAMED = (Kind.SINK, Kind.FUNCTION)
+_NAMED = (ObjectKind.SINK, ObjectKind.FUNCTION)
 """The kinds with name spaces of their own."""
 RENAMED, WITHDRAWN, OWNED = "renamed", "withdrawn", "owned"
 """In the past of an object: a column that was renamed, from and to; a sink that took its rows; that

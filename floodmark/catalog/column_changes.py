@@ -11,7 +11,7 @@ from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
 
-Defined = s.CreateSource | s.CreateTable
+ColumnsStatement = s.CreateSource | s.CreateTable
 
 
 def with_column(statement: s.AlterAddColumn, obj: CatalogObject) -> s.Definition:
@@ -174,7 +174,7 @@ def _uses(mark: s.WatermarkDef, statement: s.AlterDropColumn) -> bool:
     return mark.column == statement.column or _names(mark.expression, statement.column)
 
 
-def _resolves_by(definition: Defined, column: str) -> bool:
+def _resolves_by(definition: ColumnsStatement, column: str) -> bool:
     clause = definition.conflict if isinstance(definition, s.CreateTable) else None
     if clause is None:
         return False
@@ -189,11 +189,11 @@ def _is_ttl_column(option: s.Option) -> bool:
     return option.name.lower() == "ttl_column"
 
 
-def _ends_by(definition: Defined, column: str) -> bool:
+def _ends_by(definition: ColumnsStatement, column: str) -> bool:
     return any(_is_ttl_column(o) and o.value == column for o in definition.options)
 
 
-def _own_definition(obj: CatalogObject, statement: s.Alter) -> Defined:
+def _own_definition(obj: CatalogObject, statement: s.Alter) -> ColumnsStatement:
     definition = obj.statement
     if isinstance(definition, s.CreateSource | s.CreateTable) and obj.part is None:
         return definition
@@ -205,7 +205,9 @@ def _own_definition(obj: CatalogObject, statement: s.Alter) -> Defined:
     )
 
 
-def _check_column(column: str, definition: Defined, span: Span | None, obj: CatalogObject) -> None:
+def _check_column(
+    column: str, definition: ColumnsStatement, span: Span | None, obj: CatalogObject
+) -> None:
     names = [c.name for c in definition.columns]
     if column not in names:
         near = get_close_matches(column, names, n=3)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from floodmark.catalog.catalog import COMPANIONS, calls_in
-from floodmark.catalog.objects import Kind, catalog_name, key_of, kind_of
+from floodmark.catalog.objects import ObjectKind, catalog_name, key_of, kind_of
 from floodmark.catalog.references import relations_of
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
 
-class Circle(BindError):
+class DefinitionCycle(BindError):
     """E0204: definitions of which each names the next, and the last one the first."""
 
     def __init__(self, members: Sequence[s.Definition]) -> None:
@@ -32,7 +32,7 @@ class Circle(BindError):
 def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
     """Return definitions so that each comes after those that it names; else as they are written.
 
-    `Circle` (E0204) for those that name each other in one.
+    `DefinitionCycle` (E0204) for those that name each other in one.
     """
     places: dict[str, int] = {}
     uses: list[set[int]] = []
@@ -47,7 +47,7 @@ def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
         sorter.prepare()
     except CycleError as cycle:
         first, *others = (definitions[i] for i in reversed(cycle.args[1]))
-        raise Circle([first, *others[:-1]]) from None
+        raise DefinitionCycle([first, *others[:-1]]) from None
     out, ready = list[s.Definition](), list[int]()
     while sorter.is_active():
         for i in sorter.get_ready():
@@ -86,4 +86,4 @@ def _references(definition: s.Definition) -> Iterator[str]:
     into = getattr(definition, "into", None) or getattr(definition, "table", None)
     if isinstance(into, s.ObjectName):
         yield catalog_name(into)
-    yield from (key_of(name, Kind.FUNCTION) for name in calls_in(definition))
+    yield from (key_of(name, ObjectKind.FUNCTION) for name in calls_in(definition))

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
 from floodmark.catalog.objects import (
     CatalogObject,
-    Kind,
+    ObjectKind,
     catalog_name,
     key_of,
     kind_named,
@@ -55,7 +55,7 @@ def drop_objects(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[st
 
 def _display_name(obj: CatalogObject) -> str:
     """Return the name; that of a sink may be that of a table, too."""
-    return f"the sink {obj.name}" if obj.kind is Kind.SINK else obj.name
+    return f"the sink {obj.name}" if obj.kind is ObjectKind.SINK else obj.name
 
 
 def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
@@ -83,7 +83,9 @@ def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tu
     """Return the keys of what a name stands for: all that a source has; none for IF EXISTS."""
     kind, text = kind_named(statement), catalog_name(name)
     assert kind is not None
-    if kind is Kind.SOURCE and (group := catalog.group_of(text) or catalog.output_named(text)):
+    if kind is ObjectKind.SOURCE and (
+        group := catalog.group_of(text) or catalog.output_named(text)
+    ):
         return group
     key = key_of(text, kind)
     if key not in catalog.objects:

@@ -23,7 +23,7 @@ class Origin(Enum):
     STATEMENT = "statement"
 
 
-class Kind(Enum):
+class ObjectKind(Enum):
     """The kinds of objects; the value is what people read."""
 
     SOURCE = "source"
@@ -35,31 +35,31 @@ class Kind(Enum):
     INDEX = "index"
 
 
-_KIND_OF: dict[type[s.Definition], Kind] = {
-    s.CreateSource: Kind.SOURCE,
-    s.CreateTable: Kind.TABLE,
-    s.CreateTableAs: Kind.TABLE,
-    s.CreateMaterializedView: Kind.MATERIALIZED_VIEW,
-    s.CreateView: Kind.VIEW,
-    s.CreateSink: Kind.SINK,
-    s.CreateFunction: Kind.FUNCTION,
-    s.CreateAggregate: Kind.FUNCTION,
-    s.CreateIndex: Kind.INDEX,
+_KIND_OF: dict[type[s.Definition], ObjectKind] = {
+    s.CreateSource: ObjectKind.SOURCE,
+    s.CreateTable: ObjectKind.TABLE,
+    s.CreateTableAs: ObjectKind.TABLE,
+    s.CreateMaterializedView: ObjectKind.MATERIALIZED_VIEW,
+    s.CreateView: ObjectKind.VIEW,
+    s.CreateSink: ObjectKind.SINK,
+    s.CreateFunction: ObjectKind.FUNCTION,
+    s.CreateAggregate: ObjectKind.FUNCTION,
+    s.CreateIndex: ObjectKind.INDEX,
 }
 _KIND_NAMED = {
-    s.ObjectKind.SOURCE: Kind.SOURCE,
-    s.ObjectKind.TABLE: Kind.TABLE,
-    s.ObjectKind.MATERIALIZED_VIEW: Kind.MATERIALIZED_VIEW,
-    s.ObjectKind.VIEW: Kind.VIEW,
-    s.ObjectKind.SINK: Kind.SINK,
-    s.ObjectKind.FUNCTION: Kind.FUNCTION,
-    s.ObjectKind.AGGREGATE: Kind.FUNCTION,
-    s.ObjectKind.INDEX: Kind.INDEX,
+    s.KindWord.SOURCE: ObjectKind.SOURCE,
+    s.KindWord.TABLE: ObjectKind.TABLE,
+    s.KindWord.MATERIALIZED_VIEW: ObjectKind.MATERIALIZED_VIEW,
+    s.KindWord.VIEW: ObjectKind.VIEW,
+    s.KindWord.SINK: ObjectKind.SINK,
+    s.KindWord.FUNCTION: ObjectKind.FUNCTION,
+    s.KindWord.AGGREGATE: ObjectKind.FUNCTION,
+    s.KindWord.INDEX: ObjectKind.INDEX,
 }
 
 
 @dataclass(frozen=True)
-class Part:
+class SourcePart:
     """Of an object that a CREATE SOURCE makes with others: the name of that, and which output.
 
     `output` is the statement as it would be for this output alone.
@@ -90,7 +90,7 @@ class CatalogObject:
     reads: tuple[str, ...] = ()
     target: str | None = None
     sql: str = field(default="", compare=False)
-    part: Part | None = None
+    part: SourcePart | None = None
     filed: str | None = field(default=None, compare=False)
     filed_as: str | None = field(default=None, compare=False)
     stored: str | None = None
@@ -124,7 +124,7 @@ class CatalogObject:
         return self.statement if self.part is None else self.part.output
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ObjectKind:
         """Return what kind of object it is."""
         return kind_of(self.statement)
 
@@ -167,7 +167,7 @@ SINK_PREFIX = "sink:"
 FUNCTION_PREFIX = "function:"
 
 
-def kind_of(statement: s.Definition) -> Kind:
+def kind_of(statement: s.Definition) -> ObjectKind:
     """Return the kind of object that a statement defines; E0341 where there is none yet."""
     kind = _KIND_OF.get(type(statement))
     if kind is None:
@@ -175,15 +175,15 @@ def kind_of(statement: s.Definition) -> Kind:
     return kind
 
 
-def syntax_kind(statement: s.Definition) -> s.ObjectKind:
+def syntax_kind(statement: s.Definition) -> s.KindWord:
     """Return the kind as CREATE, DROP and SHOW CREATE write it: aggregates are one of their own."""
     if isinstance(statement, s.CreateAggregate):
-        return s.ObjectKind.AGGREGATE
+        return s.KindWord.AGGREGATE
     kind = kind_of(statement)
     return next(written for written, of in _KIND_NAMED.items() if of is kind)
 
 
-def check_kind(obj: CatalogObject, kind: s.ObjectKind | None, name: s.ObjectName) -> None:
+def check_kind(obj: CatalogObject, kind: s.KindWord | None, name: s.ObjectName) -> None:
     """Raise E0203 where a statement says another kind than an object has, or is a part of."""
     kinds = (syntax_kind(obj.statement), syntax_kind(obj.own_statement))
     if kind is not None and kind not in kinds:
@@ -195,7 +195,7 @@ def check_kind(obj: CatalogObject, kind: s.ObjectKind | None, name: s.ObjectName
         )
 
 
-def kind_named(statement: s.Drop | s.Alter) -> Kind | None:
+def kind_named(statement: s.Drop | s.Alter) -> ObjectKind | None:
     """Return the kind of object that a DROP or ALTER names; E0341 for one that there is not yet."""
     if statement.kind is None:
         return None
@@ -215,13 +215,13 @@ def not_available(statement: s.Statement) -> NotSupported:
     )
 
 
-def key_of(name: str, kind: Kind) -> str:
+def key_of(name: str, kind: ObjectKind) -> str:
     """Return the catalog key of an object.
 
-    >>> key_of("t", Kind.TABLE), key_of("t", Kind.SINK), key_of("f", Kind.FUNCTION)
-    ('t', 'sink:t', 'function:f')
+    >>> key_of("t", ObjectKind.SINK), key_of("f", ObjectKind.FUNCTION)
+    ('sink:t', 'function:f')
     """
-    prefix = {Kind.SINK: SINK_PREFIX, Kind.FUNCTION: FUNCTION_PREFIX}.get(kind, "")
+    prefix = {ObjectKind.SINK: SINK_PREFIX, ObjectKind.FUNCTION: FUNCTION_PREFIX}.get(kind, "")
     return prefix + name
 
 
@@ -260,7 +260,7 @@ class Relation:
     """
 
     name: str
-    kind: Kind
+    kind: ObjectKind
     columns: Schema
     stream_key: tuple[str, ...]
     mode: ChangelogMode

@@ -44,7 +44,7 @@ class Value(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class Boolean:
     """Yes or no, as PostgreSQL spells them."""
 
     example: str = ""
@@ -60,7 +60,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Keyword:
     """One of a few words, in whatever case; `problem` is what is said of others."""
 
     words: tuple[str, ...]
@@ -100,7 +100,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class Integer:
     """A whole number, negative ones too, within bounds."""
 
     least: int = -LARGEST
@@ -153,7 +153,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
+class Duration:
     """A length of time, '7 days' or INTERVAL '7 days', without months.
 
     One without a unit counts seconds where a definition has it from before that was refused.
@@ -184,26 +184,26 @@ class Length:
 
 
 @dataclass(frozen=True, slots=True)
-class LengthWithUnit(Length):
+class DurationWithUnit(Duration):
     """A length of time that says its unit."""
 
     def parse(self, text: str) -> timedelta:
         """Return the length."""
         if lacks_unit(text):
             raise UnfitError("is a number without a unit", text)
-        return Length.parse(self, text)
+        return Duration.parse(self, text)
 
 
 @dataclass(frozen=True, slots=True)
-class Timeout(LengthWithUnit):
+class Timeout(DurationWithUnit):
     """A length of time, or 0 for as long as it takes."""
 
     def __str__(self) -> str:
-        return f"`0`, or {Length.__str__(self)}"
+        return f"`0`, or {Duration.__str__(self)}"
 
     def parse(self, text: str) -> timedelta | None:  # type: ignore[override]
         """Return the length; None for 0."""
-        return None if text.strip() == "0" else LengthWithUnit.parse(self, text)
+        return None if text.strip() == "0" else DurationWithUnit.parse(self, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Seconds:
         """Return the length."""
         if not re.fullmatch("[0-9]{1,12}", text.strip()):
             raise UnfitError("is not a whole number of seconds", text)
-        return Length().fitting(timedelta(seconds=int(text)), text)
+        return Duration().fitting(timedelta(seconds=int(text)), text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ class Delimiter:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Timestamp:
     """A timestamp; without a zone it is in UTC."""
 
     example: str = "2015-07-15 00:00:00"

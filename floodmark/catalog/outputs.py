@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import CatalogObject, Origin, Part, catalog_name
+from floodmark.catalog.objects import CatalogObject, Origin, SourcePart, catalog_name
 from floodmark.catalog.references import relations_of, rename, table_name, tables_of
 from floodmark.catalog.splitting import is_split, parts_of
 from floodmark.errors import BindError
@@ -42,7 +42,7 @@ def objects_of(
             origin,
             _reads(made),
             sql=source.sql,
-            part=Part(group, output) if several else None,
+            part=SourcePart(group, output) if several else None,
         )
         for output, parts in found
         for made in parts

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.column_changes import rename_column_in
-from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.catalog.references import forget_column, name_columns, table_name, tables_of
 from floodmark.sql import statements as s
 
@@ -51,7 +51,7 @@ def with_former_name(
     """
     for reader in _readers(catalog, key):
         known = dict(reader.sees).get(key, tuple(columns))
-        if reader.kind is Kind.INDEX or old not in known:
+        if reader.kind is ObjectKind.INDEX or old not in known:
             continue
         sees = tuple((k, _swap(v, old, new) if k == key else v) for k, v in reader.sees)
         change = partial(name_columns, known=known, present=_swap(known, old, new))

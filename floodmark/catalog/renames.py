@@ -16,7 +16,7 @@ from floodmark.catalog.catalog import COMPANIONS, Catalog
 from floodmark.catalog.objects import (
     DEFAULT_SCHEMA,
     CatalogObject,
-    Kind,
+    ObjectKind,
     Origin,
     catalog_name,
     key_of,
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Names:
+class NewNames:
     """New names: of objects by key, and so of the relations that queries name."""
 
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +52,7 @@ def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, 
     Every object keeps its place. Raises E0201 for an object that is not there, E0202 for a name
     that is taken, E0203 for an object of another kind, E0790 and E0791 for what keeps its name.
     """
-    if statement.kind in (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE):
+    if statement.kind in (s.KindWord.FUNCTION, s.KindWord.AGGREGATE):
         raise NotSupported(
             "E0790",
             "a function cannot be renamed: definitions and other functions call it by its name",
@@ -79,7 +79,7 @@ def rename_object(statement: s.AlterRename, catalog: Catalog) -> tuple[Catalog, 
             span=statement.span,
             hint="choose another name, or RENAME or DROP that one first",
         )
-    names = Names({obj.key: key})
+    names = NewNames({obj.key: key})
     return _with_names(catalog, names), dict(names.keys)
 
 
@@ -92,7 +92,7 @@ def _one_of_several(what: str, span: Span | None) -> NotSupported:
     )
 
 
-def _with_names(catalog: Catalog, names: Names) -> Catalog:
+def _with_names(catalog: Catalog, names: NewNames) -> Catalog:
     out = Catalog()
     for obj in catalog.objects.values():
         again = rewrite_names(obj.statement if obj.part is None else _whole(obj), names)
@@ -127,7 +127,7 @@ def _carry_over(made: CatalogObject, obj: CatalogObject) -> CatalogObject:
 
 
 def rewrite_names(
-    definition: s.Definition, names: Names, *, respelled: bool = False
+    definition: s.Definition, names: NewNames, *, respelled: bool = False
 ) -> s.Definition | None:
     """Return a definition with new names, parsed again; None where it says none of the old ones.
 
@@ -147,7 +147,7 @@ def rewrite_names(
 class _Renaming:
     """New names put into one definition; `said` tells whether it says one of the old ones."""
 
-    names: Names
+    names: NewNames
     respelled: bool
     said: bool = False
 
@@ -211,10 +211,10 @@ def _without_old(
     return out
 
 
-def current_names(deployed: Catalog) -> Names:
+def current_names(deployed: Catalog) -> NewNames:
     """Return the names that objects have, by those that their files give them."""
     objects = deployed.objects.items()
-    return Names({o.filed_as: key for key, o in objects if o.filed_as is not None})
+    return NewNames({o.filed_as: key for key, o in objects if o.filed_as is not None})
 
 
 def follows(file: s.Definition, obj: CatalogObject, deployed: Catalog) -> bool:
@@ -227,7 +227,7 @@ def follows(file: s.Definition, obj: CatalogObject, deployed: Catalog) -> bool:
     return again is not None and to_sql(again) == to_sql(file)
 
 
-def rename_part(part: s.Definition, written: s.Definition, names: Names) -> s.Definition:
+def rename_part(part: s.Definition, written: s.Definition, names: NewNames) -> s.Definition:
     """Return one of the definitions that a file's stands for under the name that it has today.
 
     The sink of a CREATE TABLE … AS is named as its table, and may be renamed alone.
@@ -241,20 +241,20 @@ def rename_part(part: s.Definition, written: s.Definition, names: Names) -> s.De
     return again
 
 
-def _kinds(definition: s.Definition) -> tuple[Kind, ...]:
+def _kinds(definition: s.Definition) -> tuple[ObjectKind, ...]:
     """Return the kinds of the objects that a definition makes, as far as their names go."""
     continuous = isinstance(definition, s.CreateTableAs)
-    return (_kind(definition), Kind.SINK) if continuous else (_kind(definition),)
+    return (_kind(definition), ObjectKind.SINK) if continuous else (_kind(definition),)
 
 
-def _kind(definition: s.Definition) -> Kind:
+def _kind(definition: s.Definition) -> ObjectKind:
     match definition:
         case s.CreateSink():
-            return Kind.SINK
+            return ObjectKind.SINK
         case s.CreateFunction() | s.CreateAggregate():
-            return Kind.FUNCTION
+            return ObjectKind.FUNCTION
         case _:
-            return Kind.TABLE
+            return ObjectKind.TABLE
 
 
 def _rename(table: exp.Table, name: str) -> None:
@@ -320,20 +320,20 @@ def free_names(catalog: Catalog, deployed: Catalog) -> Catalog:
     for key, obj in objects.items():
         if key not in deployed.objects and obj.stored is None:
             number, name = 1, obj.name
-            while (name, obj.kind is Kind.SINK) in used:
+            while (name, obj.kind is ObjectKind.SINK) in used:
                 number += 1
                 name = f"{obj.name}__{number}"
-            used.add((name, obj.kind is Kind.SINK))
+            used.add((name, obj.kind is ObjectKind.SINK))
             objects[key] = obj if number == 1 else replace(obj, stored=name)
     return Catalog(objects)
 
 
 def _used_names(objects: Iterable[CatalogObject]) -> set[tuple[str, bool]]:
     """Return the names under which rows lie; those of sinks lie apart."""
-    return {(o.storage_name, o.kind is Kind.SINK) for o in objects}
+    return {(o.storage_name, o.kind is ObjectKind.SINK) for o in objects}
 
 
-def find_file_renames(definitions: Iterable[s.Definition], deployed: Catalog) -> Names:
+def find_file_renames(definitions: Iterable[s.Definition], deployed: Catalog) -> NewNames:
     """Return the new names of objects that their files still call by the former ones.
 
     One that its file defines under the new name is called so.
@@ -346,4 +346,4 @@ def find_file_renames(definitions: Iterable[s.Definition], deployed: Catalog) ->
             continue
         if said[old] == obj.filed or key not in said:
             out[old] = key
-    return Names(out)
+    return NewNames(out)

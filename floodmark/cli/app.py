@@ -28,7 +28,7 @@ from floodmark.cli import (
     verify,
     watch,
 )
-from floodmark.cli.options import AsJson, Durable, Pipelines, Wait, Warehouse
+from floodmark.cli.options import AsJson, Durable, Pipelines, Wait, WarehouseFlag
 
 HELP = """Streaming-database semantics on a lakehouse: SQL files in, Delta tables out.
 
@@ -64,7 +64,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def configure(
     context: typer.Context,
-    warehouse: Annotated[Path, Warehouse(envvar="FLOODMARK_WAREHOUSE")] = Path("warehouse"),
+    warehouse: Annotated[Path, WarehouseFlag(envvar="FLOODMARK_WAREHOUSE")] = Path("warehouse"),
     pipelines: Annotated[Path, Pipelines(envvar="FLOODMARK_PIPELINES")] = Path("pipelines"),
     wait: Annotated[float, Wait()] = 60.0,
     as_json: Annotated[bool, AsJson()] = False,

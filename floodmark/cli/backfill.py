@@ -20,7 +20,7 @@ from floodmark.cli.options import (
 from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
-    from floodmark.tools.corrections.correct import Corrected
+    from floodmark.tools.corrections.correct import CorrectionResult
 
 HELP = """Recompute closed windows of a view, with the rows that came late.
 
@@ -67,7 +67,7 @@ def backfill(
     typer.echo(json.dumps(correction_json(correction)) if as_json else text_of(correction))
 
 
-def text_of(correction: Corrected) -> str:
+def text_of(correction: CorrectionResult) -> str:
     """Return the result of the backfill as a line of text."""
     where = f": SELECT * FROM {correction.object}__corrections" if correction.rows else ""
     done = (
@@ -78,7 +78,7 @@ def text_of(correction: Corrected) -> str:
     return f"{correction.words}{where}{done}"
 
 
-def correction_json(correction: Corrected) -> dict[str, Any]:
+def correction_json(correction: CorrectionResult) -> dict[str, Any]:
     """Return the result of the backfill for JSON."""
     return {
         "object": correction.object,

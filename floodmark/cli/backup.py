@@ -14,7 +14,7 @@ from floodmark.cli.rendering import cell, size
 from floodmark.cli.session import report_errors
 
 if TYPE_CHECKING:
-    from floodmark.storage.backup_manifest import Backup, Damaged
+    from floodmark.storage.backup_manifest import Backup, DamagedBackup
 
 BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go on.
 
@@ -35,7 +35,7 @@ Takes the newest readable backup, or the one of --epoch. Every file is verified 
 its checksum. The restored warehouse continues after the epoch of the backup: the next run takes
 in the data of sources since then again.
 """
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the backups.")]
+BackupFolder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the backups.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
 
 
 def backup(
-    folder: Folder,
+    folder: BackupFolder,
     listed: Annotated[bool, typer.Option("--list", help="List the backups in FOLDER.")] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
@@ -65,7 +65,7 @@ def backup(
 
 
 def restore(
-    folder: Folder,
+    folder: BackupFolder,
     epoch: Annotated[int | None, typer.Option("--epoch", help="The epoch of the backup.")] = None,
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
@@ -85,7 +85,7 @@ def _say(made: Backup, text: str, as_json: bool) -> None:
     typer.echo(json.dumps(_as_dict(made)) if as_json else text)
 
 
-def _say_all(backups: list[Backup], damaged: list[Damaged], as_json: bool) -> None:
+def _say_all(backups: list[Backup], damaged: list[DamagedBackup], as_json: bool) -> None:
     if as_json:
         broken = [{"folder": str(d.folder), "damaged": d.error.message} for d in damaged]
         typer.echo(json.dumps([*map(_as_dict, backups), *broken]))

@@ -63,7 +63,7 @@ class Probe:
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Print the limits, too: value, unit, meaning.")
 ]
-Look = Callable[[], Probe | Iterator[Probe]]
+RunProbe = Callable[[], Probe | Iterator[Probe]]
 
 
 def register(app: typer.Typer) -> None:
@@ -105,7 +105,7 @@ def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]
         there = is_there(connection.root, connection.store)
     except OSError:
         there = True  # each look says what is in its way
-    looks: tuple[tuple[str, Look, bool], ...] = (
+    looks: tuple[tuple[str, RunProbe, bool], ...] = (
         ("java", _java, True),
         ("delta jars", _jars, True),
         ("spark server", _server, True),
@@ -134,7 +134,7 @@ def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]
                     "mend what is named above, then look again")  # fmt: skip
 
 
-def _run_check(name: str, look: Look) -> Iterator[Probe]:
+def _run_check(name: str, look: RunProbe) -> Iterator[Probe]:
     """Yield what a look finds, or why it cannot be made."""
     try:
         found = look()

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-Warehouse = partial(
+WarehouseFlag = partial(
     typer.Option, "--warehouse", "-w", help="The warehouse folder, or $FLOODMARK_WAREHOUSE."
 )
 Pipelines = partial(
@@ -24,7 +24,7 @@ Durable = partial(
     show_default=False,
 )
 
-WarehouseOption = Annotated[Path, Warehouse()]
+WarehouseOption = Annotated[Path, WarehouseFlag()]
 PipelinesOption = Annotated[Path, Pipelines()]
 WaitOption = Annotated[float, Wait()]
 JsonOption = Annotated[bool, AsJson()]

@@ -25,7 +25,7 @@ from floodmark.cli.session import command_connection, suspension_code
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.session.ddl.deployment import Plan
+    from floodmark.session.ddl.deployment import DeploymentPlan
     from floodmark.session.ddl.effects import ObjectEffect
     from floodmark.session.ddl.file_objects import Drift
 
@@ -159,7 +159,7 @@ def plan_json(effects: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> dict
     }
 
 
-def _confirm(plan: Plan) -> bool:
+def _confirm(plan: DeploymentPlan) -> bool:
     """Ask before something that exists is lost; only where somebody can answer."""
     loses = any(c.action not in ("create", "alter", "replace") for c in plan.changes)
     return not loses or not sys.stdin.isatty() or typer.confirm("apply?")

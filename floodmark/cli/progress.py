@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from floodmark.storage.progress import Progress
+    from floodmark.storage.progress import ReportProgress
 
 
 @contextmanager
-def progress(what: str, as_json: bool) -> Iterator[Progress | None]:
+def progress(what: str, as_json: bool) -> Iterator[ReportProgress | None]:
     """Yield what moves a bar on stderr; None for programs and where stderr is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn

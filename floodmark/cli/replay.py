@@ -22,7 +22,7 @@ from floodmark.cli.rendering import cell, columns, json_value
 from floodmark.cli.session import WRONG, command_connection
 
 if TYPE_CHECKING:
-    from floodmark.session.audit import Replayed, RowDifference
+    from floodmark.session.audit import ObjectReplay, RowDifference
 
 DIFFERS = 2
 HELP = """Recompute sealed epochs and compare the result with what they published.
@@ -65,20 +65,20 @@ def replay(
     raise typer.Exit(exit_code(replays))
 
 
-def exit_code(replays: Sequence[Replayed]) -> int:
+def exit_code(replays: Sequence[ObjectReplay]) -> int:
     """Return 2 if something differs, or else 1 if something could not be replayed."""
-    outcomes = {r.outcome.name for r in replays}
+    outcomes = {r.result.name for r in replays}
     if "DIFFERS" in outcomes:
         return DIFFERS
     return WRONG if "IMPOSSIBLE" in outcomes else 0
 
 
-def text_of(replays: Sequence[Replayed]) -> str:
+def text_of(replays: Sequence[ObjectReplay]) -> str:
     """Return a line per object and epoch; below it why, and the rows that differ."""
     if not replays:
         return "nothing to replay: no such epoch touched an object"
     rows = [
-        [str(r.epoch), r.object, f"{r.rows:,}" if r.digest else "", r.digest, r.outcome.value]
+        [str(r.epoch), r.object, f"{r.rows:,}" if r.digest else "", r.digest, r.result.value]
         for r in replays
     ]
     headers = ["epoch", "object", "rows", "digest", "replay"]
@@ -90,7 +90,7 @@ def text_of(replays: Sequence[Replayed]) -> str:
     return "\n".join(out)
 
 
-def _details(one: Replayed) -> list[str]:
+def _details(one: ObjectReplay) -> list[str]:
     lines = [one.cause] if one.cause else []
     return lines + [_row(difference) for difference in one.differences]
 
@@ -103,12 +103,12 @@ def _row(difference: RowDifference) -> str:
     return f"{difference.side:<8} {difference.part}: {shown}{times}"
 
 
-def replay_json(one: Replayed) -> dict[str, Any]:
+def replay_json(one: ObjectReplay) -> dict[str, Any]:
     """Return one object's replay for JSON."""
     return {
         "epoch": one.epoch,
         "object": one.object,
-        "replay": one.outcome.name.lower(),
+        "replay": one.result.name.lower(),
         "rows": one.rows,
         "digest": one.digest,
         "replayed_digest": one.replayed,

@@ -108,7 +108,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Standing:
+class _FixedClock:
     """A clock that says one time."""
 
     moment: datetime
@@ -122,7 +122,7 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
     """Let the epoch that creates objects have the time of those after it: none goes back."""
     clock = connection.warehouse.clock
     if moment is not None:
-        connection.warehouse.clock = _Standing(moment)
+        connection.warehouse.clock = _FixedClock(moment)
     try:
         yield
     finally:

@@ -23,7 +23,7 @@ from floodmark.cli.session import INTERRUPTED, open_connection
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.session.inspect.watch import Changed
+    from floodmark.session.inspect.watch import EpochChanges
 
 POLL_SECONDS = 0.5
 _SIGINT = 2
@@ -93,7 +93,7 @@ def _follow(
         time.sleep(POLL_SECONDS)
 
 
-def _lines(some: Changed) -> str:
+def _lines(some: EpochChanges) -> str:
     """Return a line of JSON per change."""
     return "\n".join(
         json.dumps({
@@ -109,7 +109,7 @@ def _lines(some: Changed) -> str:
     )  # fmt: skip
 
 
-def _table(some: Changed) -> str:
+def _table(some: EpochChanges) -> str:
     """Return the changes as psql shows rows, under the epoch and its time."""
     names = [" ", *(f.name for f in some.columns)]
     types = ["", *(str(f.type) for f in some.columns)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile, check_names, parse_value
 from floodmark.connectors.copied_blocks import Block, blocks
-from floodmark.connectors.copied_values import NoValue, Types, parse_texts, table_of
+from floodmark.connectors.copied_values import NoValue, TypesByName, parse_texts, table_of
 from floodmark.scalar.types import SqlType
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class _Record:
 
 
 def csv_pieces(
-    file: CopyFile, types: Types, columns: Sequence[str], given: set[str]
+    file: CopyFile, types: TypesByName, columns: Sequence[str], given: set[str]
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file, some at a time; `given` gets the columns that they have."""
     names = list(columns or types)
@@ -58,7 +58,7 @@ def _split_header(file: CopyFile, block: Block) -> tuple[list[str], Block]:
 
 
 def _parse_fast(
-    file: CopyFile, block: Block, names: Sequence[str], types: Types
+    file: CopyFile, block: Block, names: Sequence[str], types: TypesByName
 ) -> pa.Table | None:
     """Return a block as Arrow reads it; None where that is not surely what it says."""
     import pyarrow as pa
@@ -116,7 +116,9 @@ def _has_whole_quotes(data: bytes, delimiter: int) -> bool:
     return bool(before.all() and after.all())
 
 
-def _parse_exact(file: CopyFile, block: Block, names: Sequence[str], types: Types) -> pa.Table:
+def _parse_exact(
+    file: CopyFile, block: Block, names: Sequence[str], types: TypesByName
+) -> pa.Table:
     """Return a block, field by field; E0425 names the line and the column."""
     values: list[list[Any]] = [[] for _ in names]
     takers = [(name, types[name], out.append) for name, out in zip(names, values, strict=True)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile, check_names, parse_value
 from floodmark.connectors.copied_blocks import Block, blocks
-from floodmark.connectors.copied_values import NoValue, Types, parse_texts, table_of
+from floodmark.connectors.copied_values import NoValue, TypesByName, parse_texts, table_of
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.user_functions import arrow_type
 
@@ -30,7 +30,7 @@ _AS_TEXTS = (Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIM
 
 
 def json_pieces(
-    file: CopyFile, types: Types, columns: Sequence[str], given: set[str]
+    file: CopyFile, types: TypesByName, columns: Sequence[str], given: set[str]
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file, some at a time; `given` gets the columns that a row has."""
     given.update(columns)
@@ -45,7 +45,7 @@ class _Reading:
     """A file as it is read; `given` are the columns that the statement names or a row has had."""
 
     file: CopyFile
-    types: Types
+    types: TypesByName
     columns: Sequence[str]
     given: set[str]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.connectors.copied import CopyFile, check_names, out_of_reach
 from floodmark.connectors.copied_csv import csv_pieces
 from floodmark.connectors.copied_json import json_pieces
-from floodmark.connectors.copied_values import NoValue, Types, cast_values
+from floodmark.connectors.copied_values import NoValue, TypesByName, cast_values
 from floodmark.spark.user_functions import arrow_type
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ ROWS_AT_A_TIME = 2**17
 
 
 def pieces(
-    file: CopyFile, types: Types, columns: Sequence[str], given: set[str]
+    file: CopyFile, types: TypesByName, columns: Sequence[str], given: set[str]
 ) -> Iterator[pa.Table]:
     """Yield what a file has for a table whose writable columns have these types.
 
@@ -39,7 +39,7 @@ def pieces(
         raise out_of_reach(file.path, error, file.span) from None
 
 
-def read_rows(file: CopyFile, types: Types, columns: Sequence[str]) -> pa.Table:
+def read_rows(file: CopyFile, types: TypesByName, columns: Sequence[str]) -> pa.Table:
     """Return all rows of a small file, its columns in the order of the types."""
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def read_rows(file: CopyFile, types: Types, columns: Sequence[str]) -> pa.Table:
 
 
 def _parquet(
-    file: CopyFile, types: Types, columns: Sequence[str], given: set[str]
+    file: CopyFile, types: TypesByName, columns: Sequence[str], given: set[str]
 ) -> Iterator[pa.Table]:
     import pyarrow as pa
     from pyarrow import parquet as pq
@@ -93,7 +93,7 @@ def _batches(
 
 
 def _convert_batch(
-    file: CopyFile, batch: pa.RecordBatch, names: Sequence[str], types: Types, row: int
+    file: CopyFile, batch: pa.RecordBatch, names: Sequence[str], types: TypesByName, row: int
 ) -> pa.Table:
     import pyarrow as pa
 

@@ -13,7 +13,7 @@ from floodmark.spark.user_functions import arrow_type, to_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Types = Mapping[str, SqlType]
+TypesByName = Mapping[str, SqlType]
 _WHOLE, _NUMBER = r"^-?[0-9]{1,18}$", r"^-?[0-9]{1,36}(\.[0-9]{1,36})?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MOMENT = rf"{_DATE}[ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?$"
@@ -140,7 +140,7 @@ def shorten(text: str) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def table_of(names: Sequence[str], values: Sequence[Sequence[Any]], types: Types) -> pa.Table:
+def table_of(names: Sequence[str], values: Sequence[Sequence[Any]], types: TypesByName) -> pa.Table:
     """Return columns of engine values."""
     import pyarrow as pa
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from floodmark.catalog.option_table import FIELDS
-from floodmark.catalog.option_values import LARGEST, Moment, Number, Whole
+from floodmark.catalog.option_values import LARGEST, Integer, Number, Timestamp
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.connectors.options import FIELD, Options
@@ -52,7 +52,7 @@ def _ranges(options: Options, schema: Schema) -> dict[str, Callable[[int, int], 
         return lambda low, high: (first + low, first + high)
 
     return {
-        c.name: range_from(options.read_field(c.name, "start", Whole(), "0"))
+        c.name: range_from(options.read_field(c.name, "start", Integer(), "0"))
         for c in schema
         if c.type.is_integer
         and options.read_field(c.name, "kind") == "sequence"
@@ -76,16 +76,16 @@ def _column(options: Options, column: Field, seed: int, tag: int) -> str:
 
 def _sequence(options: Options, column: Field) -> str:
     if column.type.is_timestamp or column.type.kind is Kind.DATE:
-        first = options.read_field(column.name, "start", Moment(), _EPOCH)
+        first = options.read_field(column.name, "start", Timestamp(), _EPOCH)
         start = int(first.timestamp() * 1_000_000)
         step = int(options.read_field(column.name, "step") * 1_000_000)
         return _from_micros(f"{start}L + id * {step}L", column)
     most = _LARGEST_OF.get(column.type.kind, LARGEST)
-    start = options.read_field(column.name, "start", Whole(-most, most), "0")
+    start = options.read_field(column.name, "start", Integer(-most, most), "0")
     number = "id"
     if options.has_field(column.name, "end"):
         most = min(most, start + LARGEST - 1)
-        count = options.read_field(column.name, "end", Whole(start, most)) - start + 1
+        count = options.read_field(column.name, "end", Integer(start, most)) - start + 1
         number = number_below("id", count)
     return f"({start}L + {number})"
 
@@ -94,9 +94,9 @@ def _random(options: Options, column: Field, bits: str) -> str:
     match column.type.kind:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
             most = _LARGEST_OF[column.type.kind]
-            low = options.read_field(column.name, "min", Whole(-most, most), "0")
+            low = options.read_field(column.name, "min", Integer(-most, most), "0")
             most = min(most, low + LARGEST - 1)
-            high = options.read_field(column.name, "max", Whole(low, most), str(max(low, 32_767)))
+            high = options.read_field(column.name, "max", Integer(low, most), str(max(low, 32_767)))
             return f"({low}L + {number_below(bits, high - low + 1)})"
         case Kind.REAL | Kind.DOUBLE | Kind.NUMERIC:
             low_number = options.read_field(column.name, "min", Number(), "0.0")
@@ -110,8 +110,8 @@ def _random(options: Options, column: Field, bits: str) -> str:
         case Kind.UUID:
             return f"regexp_replace(md5(CAST({bits} AS STRING)), {_UUID_PARTS})"
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ | Kind.DATE:
-            low_moment = options.read_field(column.name, "min", Moment(), _EPOCH)
-            high_moment = options.read_field(column.name, "max", Moment(), "2025-01-01 00:00:00")
+            low_moment = options.read_field(column.name, "min", Timestamp(), _EPOCH)
+            high_moment = options.read_field(column.name, "max", Timestamp(), "2025-01-01 00:00:00")
             start = int(low_moment.timestamp() * 1_000_000)
             count = max(1, int(high_moment.timestamp() * 1_000_000) - start)
             return _from_micros(f"{start}L + {number_below(bits, count)}", column)

@@ -18,9 +18,9 @@ from floodmark.connectors.messages import (
     PARSED,
     UNPARSED,
     WHY,
+    JsonPath,
     Lines,
     MessageForm,
-    Select,
     kind,
     logical_type,
     print_parse,
@@ -34,7 +34,7 @@ _SOURCE = "struct<ts_ms: STRING, db: STRING, schema: STRING, table: STRING>"
 _FIELDS = ("before", "after", "op", "source")
 
 
-def _steps(lines: Lines) -> Sequence[Select]:
+def _steps(lines: Lines) -> Sequence[JsonPath]:
     names, places = (
         f"before struct<{row}>, after struct<{row}>, op STRING, source {_SOURCE}"
         for row in (lines.json_ddl, lines.place_ddl)

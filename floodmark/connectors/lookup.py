@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
-Key = tuple[Any, ...]
-Values = tuple[Any, ...]
+LookupKey = tuple[Any, ...]
+RowValues = tuple[Any, ...]
 _TYPES = (
     Kind.BOOLEAN, Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.NUMERIC,
     Kind.VARCHAR, Kind.UUID, Kind.JSONB, Kind.BYTEA, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ,
@@ -53,7 +53,9 @@ class LookupStore(Protocol):
     def pin(self, version: int | None) -> LookupStore:
         """Return the store as it is now, or was at a version, for all that is asked of it."""
 
-    def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
+    def ask(
+        self, names: Sequence[str], by: Sequence[str], keys: Sequence[LookupKey]
+    ) -> Iterable[RowValues]:
         """Return the rows, as columns `names`, whose columns `by` have one of the keys."""
 
 
@@ -92,14 +94,14 @@ class Lookup(WithoutFiles):
         """Return the lookup into the store as it is now, or was at a version; else E0490."""
         return replace(self, store=self.store.pin(version))
 
-    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[Values]:
+    def fetch(self, by: Sequence[str], keys: Sequence[LookupKey]) -> Iterator[RowValues]:
         """Yield the typed rows of the keys, in a fixed order, and their number within the key.
 
         Raises `DataError` E0490 for a store that cannot be asked, E0491 for a value that is not of
         its column's type, E0492 for two rows of a promised key; `TransientError` E0520 where it is
         busy.
         """
-        seen: set[Key] = set()
+        seen: set[LookupKey] = set()
         fits = [_fits(self._field(name).type) for name in by]
         keys = [key for key in keys if all(f(v) for f, v in zip(fits, key, strict=True))]
         types = [self._field(name).type for name in by]
@@ -116,7 +118,7 @@ class Lookup(WithoutFiles):
     def _field(self, name: str) -> Field:
         return next(f for f in self.spec.schema if f.name == name)
 
-    def _convert_row(self, row: Values) -> Values:
+    def _convert_row(self, row: RowValues) -> RowValues:
         return tuple(self._value(f, value) for f, value in zip(self.spec.schema, row, strict=True))
 
     def _value(self, field: Field, value: Any) -> Any:
@@ -131,7 +133,7 @@ class Lookup(WithoutFiles):
                 hint="declare the column with its stored type, or correct the row",
             ) from None
 
-    def _check_promised(self, rows: Iterable[Values], seen: set[Key]) -> None:
+    def _check_promised(self, rows: Iterable[RowValues], seen: set[LookupKey]) -> None:
         places = [i for i, f in enumerate(self.spec.schema) if f.name in self.spec.key]
         if not places:
             return
@@ -145,9 +147,9 @@ class Lookup(WithoutFiles):
                 )
             seen.add(key)
 
-    def _number_rows(self, rows: Sequence[Values], by: Sequence[str]) -> Iterator[Values]:
+    def _number_rows(self, rows: Sequence[RowValues], by: Sequence[str]) -> Iterator[RowValues]:
         places = [i for i, f in enumerate(self.spec.schema) if f.name in by]
-        counts: dict[Key, int] = {}
+        counts: dict[LookupKey, int] = {}
         for row in sorted(rows, key=repr):
             key = tuple(row[i] for i in places)
             counts[key] = counts.get(key, 0) + 1
@@ -193,7 +195,9 @@ class SqliteStore:
         """Return the file: each query sees what is in it then."""
         return self
 
-    def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
+    def ask(
+        self, names: Sequence[str], by: Sequence[str], keys: Sequence[LookupKey]
+    ) -> Iterable[RowValues]:
         """Return the rows of the keys, by one query over a read-only connection."""
         spelled = [k for key in keys for k in product(*map(_sqlite_values, key))]
         columns = ", ".join(map(_identifier, names))
@@ -259,7 +263,9 @@ class DeltaLookup:
         except (DeltaError, OSError) as error:
             raise unreachable(self.name, f"{self.path}: {error}") from error
 
-    def ask(self, names: Sequence[str], by: Sequence[str], keys: Sequence[Key]) -> Iterable[Values]:
+    def ask(
+        self, names: Sequence[str], by: Sequence[str], keys: Sequence[LookupKey]
+    ) -> Iterable[RowValues]:
         """Return the rows of the keys; files that cannot hold them are not read."""
         from deltalake.exceptions import DeltaError
 

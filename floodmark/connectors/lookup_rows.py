@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.lookup import Key, Lookup, make_lookup
+from floodmark.connectors.lookup import Lookup, LookupKey, make_lookup
 from floodmark.connectors.options import Options
 from floodmark.limits import Limits
 from floodmark.spark.round_trips import fetch
@@ -32,7 +32,7 @@ def lookup_of(obj: AnalysedObject, limits: Limits) -> Lookup:
     return make_lookup(spec, Options(spec.name, spec.options, limits))
 
 
-def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[Key]:
+def keys_of(rows: DataFrame, columns: Sequence[str]) -> list[LookupKey]:
     """Return the distinct keys of rows, in order; NULL is like nothing and never asked for."""
     names = [f"{ident(c)} AS k{i}" for i, c in enumerate(columns)]
     present = " AND ".join(f"k{i} IS NOT NULL" for i in range(len(names)))

@@ -26,7 +26,7 @@ KIND, NEW, OLD, WHY = "__kind", "__new", "__old", "__why"
 _OPTIONS = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{UNPARSED}', {STRICT})"
 _WHOLE = "'^-?[0-9]{1,19}$'"
 
-Select = Sequence[str]
+JsonPath = Sequence[str]
 """Spark texts of columns."""
 
 
@@ -85,7 +85,7 @@ class MessageForm:
     Where the form `tells`, they also have the columns' logical types, by `logical_type`.
     """
 
-    steps: Callable[[Lines], Sequence[Select]]
+    steps: Callable[[Lines], Sequence[JsonPath]]
     rows: Callable[[Mapping[str, Any]], Sequence[Any]]
     row: str
     metadata: Mapping[str, tuple[SqlType, str]] = field(default_factory=dict)

@@ -10,11 +10,11 @@ from floodmark.errors import UserError
 from floodmark.scalar.types import SqlType
 from floodmark.spark.types import ident, spark_type
 
-Known = Mapping[str, SqlType]
+MetadataTypes = Mapping[str, SqlType]
 """What a connector delivers of itself, by name."""
 
 
-def check_metadata(spec: SourceSpec, known: Known, what: str) -> None:
+def check_metadata(spec: SourceSpec, known: MetadataTypes, what: str) -> None:
     """Refuse metadata that `what` does not have (E0474) or that no such column takes (E0484)."""
     for column in spec.metadata:
         if column.name not in known:
@@ -47,6 +47,6 @@ def metadata_column(name: str) -> str:
     return ident(METADATA + name)
 
 
-def no_metadata(names: list[str], known: Known) -> list[str]:
+def no_metadata(names: list[str], known: MetadataTypes) -> list[str]:
     """Return the Spark text of metadata columns that are NULL."""
     return [f"CAST(NULL AS {spark_type(known[m])}) AS {metadata_column(m)}" for m in names]

@@ -26,12 +26,12 @@ FIELD = "fields.{column}.{name}"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one source, by the table; `asked` are those that something has read."""
+    """The options of one source, by the table; `read_names` are those that something has read."""
 
     source: str
     values: Mapping[str, str]
     limits: Limits
-    asked: set[str] = field(default_factory=set, compare=False, repr=False)
+    read_names: set[str] = field(default_factory=set, compare=False, repr=False)
 
     def check_names(self, *others: str, messages: bool = False) -> None:
         """Refuse an option that the connector does not know; `messages` are Debezium's."""
@@ -45,7 +45,7 @@ class Options:
     def check_asked(self) -> None:
         """Refuse an option of the connector that says nothing beside the others."""
         for name in self.values:
-            if name not in self.asked | (COMMON - _CODING):
+            if name not in self.read_names | (COMMON - _CODING):
                 raise UserError(
                     "E0471",
                     f"source {self.source}: option {name!r} has no effect here",
@@ -60,7 +60,7 @@ class Options:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Return an option's text; without a default it must be there."""
-        self.asked.add(name)
+        self.read_names.add(name)
         value = self.values.get(name, default)
         if value is None:
             raise UserError(

@@ -17,9 +17,9 @@ from floodmark.connectors.messages import (
     PARSED,
     UNPARSED,
     WHY,
+    JsonPath,
     Lines,
     MessageForm,
-    Select,
     kind,
     print_parse,
 )
@@ -28,7 +28,7 @@ from floodmark.errors import IntakeCode
 _MESSAGE = "__message"
 
 
-def _steps(lines: Lines) -> Sequence[Select]:
+def _steps(lines: Lines) -> Sequence[JsonPath]:
     named, placed = lines.json_ddl, lines.place_ddl
     message = print_parse(
         f"key struct<{named}>, value struct<{named}>",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.dataflow.operator_input import OperatorInput
 from floodmark.dataflow.operators.context import EpochContext, Inputs, Stages
 from floodmark.dataflow.output import OperatorOutput
-from floodmark.dataflow.parts import Parts
+from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.user_functions import register
@@ -19,7 +19,7 @@ class Evaluation:
     def __init__(self, plan: StreamPlan, inputs: Inputs, stages: Stages) -> None:
         self.plan = plan
         self._outputs: dict[n.Node, OperatorOutput] = {}
-        ctx, parts = EpochContext(inputs, stages), Parts(stages)
+        ctx, parts = EpochContext(inputs, stages), PlanSplitter(stages)
         for node in plan.nodes:
             op = plan[node]
             read = [

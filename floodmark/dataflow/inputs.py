@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import KIND, OWNERS, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.connectors.lookup_rows import lookup_of
-from floodmark.dataflow.operators.context import Origin
+from floodmark.dataflow.operators.context import ObjectSeed
 from floodmark.dataflow.operators.materialize import cancel
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n
-from floodmark.plan.declared import UPPER
+from floodmark.plan.declaration import UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows, set_weight
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _WEIGHT_OF_KIND = f"CASE WHEN {KIND} IN ('+I', '+U') THEN 1 ELSE -1 END AS {WEIGHT}"
 
 
-_NOWHERE = Origin()
+_NOWHERE = ObjectSeed()
 
 
 class EpochInputs:
@@ -57,7 +57,7 @@ class EpochInputs:
         now: datetime,
         *,
         fills: bool,
-        origin: Origin = _NOWHERE,
+        origin: ObjectSeed = _NOWHERE,
         first: int | None = None,
         time_of: Callable[[int], datetime] | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators import dispatch
 from floodmark.dataflow.operators.context import EpochContext, FileFilter, Input
-from floodmark.dataflow.parts import Parts
+from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.rows import Rows
@@ -34,7 +34,7 @@ class OperatorOutput:
         operator: Operator,
         inputs: Sequence[Input],
         ctx: EpochContext,
-        parts: Parts,
+        parts: PlanSplitter,
         outputs: Mapping[n.Node, OperatorOutput],
     ) -> None:
         self.operator = operator
@@ -52,7 +52,7 @@ class OperatorOutput:
         if rows is None or not self._is_written_first(rows):
             return rows
         frame = self.materialize()
-        return None if frame is None else replace(rows, frame=frame, failing=False, kinded=False)
+        return None if frame is None else replace(rows, frame=frame, failing=False, has_kinds=False)
 
     def advance(self) -> None:
         """Compute the changes also where none above reads them: what is due leaves its table."""

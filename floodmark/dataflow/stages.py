@@ -11,7 +11,7 @@ from floodmark.dataflow.operators.context import ExpiredRows
 from floodmark.dataflow.operators.source import DEAD, GOOD, WITHDRAWN
 from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.dataflow.state.due_changes import DueFiles
-from floodmark.dataflow.state.fetched_rows import FetchedRows
+from floodmark.dataflow.state.fetched_rows import FetchedFiles
 from floodmark.dataflow.state.groups import AggregateFiles
 from floodmark.dataflow.state.held_rows import HeldFiles
 from floodmark.dataflow.state.io import StateIO
@@ -23,7 +23,7 @@ from floodmark.spark.columns import ROUTE
 from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
-from floodmark.stream.properties.state import Beside
+from floodmark.stream.properties.state import OwnTableState
 from floodmark.tables import layout
 from floodmark.tables.tables import rows_of
 
@@ -73,15 +73,15 @@ class ObjectStages(StateIO):
 
     def own_state(self, node: n.Node) -> OwnGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
-        own = layout.own_operator(self.home, Beside.GROUPS)
-        if self.owner is not self.home or own is None or own.node != node:
+        own = layout.own_operator(self.obj, OwnTableState.GROUPS)
+        if self.owner is not self.obj or own is None or own.node != node:
             return None
         return OwnGroups(self, node)
 
     def own_rows(self, node: n.Node) -> OwnRows | None:
         """Return the rows of a node, where they are those of the object's own table."""
-        own = layout.own_operator(self.home, Beside.ROWS)
-        if self.owner is not self.home or own is None or own.node != node:
+        own = layout.own_operator(self.obj, OwnTableState.ROWS)
+        if self.owner is not self.obj or own is None or own.node != node:
             return None
         return OwnRows(self, node)
 
@@ -105,6 +105,8 @@ class ObjectStages(StateIO):
         """Return the changes that a sort buffer holds."""
         return HeldFiles(self, self.table(name), schema, column)
 
-    def lookup_rows(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
+    def lookup_rows(
+        self, name: str, lookup: Lookup, columns: Schema, *, kept: bool
+    ) -> FetchedFiles:
         """Return what an operator fetches of a table that is kept elsewhere."""
-        return FetchedRows(self, self.table(name), lookup, columns, kept)
+        return FetchedFiles(self, self.table(name), lookup, columns, kept)

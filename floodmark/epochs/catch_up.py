@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from floodmark.epochs.objects.foreign_commits import undo
-from floodmark.epochs.run import Progressed, Run
+from floodmark.epochs.run import OnRecord, Run
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.dependencies import blocked_keys
 from floodmark.tables import layout
-from floodmark.tables.cut import Cut, Progress
+from floodmark.tables.cut import Cut, EpochProgress
 from floodmark.tables.tables import Writer
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
@@ -61,7 +61,7 @@ def caught_up(
     pipeline: Pipeline,
     record: OpenRecord,
     created: frozenset[str],
-    on_progress: Progressed | None = None,
+    on_progress: OnRecord | None = None,
 ) -> dict[str, ObjectRecord]:
     """Advance objects by their missed epochs, oldest first; return all objects' records.
 
@@ -75,7 +75,7 @@ def caught_up(
         late = {k for k, r in out.items() if r.position < missed}
         sealed = warehouse.log.seal_record(missed - 1).objects if missed > 1 else {}
         before = {**{k: r for k, r in sealed.items() if k in out}, **{k: out[k] for k in late}}
-        progress = Progress(Cut(missed - 1, before), missed)
+        progress = EpochProgress(Cut(missed - 1, before), missed)
         for key, done in warehouse.log.seal_record(missed).objects.items():
             if key in out and key not in late:
                 progress.add(done)

@@ -19,10 +19,12 @@ from floodmark.stream.operators.walks import propagate, propagate_highest
 from floodmark.tables.cutoff import LAST
 from floodmark.warehouse.warehouse import Warehouse
 
-Values = Mapping[str, Any]
-Found = tuple[str, int]
+WatermarkValues = Mapping[str, Any]
+ReleasingNode = tuple[str, int]
 """An object, and which of its nodes releases rows."""
-Rule = Callable[[StreamOperator[Any], Mapping[str, Values], datetime], Values]
+ClockRule = Callable[
+    [StreamOperator[Any], Mapping[str, WatermarkValues], datetime], WatermarkValues
+]
 
 
 def advances_by_clock(
@@ -46,7 +48,7 @@ def advances_by_clock(
     held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
 
-    def release(sources: Mapping[str, Values]) -> dict[Found, Any]:
+    def release(sources: Mapping[str, WatermarkValues]) -> dict[ReleasingNode, Any]:
         known = {key: record.watermarks for key, record in cut.records.items()}
         return _propagate(pipeline, {**known, **sources}, until, needed - held, propagate)
 
@@ -58,14 +60,14 @@ def advances_by_clock(
 
 
 def _at_last(marks: Marks) -> Marks:
-    return Marks(marks.declared, LAST, marks.sealed, marks.reached, marks.heard)
+    return Marks(marks.declared, LAST, marks.sealed, marks.max_event_times, marks.last_activity)
 
 
 def _is_worth(
-    before: Mapping[Found, Any],
-    after: Mapping[Found, Any],
-    last: Mapping[Found, Any],
-    reach: Mapping[Found, Any],
+    before: Mapping[ReleasingNode, Any],
+    after: Mapping[ReleasingNode, Any],
+    last: Mapping[ReleasingNode, Any],
+    reach: Mapping[ReleasingNode, Any],
 ) -> bool:
     """Tell whether something is released of what rows `reach`: all of it, or all that time can."""
     for found, value in after.items():
@@ -81,7 +83,7 @@ def _is_worth(
 def _highest(marks: Marks) -> dict[str, Any]:
     """Return the highest times of an object's rows."""
     highs: dict[str, Any] = {}
-    for values in marks.reached.values():
+    for values in marks.max_event_times.values():
         for column, value in values.items():
             highs[column] = max(value, highs.get(column, value))
     return Marks(marks.declared, marks.now, highs, {}, {}).visible
@@ -89,13 +91,13 @@ def _highest(marks: Marks) -> dict[str, Any]:
 
 def _propagate(
     pipeline: Pipeline,
-    known: Mapping[str, Values],
+    known: Mapping[str, WatermarkValues],
     now: datetime,
     needed: Collection[str],
-    rule: Rule,
-) -> dict[Found, Any]:
+    rule: ClockRule,
+) -> dict[ReleasingNode, Any]:
     """Return, by object and node, what a rule makes of values where rows are released."""
-    values, out = dict(known), dict[Found, Any]()
+    values, out = dict(known), dict[ReleasingNode, Any]()
     for obj in pipeline.objects.values():
         if obj.plan is None:
             continue

@@ -23,7 +23,7 @@ from floodmark.epochs.catch_up import caught_up, objects_behind, suspend_damaged
 from floodmark.epochs.clock_watermarks import advances_by_clock
 from floodmark.epochs.maintenance.after_seal import after_seal
 from floodmark.epochs.opening import open_epoch
-from floodmark.epochs.run import Progressed, Run
+from floodmark.epochs.run import OnRecord, Run
 from floodmark.epochs.sinks.unreachable import UnreachableSinks
 from floodmark.epochs.summary import EpochSummary, of_fields
 from floodmark.epochs.timers import due_timers, timer_batch
@@ -35,11 +35,11 @@ from floodmark.storage.local_files import disk_errors
 from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.tables import failpoints
-from floodmark.tables.cut import Cut, Progress
+from floodmark.tables.cut import Cut, EpochProgress
 from floodmark.warehouse.project_folder import at_home, refuse_moved
 from floodmark.warehouse.warehouse import Warehouse
 
-Select = Collection[str] | None
+ObjectSelection = Collection[str] | None
 
 
 class EpochLoop:
@@ -47,7 +47,7 @@ class EpochLoop:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
-        self.on_progress: Progressed | None = None
+        self.on_progress: OnRecord | None = None
         self._sinks = UnreachableSinks(warehouse)
         self._may_write = False
 
@@ -73,7 +73,7 @@ class EpochLoop:
         with disk_errors(what), self.warehouse.lease.hold(purpose, self.warehouse.wait):
             yield
 
-    def _take_in_foreign(self, select: Select = None) -> EpochSummary | None:
+    def _take_in_foreign(self, select: ObjectSelection = None) -> EpochSummary | None:
         """Run an epoch of what other programs wrote into tables; None where that is nothing."""
         warehouse = self.warehouse
         needed = None if select is None else upstream_of(select, warehouse.deployed().pipeline)
@@ -129,7 +129,7 @@ class EpochLoop:
         self.warehouse.catalogs.check_has(version, epoch)
         return version
 
-    def has_new(self, select: Select = None, now: datetime | None = None) -> bool:
+    def has_new(self, select: ObjectSelection = None, now: datetime | None = None) -> bool:
         """Tell whether there is an open epoch or new input; needs no Spark and no lease.
 
         Rows that come or go by `now` (the clock's time by default) count as input. So do windows
@@ -157,7 +157,10 @@ class EpochLoop:
         )
 
     def epochs(
-        self, max_epochs: int | None = None, now: datetime | None = None, select: Select = None
+        self,
+        max_epochs: int | None = None,
+        now: datetime | None = None,
+        select: ObjectSelection = None,
     ) -> Iterator[EpochSummary]:
         """Run epochs until the sources have nothing new, or `max_epochs` have been sealed.
 
@@ -198,7 +201,7 @@ class EpochLoop:
         return frozenset(o.key for o in pipeline.writing_objects if o.key in chosen)
 
     def _next(
-        self, now: datetime | None, until: datetime, select: Select, out_of_reach: set[str]
+        self, now: datetime | None, until: datetime, select: ObjectSelection, out_of_reach: set[str]
     ) -> EpochSummary | None:
         """Run the next epoch, if there is something for one; else look at what tables end with.
 
@@ -227,7 +230,9 @@ class EpochLoop:
         failpoints.reach("offsets_chosen")
         return self._run(opening(now or warehouse.epoch_time(), new_splits), select)
 
-    def _new_splits(self, select: Select, limit: int | None = None) -> dict[str, Sequence[Split]]:
+    def _new_splits(
+        self, select: ObjectSelection, limit: int | None = None
+    ) -> dict[str, Sequence[Split]]:
         pipeline = self.warehouse.deployed().pipeline
         needed = None if select is None else upstream_of(select, pipeline)
         return self.warehouse.splits.new_splits(pipeline, limit, needed)
@@ -256,7 +261,7 @@ class EpochLoop:
         opened = version_rollback.attempt(warehouse, version, opening)
         return opened or open_epoch(warehouse, epoch, warehouse.deployed().version, now, dml=dml)
 
-    def _run(self, record: OpenRecord, select: Select = None) -> EpochSummary:
+    def _run(self, record: OpenRecord, select: ObjectSelection = None) -> EpochSummary:
         """Advance every object, or the selected ones, to an open epoch; seal it if all are."""
         started, warehouse = time.monotonic(), self.warehouse
         preparing = partial(new_version.prepare_records, warehouse, record)
@@ -277,7 +282,7 @@ class EpochLoop:
             kept = caught_up(warehouse, kept, pipeline, record, created, note)
         else:
             left = objects_behind(warehouse, kept, pipeline, record.epoch)
-        progress = Progress(Cut(record.epoch - 1, kept), record.epoch)
+        progress = EpochProgress(Cut(record.epoch - 1, kept), record.epoch)
         earlier = warehouse.log.partial_records(record.epoch)
         for lost in Cut(record.epoch, earlier).settle(warehouse.store)[1]:
             del earlier[lost]  # it is done again

@@ -8,7 +8,7 @@ from floodmark.epochs.catch_up import suspend_damaged
 from floodmark.epochs.reshape import reshape
 from floodmark.epochs.start_records import epoch_start_records
 from floodmark.epochs.version_rollback import restore_tables
-from floodmark.plan.declared import Ttl
+from floodmark.plan.declaration import Ttl
 from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut

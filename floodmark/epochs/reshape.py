@@ -20,14 +20,14 @@ from floodmark.storage.table import Handle, Store, refuse_other_record
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import failpoints, layout
 from floodmark.tables.tables import RESHAPE, Tables
-from floodmark.warehouse.row_reuse import Reshaping
+from floodmark.warehouse.row_reuse import RowReuse
 
 
 def reshape(
     store: Store,
     tables: Callable[[], Tables],
     pair: tuple[AnalysedObject, AnalysedObject],
-    how: Reshaping,
+    how: RowReuse,
     record: ObjectRecord,
     opened: OpenRecord,
 ) -> ObjectRecord:
@@ -74,7 +74,7 @@ def _commit_shape(
     handle: Handle,
     tables: Callable[[], Tables],
     shapes: tuple[Schema, Schema],
-    how: Reshaping,
+    how: RowReuse,
     opened: OpenRecord,
 ) -> int:
     (before, after), epoch, now = shapes, opened.epoch, micros_of(opened.now)
@@ -101,7 +101,7 @@ def _commit_shape(
     return done.version
 
 
-def _value(name: str, type_: str, how: Reshaping, now: int) -> str:
+def _value(name: str, type_: str, how: RowReuse, now: int) -> str:
     """Return the text of a column of a row at rest."""
     stored = how.stored.get(name, name)
     if stored:

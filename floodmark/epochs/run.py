@@ -20,16 +20,16 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark.stream.passes.refresh import follows_time
 from floodmark.tables import failpoints
-from floodmark.tables.cut import Progress
+from floodmark.tables.cut import EpochProgress
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.warehouse.suspensions import CHANGED_FUNCTIONS, suspend
 from floodmark.warehouse.warehouse import Warehouse
 
-Progressed = Callable[[int, ObjectRecord], None]
+OnRecord = Callable[[int, ObjectRecord], None]
 """Hears of each object that an epoch has advanced."""
 
 
-class _Skipped(Enum):
+class _SkipReason(Enum):
     """Why a run does not advance an object."""
 
     SUSPENDED = "it, or something it needs, is suspended"
@@ -50,12 +50,12 @@ class Run:
         warehouse: Warehouse,
         record: OpenRecord,
         pipeline: Pipeline,
-        progress: Progress,
+        progress: EpochProgress,
         created: frozenset[str] = frozenset(),
         select: Collection[str] | None = None,
         left: Collection[str] = (),
         *,
-        on_progress: Progressed | None = None,
+        on_progress: OnRecord | None = None,
         catches_up: bool = False,
     ) -> None:
         self.warehouse = warehouse
@@ -87,7 +87,7 @@ class Run:
             for o in self.pipeline.writing_objects
             if o.key in keys
         }
-        running: dict[Future[ObjectRecord | _Skipped], str] = {}
+        running: dict[Future[ObjectRecord | _SkipReason], str] = {}
         with ThreadPoolExecutor(self.warehouse.limits.object_threads) as pool:
             while waiting or running:
                 busy = waiting.keys() | set(running.values())
@@ -105,20 +105,20 @@ class Run:
         if faults:
             raise faults[0]
 
-    def _take_result(self, key: str, future: Future[ObjectRecord | _Skipped]) -> None:
+    def _take_result(self, key: str, future: Future[ObjectRecord | _SkipReason]) -> None:
         try:
             outcome = future.result()
         except (TransientError, OtherHistory):
             raise
         except Exception as error:
             suspend(self.warehouse, key, error)
-            outcome = _Skipped.SUSPENDED
+            outcome = _SkipReason.SUSPENDED
         match outcome:
-            case _Skipped.LEFT:
+            case _SkipReason.LEFT:
                 self.left.add(key)
-            case _Skipped.BACKFILLING:
+            case _SkipReason.BACKFILLING:
                 pass
-            case _Skipped.SUSPENDED:
+            case _SkipReason.SUSPENDED:
                 self.suspended.add(key)
                 if key not in self.progress.before.records:
                     behind = self.record.epoch - 1
@@ -144,23 +144,23 @@ class Run:
             now = self.warehouse.clock.now()
             self.warehouse.log.record("warning", now, text, object=record.object)
 
-    def _advance_one(self, key: str) -> ObjectRecord | _Skipped:
+    def _advance_one(self, key: str) -> ObjectRecord | _SkipReason:
         """Advance one object, or say why not."""
         obj = self.pipeline[key]
         concerned = {key} | needs_of(obj, self.pipeline)
         if concerned & self.suspended:
-            return _Skipped.SUSPENDED
+            return _SkipReason.SUSPENDED
         before = self.progress.before.records
         if any(k in before and before[k].backfilling for k in concerned):
-            return _Skipped.BACKFILLING
+            return _SkipReason.BACKFILLING
         if concerned & self.left:
-            return _Skipped.LEFT
+            return _SkipReason.LEFT
         self._check_functions(obj)
         work = self.work()
         if not self._has_work(obj, work):
             return self._record_without_changes(obj, work)
         if self.select is not None and key not in self.select:
-            return _Skipped.LEFT
+            return _SkipReason.LEFT
         sessions = self.warehouse.sessions()
         reads = obj.declared is not None and obj.declared.connector is not None
         connector = self.warehouse.splits.connector(obj) if reads else None

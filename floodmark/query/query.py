@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
 from floodmark.dataflow.operators import dispatch, values
@@ -46,15 +46,15 @@ from floodmark.tables.window_finality import closes_in_time
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Frame = Callable[[], "DataFrame"]
+ReadFrame = Callable[[], "DataFrame"]
 
 
 @dataclass(frozen=True)
-class Readable:
+class QueryRelation:
     """A relation that a SELECT can read: its columns and how to get its rows."""
 
     relation: Relation
-    frame: Frame
+    frame: ReadFrame
 
 
 class Reader:
@@ -72,7 +72,7 @@ class Reader:
         self.pipeline = pipeline
         self.cut = cut
         self.now = micros_of(now)
-        self._readable: dict[str, Readable] = {}
+        self._readable: dict[str, QueryRelation] = {}
         self._beside: str | None = None
         self._views = plain_views(pipeline.objects.values())
         for obj in pipeline.objects.values():
@@ -104,14 +104,14 @@ class Reader:
         functions = self.pipeline.functions
         return Builder(self.relations, source, views=self._views, functions=functions, given=given)
 
-    def frame_of(self, name: str) -> Frame:
+    def frame_of(self, name: str) -> ReadFrame:
         """Return how to get the rows of a relation that a query can read."""
         return self._readable[name].frame
 
-    def with_rows(self, relation: Relation, frame: Frame) -> Reader:
+    def with_rows(self, relation: Relation, frame: ReadFrame) -> Reader:
         """Return a reader with other rows of a relation, or with one more relation."""
         other = copy(self)
-        other._readable = {**self._readable, relation.name: Readable(relation, frame)}
+        other._readable = {**self._readable, relation.name: QueryRelation(relation, frame)}
         return other
 
     def bringing(self, folder: str) -> Reader:
@@ -162,20 +162,20 @@ class Reader:
         rows = [as_columns(row, scan.columns) for row in found]
         return self._local(scan.columns, lambda: rows)()
 
-    def _add(self, name: str, columns: Schema, frame: Frame) -> None:
+    def _add(self, name: str, columns: Schema, frame: ReadFrame) -> None:
         key = tuple(f.name for f in columns)
-        relation = Relation(name, Kind.VIEW, columns, key, ChangelogMode.RETRACT)
-        self._readable[name] = Readable(relation, frame)
+        relation = Relation(name, ObjectKind.VIEW, columns, key, ChangelogMode.RETRACT)
+        self._readable[name] = QueryRelation(relation, frame)
 
     def _add_object(self, obj: AnalysedObject) -> None:
         if obj.external_sink is not None:
             name = f"{layout.companion_base(obj)}__dead_letter"
             self._add(name, _DEAD_LETTER, self._dead_letters(obj))
-        if obj.kind is Kind.SINK:
+        if obj.kind is ObjectKind.SINK:
             return
-        if obj.kind is Kind.VIEW:
+        if obj.kind is ObjectKind.VIEW:
             return
-        self._readable[obj.key] = Readable(obj.relation, self._current(obj))
+        self._readable[obj.key] = QueryRelation(obj.relation, self._current(obj))
         shown = obj.relation.visible
         epoch = Field(layout.companion_column(obj, "epoch"), BIGINT)
         late = (*shown, epoch, Field(layout.companion_column(obj, "watermark"), VARCHAR))
@@ -187,7 +187,7 @@ class Reader:
             rows = corrections(self.tables, obj, self.cut.epoch, self.empty)
             self._add(f"{obj.key}__corrections", *rows)
 
-    def _current(self, obj: AnalysedObject) -> Frame:
+    def _current(self, obj: AnalysedObject) -> ReadFrame:
         def frame() -> DataFrame:
             current = current_at(self.tables.store, obj, self.cut)
             rows = None if current is None else current.visible_rows(self.tables)
@@ -195,7 +195,7 @@ class Reader:
 
         return frame
 
-    def _stored_frame(self, obj: AnalysedObject, table: str, schema: Schema) -> Frame:
+    def _stored_frame(self, obj: AnalysedObject, table: str, schema: Schema) -> ReadFrame:
         def frame() -> DataFrame:
             version = self.cut.version(obj.key, table)
             rows = None
@@ -209,7 +209,7 @@ class Reader:
         """Return no rows of some columns."""
         return self.tables.spark.createDataFrame([], schema=nullable_ddl(schema))
 
-    def _late(self, obj: AnalysedObject) -> Frame:
+    def _late(self, obj: AnalysedObject) -> ReadFrame:
         rows = self._stored_frame(obj, layout.late_table(obj), layout.late_schema(obj))
         names = [ident(f.name) for f in obj.relation.visible]
         epoch, watermark = (
@@ -220,7 +220,7 @@ class Reader:
             *names, f"{EPOCH} AS {epoch}", f"{columns.WATERMARK} AS {watermark}"
         )
 
-    def _dead_letters(self, obj: AnalysedObject) -> Frame:
+    def _dead_letters(self, obj: AnalysedObject) -> ReadFrame:
         rows = self._stored_frame(obj, layout.dead_letter_table(obj), layout.DEAD_LETTER)
         parts = ("expression", "row", "place")
         code = f"concat('E', lpad(CAST({ERROR}.code AS STRING), 4, '0')) AS reason"
@@ -236,7 +236,7 @@ class Reader:
             .selectExpr("reason", *parts, f"`min({EPOCH})` AS epoch", "`max(message)` AS message")
         )
 
-    def _changes(self, obj: AnalysedObject) -> Frame:
+    def _changes(self, obj: AnalysedObject) -> ReadFrame:
         names = [ident(f.name) for f in obj.relation.visible]
         epoch, kind = layout.companion_column(obj, "epoch"), layout.companion_column(obj, "kind")
 
@@ -251,7 +251,7 @@ class Reader:
         rows = self._stored_frame(obj, layout.changes_table(obj), layout.changes_schema(obj))
         return lambda: rows().selectExpr(f"{EPOCH} AS {epoch}", f"{KIND} AS {kind}", *names)
 
-    def _local(self, schema: Schema, rows: Callable[[], list[tuple[Any, ...]]]) -> Frame:
+    def _local(self, schema: Schema, rows: Callable[[], list[tuple[Any, ...]]]) -> ReadFrame:
         def frame() -> DataFrame:
             found = rows()
             if not found:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from floodmark.plan.declared import ClockOptions, Term
+from floodmark.plan.declaration import ClockOptions, Term
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import Watermark, WatermarkState
 from floodmark.scalar.casts import cast_value
@@ -24,8 +24,10 @@ def note_activity(
 
     One that is `known` and has none yet is silent from its first epoch on.
     """
-    first = {partition: now for partition in known if partition not in state.heard}
-    return replace(state, heard={**state.heard, **first, **dict.fromkeys(came, now)})
+    first = {partition: now for partition in known if partition not in state.last_activity}
+    return replace(
+        state, last_activity={**state.last_activity, **first, **dict.fromkeys(came, now)}
+    )
 
 
 def awake_partitions(
@@ -34,7 +36,7 @@ def awake_partitions(
     """Return which partitions still hold the watermark back at the end of an epoch."""
     if options.idle_after is None:
         return list(holding)
-    return [p for p in holding if now - state.heard[p] < options.idle_after]
+    return [p for p in holding if now - state.last_activity[p] < options.idle_after]
 
 
 def advance(

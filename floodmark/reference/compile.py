@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from floodmark.catalog.objects import Kind
-from floodmark.plan.declared import NO_CLOCK, Declared
+from floodmark.catalog.objects import ObjectKind
+from floodmark.plan.declaration import NO_CLOCK, Declaration
 from floodmark.plan.expr.expressions import Expr
-from floodmark.reference.pipeline import ObjectKind, ReferenceObject
-from floodmark.reference.sink_writes import Outward
+from floodmark.reference.pipeline import ReferenceKind, ReferenceObject
+from floodmark.reference.sink_writes import SinkWrites
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Watermark
@@ -16,10 +16,10 @@ from floodmark.stream.objects.stored import raw_relation
 from floodmark.stream.passes.refresh import refreshes
 
 _KINDS = {
-    Kind.SOURCE: ObjectKind.SOURCE,
-    Kind.TABLE: ObjectKind.TABLE,
-    Kind.MATERIALIZED_VIEW: ObjectKind.VIEW,
-    Kind.SINK: ObjectKind.SINK,
+    ObjectKind.SOURCE: ReferenceKind.SOURCE,
+    ObjectKind.TABLE: ReferenceKind.TABLE,
+    ObjectKind.MATERIALIZED_VIEW: ReferenceKind.VIEW,
+    ObjectKind.SINK: ReferenceKind.SINK,
 }
 
 
@@ -36,7 +36,7 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
     relation = obj.relation
     return ReferenceObject(
         name=obj.key,
-        kind=_KINDS[obj.kind] if obj.external_sink is None else ObjectKind.VIEW,
+        kind=_KINDS[obj.kind] if obj.external_sink is None else ReferenceKind.VIEW,
         schema=relation.columns,
         stream_key=relation.stream_key,
         plan=None if obj.plan is None else obj.plan.root,
@@ -52,9 +52,9 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
         recomputed=refreshes(obj.object),
         connected=declared is not None and declared.connector is not None,
         transform=_transform(obj),
-        outward=_sink_rule(obj),
+        sink_writes=_sink_rule(obj),
         ttl=None if declared is None else declared.ttl,
-        fading=None if declared is None else declared.ttl_column,
+        ttl_column=None if declared is None else declared.ttl_column,
         force_append_only=obj.object.is_on("force_append_only"),
         ignore_delete=obj.object.is_on("ignore_delete"),
         owns=obj.object.storage_key if _owns(obj) else "",
@@ -62,12 +62,12 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
 
 
 def _owns(obj: AnalysedObject) -> bool:
-    return obj.kind is Kind.SINK and owns(obj.object)
+    return obj.kind is ObjectKind.SINK and owns(obj.object)
 
 
-def _sink_rule(obj: AnalysedObject) -> Outward | None:
-    outside = obj.external_sink
-    return None if outside is None else Outward(outside.type, outside.key)
+def _sink_rule(obj: AnalysedObject) -> SinkWrites | None:
+    sink = obj.external_sink
+    return None if sink is None else SinkWrites(sink.type, sink.key)
 
 
 def _transform(obj: AnalysedObject) -> ReferenceTransform | None:
@@ -97,20 +97,20 @@ def _rules(obj: AnalysedObject) -> MergeRules | None:
 def _source_key(obj: AnalysedObject) -> tuple[str, ...]:
     """Return the key that a source of rows that are only added promises."""
     declared = obj.declared
-    promises = obj.kind is Kind.SOURCE and obj.append_only
+    promises = obj.kind is ObjectKind.SOURCE and obj.append_only
     return declared.primary_key if declared is not None and promises else ()
 
 
-def _watermarks(declared: Declared | None) -> tuple[Watermark, ...]:
+def _watermarks(declared: Declaration | None) -> tuple[Watermark, ...]:
     marks = () if declared is None else declared.watermarks
     return tuple(Watermark(mark.column, mark.expr) for mark in marks)
 
 
-def _defaults(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
+def _defaults(declared: Declaration | None) -> tuple[tuple[str, Expr], ...]:
     columns = () if declared is None else declared.columns
     return tuple((c.name, c.default) for c in columns if c.default is not None)
 
 
-def _generation_exprs(declared: Declared | None) -> tuple[tuple[str, Expr], ...]:
+def _generation_exprs(declared: Declaration | None) -> tuple[tuple[str, Expr], ...]:
     columns = () if declared is None else declared.columns
     return tuple((c.name, c.generated) for c in columns if c.generated is not None)

@@ -16,7 +16,7 @@ from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.ingest import gather
 from floodmark.reference.interpreter import evaluate
-from floodmark.reference.moment import Closing, DeadLetter, Remembered
+from floodmark.reference.moment import Closing, DeadLetter, ReplayState
 from floodmark.reference.pipeline import (
     Aside,
     EpochInput,
@@ -38,20 +38,20 @@ def advance(
     `objects` come in dependency order: what a plan scans, and the sinks into a table, first.
     """
     after, results = dict(states), dict[str, ObjectResult]()
-    for item in objects:
-        old = states.get(item.name, ObjectState())
-        if item.plan is None:
-            sinks = (o for o in objects if o.target == item.name)
+    for obj in objects:
+        old = states.get(obj.name, ObjectState())
+        if obj.plan is None:
+            sinks = (o for o in objects if o.target == obj.name)
             brought = [(sink, results[sink.name].changes) for sink in sinks]
-            new, result = gather(item, old, epoch, brought)
+            new, result = gather(obj, old, epoch, brought)
         else:
-            new, result = _query(item, item.plan, old, states, after, epoch)
-        after[item.name], results[item.name] = new, result
+            new, result = _query(obj, obj.plan, old, states, after, epoch)
+        after[obj.name], results[obj.name] = new, result
     return after, results
 
 
 def _query(
-    item: ReferenceObject,
+    obj: ReferenceObject,
     plan: Node,
     old: ObjectState,
     before: States,
@@ -61,27 +61,27 @@ def _query(
     """Return a view's or a sink's state and changes: its query now less what it was."""
     dead: list[DeadLetter] = []
     current = {name: state.watermark for name, state in after.items()}
-    fresh = item.name not in before
+    fresh = obj.name not in before
     previous = {} if fresh else {name: state.watermark for name, state in before.items()}
-    closing = Closing(previous, current, old.now) if item.emits_on_close else None
+    closing = Closing(previous, current, old.now) if obj.emits_on_close else None
     inputs = {name: state.rows for name, state in after.items()}
     shown = {name: s.rows if s.shown is None else s.shown for name, s in after.items()}
-    known = {} if item.recomputed else old.stored
-    memory = Remembered(epoch.seed, item.name, epoch.number, known)
+    known = {} if obj.recomputed else old.stored
+    memory = ReplayState(epoch.seed, obj.name, epoch.number, known)
     rows = evaluate(plan, inputs, epoch.now, dead=dead, closing=closing, memory=memory, shown=shown)
     letters = Counter((d.node, d.code, freeze(d.row)) for d in dead)
-    if item.emits_on_close:
-        by_key = sort_rows(rows, ascending(item.stream_key))
+    if obj.emits_on_close:
+        by_key = sort_rows(rows, ascending(obj.stream_key))
         changes: list[Change] = [(RowKind.INSERT, row) for row in by_key]
         rows = [*old.rows, *rows]
         letters |= old.dead
     else:
-        changes = changes_between(rows, old.rows, item.stream_key)
+        changes = changes_between(rows, old.rows, obj.stream_key)
     watermark = propagate(plan, current, epoch.now)
     state = replace(
         old, rows=tuple(rows), dead=letters, watermark=watermark, stored=memory.after, now=epoch.now
     )
-    note = changes if item.outward is None else sink_changes(changes, item.outward)
+    note = changes if obj.sink_writes is None else sink_changes(changes, obj.sink_writes)
     return state, ObjectResult(changes=tuple(note), dead=_letter_changes(letters, old.dead))
 
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from floodmark.plan.declared import Ttl
+from floodmark.plan.declaration import Ttl
 from floodmark.reference.rows import Row, key_of, sort_value
 from floodmark.scalar.functions.intervals import micros_of
 
-Key = tuple[Any, ...]
+KeyValues = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Ends:
+class RowExpiry:
     """Which rows of a table have ended at `now`; `bound` is the watermark before the epoch.
 
     `wrote` has the time at which the row of a stream key was last written.
@@ -30,9 +30,9 @@ class Ends:
     ttl: Ttl | None = None
     ttl_column: str | None = None
     bound: Any = None
-    wrote: Mapping[Key, datetime] = field(default_factory=dict)
+    wrote: Mapping[KeyValues, datetime] = field(default_factory=dict)
 
-    def record_writes(self, written: Iterable[Key]) -> Ends:
+    def record_writes(self, written: Iterable[KeyValues]) -> RowExpiry:
         """Return the ends once the rows of some keys are written, in this epoch."""
         if self.ttl is None or self.ttl.column is not None:
             return self

@@ -9,7 +9,7 @@ from floodmark.changelog import OWNERS, ROW_ID, RowKind, is_hidden
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.reference import clock
 from floodmark.reference.changes import Change, changes_between
-from floodmark.reference.expiry import Ends
+from floodmark.reference.expiry import RowExpiry
 from floodmark.reference.merging import next_rows
 from floodmark.reference.pipeline import (
     Aside,
@@ -20,7 +20,7 @@ from floodmark.reference.pipeline import (
 )
 from floodmark.reference.rows import Row
 from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
-from floodmark.reference.watermarks import Values, WatermarkState, late_column, raise_by
+from floodmark.reference.watermarks import WatermarkState, WatermarkValues, late_column, raise_by
 from floodmark.scalar.types import Field
 
 DML = "dml"
@@ -31,7 +31,7 @@ _FIRST_SINK_ORDINAL = 0x4000
 NULL_TIME = "null_time"
 FUTURE_TIME = "future_time"
 
-Brought = Sequence[tuple[ReferenceObject, Sequence[Change]]]
+SinkChanges = Sequence[tuple[ReferenceObject, Sequence[Change]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Batch:
 class _Intake:
     """What one epoch has made of an object so far."""
 
-    item: ReferenceObject
+    obj: ReferenceObject
     state: ObjectState
     epoch: EpochInput
     accepted: list[Change] = field(default_factory=list)
@@ -66,7 +66,7 @@ class _Intake:
 
     def take(self, batch: _Batch) -> None:
         """Judge the rows of a batch by the watermarks before it, then raise these by its rows."""
-        judged, marks = self.state.marks, self.item.watermarks
+        judged, marks = self.state.marks, self.obj.watermarks
         if batch.changes:
             self.came.add(batch.partition)
         completed = [(kind, self._complete(kind, row, batch)) for kind, row in batch.changes]
@@ -88,20 +88,20 @@ class _Intake:
         refused = self._refusal(row) if kind.weight > 0 else None
         if refused is not None:
             self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
-            if self.item.merge is not None:
+            if self.obj.merge is not None:
                 self.accepted.append((RowKind.DELETE, row))
             return
         self.accepted.append((kind, row))
 
     def _deletes(self, kind: RowKind) -> bool:
         """Tell whether a change takes a row away, where rows below the watermark end by it."""
-        return self.item.fading is not None and kind.weight < 0
+        return self.obj.ttl_column is not None and kind.weight < 0
 
     def _take_late(self, row: Row) -> None:
-        if self.item.fading is not None:
+        if self.obj.ttl_column is not None:
             # The row of the key is the late one now, and that is not seen.
             self.accepted.append((RowKind.DELETE, row))
-        transform, refused = self.item.transform, self._refusal(row)
+        transform, refused = self.obj.transform, self._refusal(row)
         if refused is not None:
             self.dead.append(Aside(RowKind.INSERT, f"E{refused:04d}", row))
         elif transform is None:
@@ -110,20 +110,20 @@ class _Intake:
             self.late.append(transform.project(row, self.epoch.now))
 
     def _refusal(self, row: Row) -> int | None:
-        transform = self.item.transform
+        transform = self.obj.transform
         return None if transform is None else transform.refusal(row, self.epoch.now)
 
     def _complete(self, kind: RowKind, partial: Row, batch: _Batch) -> Row | None:
         """Return the row with defaults and generated columns, or None when it goes aside."""
-        row = {**partial, **dict.fromkeys(self.item.ingested, self.epoch.now)}
-        computed = [(n, e) for n, e in self.item.defaults if n not in row]
-        for name, expr in [*computed, *self.item.generated]:
+        row = {**partial, **dict.fromkeys(self.obj.ingested, self.epoch.now)}
+        computed = [(n, e) for n, e in self.obj.defaults if n not in row]
+        for name, expr in [*computed, *self.obj.generated]:
             value, error = evaluate(expr, row, self.epoch.now)
             if error is not None and kind is not RowKind.DELETE:
                 self.dead.append(Aside(RowKind.INSERT, f"E{int(error):04d}", row))
                 return None
             row[name] = value
-        for column in self.item.input_schema:
+        for column in self.obj.input_schema:
             if not is_hidden(column.name):
                 row.setdefault(column.name, None)
         reason = self._reason(kind, row, batch)
@@ -132,9 +132,9 @@ class _Intake:
         return row if reason is None else None
 
     def _reason(self, kind: RowKind, row: Row, batch: _Batch) -> str | None:
-        times = {mark.column for mark in self.item.watermarks}
-        for column in self.item.input_schema:
-            if kind is RowKind.DELETE and column.name not in self.item.input_key:
+        times = {mark.column for mark in self.obj.watermarks}
+        for column in self.obj.input_schema:
+            if kind is RowKind.DELETE and column.name not in self.obj.input_key:
                 continue
             if is_hidden(column.name) or row[column.name] is not None:
                 continue
@@ -145,13 +145,13 @@ class _Intake:
         return FUTURE_TIME if self._is_ahead(row) else None
 
     def _is_ahead(self, row: Row) -> bool:
-        options, now = self.item.clock, self.epoch.now
+        options, now = self.obj.clock, self.epoch.now
         return any(
-            clock.is_ahead(mark, row[mark.column], options, now) for mark in self.item.watermarks
+            clock.is_ahead(mark, row[mark.column], options, now) for mark in self.obj.watermarks
         )
 
     def _add_row_id(self, row: Row, batch: _Batch) -> Row:
-        hidden = [column.name for column in self.item.input_schema if is_hidden(column.name)]
+        hidden = [column.name for column in self.obj.input_schema if is_hidden(column.name)]
         if ROW_ID not in hidden:
             return row
         count = self.state.written.get(batch.partition, 0)
@@ -162,96 +162,96 @@ class _Intake:
 
 
 def gather(
-    item: ReferenceObject, old: ObjectState, epoch: EpochInput, brought: Brought
+    obj: ReferenceObject, old: ObjectState, epoch: EpochInput, brought: SinkChanges
 ) -> tuple[ObjectState, ObjectResult]:
     """Return a source or table after an epoch: connector, then sinks, then DML, then one merge."""
-    intake = _Intake(item, old, epoch)
+    intake = _Intake(obj, old, epoch)
     for batch in _batches(intake, brought):
         intake.take(batch)
     ends = _ends(intake)
-    stored = next_rows(item, old, intake.accepted, intake.dead, ends)
+    stored = next_rows(obj, old, intake.accepted, intake.dead, ends)
     taken = rows = stored.rows
-    if item.transform is not None:
-        rows = list(item.transform.visible_rows(taken, epoch.now))
+    if obj.transform is not None:
+        rows = list(obj.transform.visible_rows(taken, epoch.now))
     marks = _seal(intake)
-    bound = marks.sealed.get(item.fading or "")
+    bound = marks.sealed.get(obj.ttl_column or "")
     state = replace(
-        intake.state, rows=tuple(rows), marks=marks, watermark=_alias_marks(item, marks.sealed),
-        taken=() if item.transform is None else tuple(taken),
+        intake.state, rows=tuple(rows), marks=marks, watermark=_alias_marks(obj, marks.sealed),
+        taken=() if obj.transform is None else tuple(taken),
         wrote=stored.wrote, holds=stored.holds,
         shown=replace(ends, wrote=stored.wrote).visible_rows(rows, bound),
     )  # fmt: skip
-    changes = tuple(changes_between(rows, old.rows, item.stream_key))
+    changes = tuple(changes_between(rows, old.rows, obj.stream_key))
     asides = tuple(intake.late), tuple(intake.dead)
     return state, ObjectResult(changes, *asides, stored.ignored, stored.expired, stored.timed)
 
 
-def _ends(intake: _Intake) -> Ends:
-    item, before = intake.item, intake.state
-    return Ends(
-        item.stream_key,
+def _ends(intake: _Intake) -> RowExpiry:
+    obj, before = intake.obj, intake.state
+    return RowExpiry(
+        obj.stream_key,
         intake.epoch.now,
-        item.ttl,
-        item.fading,
-        intake.before.sealed.get(item.fading or ""),
+        obj.ttl,
+        obj.ttl_column,
+        intake.before.sealed.get(obj.ttl_column or ""),
         before.wrote,
     )
 
 
 def _seal(intake: _Intake) -> WatermarkState:
     """Return the watermarks at the end of the epoch."""
-    item, epoch = intake.item, intake.epoch
-    columns = [mark.column for mark in item.watermarks]
+    obj, epoch = intake.obj, intake.epoch
+    columns = [mark.column for mark in obj.watermarks]
     holding = _holding(intake)
     state = clock.note_activity(intake.state.marks, holding, intake.came, epoch.now)
-    if item.name in epoch.unfinished:
+    if obj.name in epoch.limited:
         return state.seal(holding, columns)
-    awake = clock.awake_partitions(state, holding, item.clock, epoch.now)
+    awake = clock.awake_partitions(state, holding, obj.clock, epoch.now)
     sealed = state.seal(awake, columns)
-    return clock.advance(sealed, item.watermarks, item.clock, epoch.now)
+    return clock.advance(sealed, obj.watermarks, obj.clock, epoch.now)
 
 
-def _alias_marks(item: ReferenceObject, marks: Values) -> Values:
+def _alias_marks(obj: ReferenceObject, marks: WatermarkValues) -> WatermarkValues:
     """Return watermarks also under the names that a transformation gives to their columns."""
-    passed = {} if item.transform is None else item.transform.parts.plain_columns
+    passed = {} if obj.transform is None else obj.transform.parts.plain_columns
     renamed = {name: marks[c] for c, name in passed.items() if c in marks and name not in marks}
     return {**marks, **renamed}
 
 
 def _holding(intake: _Intake) -> list[str]:
     """Return the partitions that hold the watermark back: those of the connector."""
-    if not intake.item.connected:
+    if not intake.obj.connected:
         return []
     seen = intake.state.marks.running
     connector = (p for p in seen if p != DML and not p.startswith(SINK))
-    return list(dict.fromkeys((*intake.item.partitions, *connector)))
+    return list(dict.fromkeys((*intake.obj.partitions, *connector)))
 
 
-def _batches(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
-    item, epoch = intake.item, intake.epoch
-    delivered = epoch.deliveries.get(item.name, ())
+def _batches(intake: _Intake, brought: SinkChanges) -> Iterator[_Batch]:
+    obj, epoch = intake.obj, intake.epoch
+    delivered = epoch.deliveries.get(obj.name, ())
     partitions = dict.fromkeys(delivery.partition for delivery in delivered)
     for partition in partitions:
         given = [(d.kind, d.row) for d in delivered if d.partition == partition]
         for message in _messages(given):
-            if item.merge is not None:
-                message = rekey(message, item.input_key)
+            if obj.merge is not None:
+                message = rekey(message, obj.input_key)
             yield _Batch(partition, int(partition), message, whole=True)
     yield from _of_sinks(intake, brought)
     for table, changes in epoch.dml:
-        if table == item.name:
+        if table == obj.name:
             yield _Batch(DML, _DML_ORDINAL, [_plain_change(change) for change in changes])
 
 
-def _of_sinks(intake: _Intake, brought: Brought) -> Iterator[_Batch]:
+def _of_sinks(intake: _Intake, brought: SinkChanges) -> Iterator[_Batch]:
     """Yield what sinks bring: the deletes of all of them, then the rest."""
-    item = intake.item
+    obj = intake.obj
     parts = [
-        list(_filter_changes(sink, _whole(intake, sink, list(_rename(item, sink, emitted)))))
+        list(_filter_changes(sink, _whole(intake, sink, list(_rename(obj, sink, emitted)))))
         for sink, emitted in brought
     ]
-    if item.merge is not None:
-        parts = of_sinks(parts, item.merge.primary_key, owned=bool(item.merge.owners))
+    if obj.merge is not None:
+        parts = of_sinks(parts, obj.merge.primary_key, owned=bool(obj.merge.owners))
     for deletes in (True, False):
         for i, ((sink, _), rows) in enumerate(zip(brought, parts, strict=True)):
             part = [change for change in rows if (change[0] is RowKind.DELETE) is deletes]
@@ -266,7 +266,7 @@ def _whole(intake: _Intake, sink: ReferenceObject, changes: Sequence[Change]) ->
     afterwards. Of an update of which one
     row is whole that one is an insert or a delete.
     """
-    needed = intake.item.input_key if sink.owns else intake.item.required_columns
+    needed = intake.obj.input_key if sink.owns else intake.obj.required_columns
     whole = [all(row.get(name, 0) is not None for name in needed) for _, row in changes]
     for i, (kind, row) in enumerate(changes):
         other = {RowKind.UPDATE_BEFORE: i + 1, RowKind.UPDATE_AFTER: i - 1}.get(kind, i)
@@ -296,20 +296,20 @@ def _messages(changes: Iterable[Change]) -> Iterator[list[Change]]:
 
 
 def _rename(
-    item: ReferenceObject, sink: ReferenceObject, changes: Iterable[Change]
+    obj: ReferenceObject, sink: ReferenceObject, changes: Iterable[Change]
 ) -> Iterator[Change]:
     """Yield a sink's changes with the target's columns, by position."""
-    computed = {name for name, _ in item.generated}
+    computed = {name for name, _ in obj.generated}
     shown = (column.name for column in sink.schema if not is_hidden(column.name))
     visible = [name for name in shown if name not in computed]
-    targets = sink.target_columns or _writable(item.schema, item)[: len(visible)]
+    targets = sink.target_columns or _writable(obj.schema, obj)[: len(visible)]
     owner = {OWNERS: sink.owns} if sink.owns else {}
     for kind, row in changes:
         yield kind, dict(zip(targets, (row[c] for c in visible), strict=True)) | owner
 
 
-def _writable(schema: tuple[Field, ...], item: ReferenceObject) -> tuple[str, ...]:
-    generated = {name for name, _ in item.generated}
+def _writable(schema: tuple[Field, ...], obj: ReferenceObject) -> tuple[str, ...]:
+    generated = {name for name, _ in obj.generated}
     return tuple(c.name for c in schema if not is_hidden(c.name) and c.name not in generated)
 
 

@@ -14,25 +14,25 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, Expr, Now, walk
 from floodmark.reference import grouping, joins, windows
-from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, Remembered
+from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, ReplayState
 from floodmark.reference.over import over_window
 from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import Row, ascending, sort_rows, sort_value
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
 from floodmark.stream.operators.walks import stream_key
 
-Inputs = Mapping[str, Sequence[Row]]
+InputRows = Mapping[str, Sequence[Row]]
 
 
 def evaluate(
     node: n.Node,
-    inputs: Inputs,
+    inputs: InputRows,
     now: datetime,
     *,
     dead: list[DeadLetter] | None = None,
     closing: Closing | None = None,
-    memory: Remembered | None = None,
-    shown: Inputs | None = None,
+    memory: ReplayState | None = None,
+    shown: InputRows | None = None,
 ) -> list[Row]:
     """Return the rows of a node over the rows of the objects that it scans.
 
@@ -45,15 +45,15 @@ def evaluate(
         memory: what values that are evaluated once depend on; takes what they are now.
         shown: the rows that are found by a lookup, where they are not all of the current ones.
     """
-    moment = Moment(now, closing, [] if dead is None else dead, memory or Remembered())
+    moment = Moment(now, closing, [] if dead is None else dead, memory or ReplayState())
     return list(_Evaluation(inputs, moment, shown or inputs).rows(node))
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    inputs: Inputs
+    inputs: InputRows
     moment: Moment
-    shown: Inputs
+    shown: InputRows
     known: dict[n.Node, Sequence[Row]] = field(default_factory=dict)
 
     def rows(self, node: n.Node) -> Sequence[Row]:
@@ -243,7 +243,7 @@ def project_set(node: n.ProjectSet, rows: Iterable[Row], moment: Moment) -> list
 
 
 def _output_values(node: n.ProjectSet, element: Any) -> tuple[Any, ...]:
-    if not node.spread:
+    if not node.unpacks:
         return (element,)
     return (None,) * len(node.outputs) if element is None else tuple(element)
 

@@ -9,11 +9,11 @@ from datetime import datetime
 from floodmark.changelog import RowKind
 from floodmark.errors import IntakeCode
 from floodmark.reference.changes import Change
-from floodmark.reference.expiry import Ends
-from floodmark.reference.ownership import Holds
+from floodmark.reference.expiry import RowExpiry
+from floodmark.reference.ownership import RowOwners
 from floodmark.reference.pipeline import Aside, ObjectState, ReferenceObject
 from floodmark.reference.rows import Row, key_of
-from floodmark.reference.tables import Key, merge
+from floodmark.reference.tables import KeyValues, merge
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +24,26 @@ class StoredRows:
     ignored: int = 0
     expired: int = 0
     timed: int = 0
-    wrote: Mapping[Key, datetime] = field(default_factory=dict)
-    holds: Mapping[Key, Holds] = field(default_factory=dict)
+    wrote: Mapping[KeyValues, datetime] = field(default_factory=dict)
+    holds: Mapping[KeyValues, RowOwners] = field(default_factory=dict)
 
 
 def next_rows(
-    item: ReferenceObject,
+    obj: ReferenceObject,
     before: ObjectState,
     accepted: Sequence[Change],
     dead: list[Aside],
-    ends: Ends,
+    ends: RowExpiry,
 ) -> StoredRows:
     """Return the rows after the epoch; `dead` takes those that are refused.
 
     Stored rows that have ended are absent when others come, and what comes can have ended.
     """
-    old, key = input_rows(item, before), item.input_key
+    old, key = input_rows(obj, before), obj.input_key
     gone = [row for row in old if ends.is_absent(row)]
     present = [row for row in old if not ends.is_absent(row)]
     holds = dict(before.holds)
-    rows, ignored, written = _merge(item, present, accepted, dead, ends.now, holds)
+    rows, ignored, written = _merge(obj, present, accepted, dead, ends.now, holds)
     fresh = ends.record_writes(written)
     over = {key_of(row, key) for row in rows if key_of(row, key) in written and fresh.is_over(row)}
     kept = [row for row in rows if key_of(row, key) not in over]
@@ -56,34 +56,34 @@ def next_rows(
     return StoredRows([*unheard, *kept], ignored, len(over), len(timed), wrote, holds)
 
 
-def input_rows(item: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:
+def input_rows(obj: ReferenceObject, state: ObjectState) -> tuple[Row, ...]:
     """Return the rows before the epoch as they came."""
-    return state.rows if item.transform is None else state.taken
+    return state.rows if obj.transform is None else state.taken
 
 
 def _merge(
-    item: ReferenceObject,
+    obj: ReferenceObject,
     present: Sequence[Row],
     accepted: Sequence[Change],
     dead: list[Aside],
     now: datetime,
-    holds: dict[Key, Holds],
-) -> tuple[list[Row], int, set[Key]]:
+    holds: dict[KeyValues, RowOwners],
+) -> tuple[list[Row], int, set[KeyValues]]:
     """Return the rows after what came, how many of these were ignored, and the keys written."""
-    rules, key = item.merge, item.input_key
+    rules, key = obj.merge, obj.input_key
     if rules is None:
-        assert all(kind is RowKind.INSERT for kind, _ in accepted), item.name
-        come = list(_drop_duplicates(item, present, accepted, dead, now))
+        assert all(kind is RowKind.INSERT for kind, _ in accepted), obj.name
+        come = list(_drop_duplicates(obj, present, accepted, dead, now))
         return [*present, *come], 0, {key_of(row, key) for row in come}
     keyed = {key_of(row, rules.primary_key): row for row in present}
-    written = set[Key]()
+    written = set[KeyValues]()
     rows, ignored, refused = merge(keyed, accepted, rules, now, written, holds)
     dead += [Aside(RowKind.INSERT, r.reason, r.row) for r in refused]
     return list(rows.values()), ignored, {key_of(rows[k], key) for k in written if k in rows}
 
 
 def _drop_duplicates(
-    item: ReferenceObject,
+    obj: ReferenceObject,
     present: Sequence[Row],
     accepted: Sequence[Change],
     dead: list[Aside],
@@ -93,7 +93,7 @@ def _drop_duplicates(
 
     A row that is over has left its key to others.
     """
-    key, transform = item.promised, item.transform
+    key, transform = obj.promised, obj.transform
     there = [row for row in present if transform is None or transform.keeps(row, now)]
     seen = {key_of(row, key) for row in there} if key else set()
     for _, row in accepted:

@@ -25,52 +25,52 @@ _UNITS = {"Date": _DAY, "Timestamp": 10**6, "MicroTimestamp": 1000, "NanoTimesta
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedMessage:
     """A message that cannot be applied, by the code of its dead letter."""
 
     code: IntakeCode
 
 
-Delivered = tuple[Change, ...] | Refused
+MessageResult = tuple[Change, ...] | RefusedMessage
 """What a message changes, in order; nothing where it is ignored."""
 
 
-def parse_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) -> Delivered:
+def parse_message(text: str, format_: str, schema: Schema, key: tuple[str, ...]) -> MessageResult:
     """Return what one line says about rows of the schema."""
     try:
         line = json.loads(text, parse_constant=_refuse)
         if line is None:
             return ()
         if not isinstance(line, dict):
-            return Refused(IntakeCode.CORRUPT)
+            return RefusedMessage(IntakeCode.CORRUPT)
         reads = _debezium if format_ == "DEBEZIUM" else _upsert
         return reads(line, schema, key)
     except (ValueError, InvalidOperation, OverflowError, KeyError):
-        return Refused(IntakeCode.CORRUPT)
+        return RefusedMessage(IntakeCode.CORRUPT)
 
 
 def _refuse(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
+def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> MessageResult:
     payload = line.get("payload")
     if "payload" in line and payload is None and line.get("op") is None:
         return ()
     envelope = line if payload is None else payload
     if not isinstance(envelope, dict):
-        return Refused(IntakeCode.CORRUPT)
+        return RefusedMessage(IntakeCode.CORRUPT)
     before, after = envelope.get("before"), envelope.get("after")
     for row in (before, after):
         if row is not None and not isinstance(row, dict):
-            return Refused(IntakeCode.CORRUPT)
+            return RefusedMessage(IntakeCode.CORRUPT)
     note = {} if payload is None else _logical_types(line.get("schema"))
     match envelope.get("op"):
         case "t":
-            return Refused(IntakeCode.TRUNCATE)
+            return RefusedMessage(IntakeCode.TRUNCATE)
         case "d":
             if before is None:
-                return Refused(IntakeCode.NO_ROW)
+                return RefusedMessage(IntakeCode.NO_ROW)
             return ((RowKind.DELETE, _row(before, schema, key, note)),)
         case "c" | "r" if after is not None:
             return ((RowKind.INSERT, _row(after, schema, note=note)),)
@@ -81,16 +81,16 @@ def _debezium(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> 
                 return ((RowKind.UPDATE_AFTER, new),)
             return ((RowKind.UPDATE_BEFORE, old), (RowKind.UPDATE_AFTER, new))
         case _:
-            return Refused(IntakeCode.NO_CHANGE)
+            return RefusedMessage(IntakeCode.NO_CHANGE)
 
 
-def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> Delivered:
+def _upsert(line: Mapping[str, Any], schema: Schema, key: tuple[str, ...]) -> MessageResult:
     of_key, value = line.get("key"), line.get("value")
     forms = isinstance(of_key, dict) and (value is None or isinstance(value, dict))
     both = {"key", "value"}
     odd = any(part is not None and not isinstance(part, dict) for part in (of_key, value))
     if set(line) == both and odd and not both & {column.name.lower() for column in schema}:
-        return Refused(IntakeCode.CORRUPT)
+        return RefusedMessage(IntakeCode.CORRUPT)
     if set(line) != both or not forms:
         return ((RowKind.INSERT, _row(line, schema)),)
     assert isinstance(of_key, dict)

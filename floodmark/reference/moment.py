@@ -14,7 +14,7 @@ from floodmark.plan.nodes import Node
 from floodmark.reference.rows import Row, freeze, key_of
 from floodmark.scalar.functions.volatile import RowSeed
 
-Watermarks = Mapping[str, Mapping[str, Any]]
+RelationWatermarks = Mapping[str, Mapping[str, Any]]
 """Watermark values by object and column; a column without an entry has no watermark yet."""
 
 
@@ -34,28 +34,28 @@ class Closing:
     `then` was the time of the previous ones, without one now.
     """
 
-    previous: Watermarks
-    current: Watermarks
+    previous: RelationWatermarks
+    current: RelationWatermarks
     then: datetime | None = None
 
 
-Place = tuple[Node, tuple[Any, ...]]
+CallPlace = tuple[Node, tuple[Any, ...]]
 """An operator that evaluates once, and the stream key of an input row."""
-Stored = Mapping[Place, tuple[Any, Any]]
+StoredCalls = Mapping[CallPlace, tuple[Any, Any]]
 """The input row, and what holds for it since: when it changed, what was looked up for it then."""
 T = TypeVar("T")
 CHANGED = "__changed_in"
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class ReplayState:
     """What values that are evaluated once depend on: seed, object, epoch, what was stored."""
 
     seed: str = ""
     object: str = ""
     epoch: int = 0
-    before: Stored = field(default_factory=dict)
-    after: dict[Place, tuple[Any, Any]] = field(default_factory=dict)
+    before: StoredCalls = field(default_factory=dict)
+    after: dict[CallPlace, tuple[Any, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Moment:
     now: datetime
     closing: Closing | None = None
     dead: list[DeadLetter] = field(default_factory=list)
-    memory: Remembered = field(default_factory=Remembered)
+    memory: ReplayState = field(default_factory=ReplayState)
 
     def value(self, expr: Expr, row: Row, seed: RowSeed | None = None) -> tuple[Any, int | None]:
         """Return the value and the error code of an expression; one of the two is None."""

@@ -9,7 +9,7 @@ from typing import Any
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Call, Cast, ColumnRef, Expr, Literal
 from floodmark.reference.rows import sort_value
-from floodmark.reference.watermarks import Values
+from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.scalar.time_windows import shift_clamped
 from floodmark.scalar.types import Kind, SqlType
@@ -25,7 +25,7 @@ _RISING = {
 """By function, the arguments with which it rises where all others are constant."""
 
 
-def lowest(expr: Expr, values: Values, now: datetime) -> Any:
+def lowest(expr: Expr, values: WatermarkValues, now: datetime) -> Any:
     """Return the lowest value of an expression over columns that are not below values.
 
     None where it can fall, has no value, or one of the columns can be anything.

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from floodmark.changelog import RowKind
 from floodmark.reference.rows import Row
 
-Holds = frozenset[str] | None
+RowOwners = frozenset[str] | None
 """The owners that hold a row; None where it is held as a whole."""
 
 
@@ -15,11 +15,11 @@ def after_owner(
     kind: RowKind,
     row: Row,
     owner: str,
-    stored: tuple[Row | None, Holds],
+    stored: tuple[Row | None, RowOwners],
     owners: Mapping[str, Collection[str]],
     *,
     keeps: bool,
-) -> tuple[Row | None, Holds]:
+) -> tuple[Row | None, RowOwners]:
     """Return what stands after an owner's operation, before generated columns, and who holds it.
 
     `owners` has the columns of each; an owner `keeps` what is there where it brings NULL.

@@ -10,21 +10,21 @@ from enum import Enum
 from typing import Any
 
 from floodmark.changelog import RowKind, is_hidden
-from floodmark.plan.declared import NO_CLOCK, ClockOptions, Ttl
+from floodmark.plan.declaration import NO_CLOCK, ClockOptions, Ttl
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change
-from floodmark.reference.moment import Stored
-from floodmark.reference.ownership import Holds
+from floodmark.reference.moment import StoredCalls
+from floodmark.reference.ownership import RowOwners
 from floodmark.reference.rows import Row
-from floodmark.reference.sink_writes import Outward
+from floodmark.reference.sink_writes import SinkWrites
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
-from floodmark.reference.watermarks import Values, Watermark, WatermarkState
+from floodmark.reference.watermarks import Watermark, WatermarkState, WatermarkValues
 from floodmark.scalar.types import Schema
 
 
-class ObjectKind(Enum):
+class ReferenceKind(Enum):
     """What an object of the pipeline is."""
 
     SOURCE = "source"
@@ -41,17 +41,17 @@ class ReferenceObject:
     comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
     time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
-    to the outside is a view that emits what is written there, `outward`; one that `owns` its
+    to the outside is a view that emits what is written there, `sink_writes`; one that `owns` its
     columns, under that name, clears them where a row goes.
     One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
     `partitions` are those of the connector that are known before they have rows: they hold the
     watermark back; without a connector only statements and sinks bring rows. With a `transform` the
     schema is that of what it makes of the rows. Rows end by a `ttl`, or below the watermark of the
-    column `fading`.
+    column `ttl_column`.
     """
 
     name: str
-    kind: ObjectKind
+    kind: ReferenceKind
     schema: Schema
     stream_key: tuple[str, ...]
     plan: Node | None = None
@@ -72,9 +72,9 @@ class ReferenceObject:
     connected: bool = True
     partitions: tuple[str, ...] = ()
     transform: ReferenceTransform | None = None
-    outward: Outward | None = None
+    sink_writes: SinkWrites | None = None
     ttl: Ttl | None = None
-    fading: str | None = None
+    ttl_column: str | None = None
 
     @property
     def required_columns(self) -> tuple[str, ...]:
@@ -105,9 +105,9 @@ class ReferenceObject:
         return self.stream_key if self.transform is None else self.transform.key
 
     def __post_init__(self) -> None:
-        queries = (ObjectKind.VIEW, ObjectKind.SINK)
+        queries = (ReferenceKind.VIEW, ReferenceKind.SINK)
         assert (self.plan is not None) == (self.kind in queries), self.name
-        assert (self.target is not None) == (self.kind is ObjectKind.SINK), self.name
+        assert (self.target is not None) == (self.kind is ReferenceKind.SINK), self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class EpochInput:
     """All that one epoch takes in; `dml` holds, per statement, a table and its changes.
 
     `number` is the epoch's; `seed` makes the random values of one warehouse its own. Of what is
-    `unfinished` the connector has offered more than the epoch takes.
+    `limited` the connector has offered more than the epoch takes.
     """
 
     now: datetime
@@ -132,7 +132,7 @@ class EpochInput:
     dml: Sequence[tuple[str, Sequence[Change]]] = ()
     number: int = 0
     seed: str = ""
-    unfinished: frozenset[str] = frozenset()
+    limited: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +148,14 @@ class ObjectState:
 
     rows: tuple[Row, ...] = ()
     marks: WatermarkState = field(default_factory=WatermarkState)
-    watermark: Values = field(default_factory=dict)
+    watermark: WatermarkValues = field(default_factory=dict)
     written: Mapping[str, int] = field(default_factory=dict)
     dead: Counter[Any] = field(default_factory=Counter)
-    stored: Stored = field(default_factory=dict)
+    stored: StoredCalls = field(default_factory=dict)
     taken: tuple[Row, ...] = ()
     now: datetime | None = None
     wrote: Mapping[Any, datetime] = field(default_factory=dict)
-    holds: Mapping[Any, Holds] = field(default_factory=dict)
+    holds: Mapping[Any, RowOwners] = field(default_factory=dict)
     shown: tuple[Row, ...] | None = None
 
 

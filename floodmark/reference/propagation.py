@@ -22,11 +22,13 @@ from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.reference.frames_ahead import time_ahead
 from floodmark.reference.monotonic import lowest, preimage
 from floodmark.reference.rows import sort_value
-from floodmark.reference.watermarks import Values
+from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 
 
-def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Values:
+def propagate(
+    node: n.Node, scanned: Mapping[str, WatermarkValues], now: datetime
+) -> WatermarkValues:
     """Return the watermarks of a node's output from those of the objects that it scans."""
     inputs = [propagate(child, scanned, now) for child in node.inputs]
     match node:
@@ -58,7 +60,7 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             return _select(inputs[0], [node.column])
         case n.OverWindow():
             return {**_select(inputs[0], node.partition), **_final(node, inputs[0])}
-        case n.Ordered():
+        case n.OrderedNode():
             return _select(inputs[0], node.scope)
         case n.TemporalFilter():
             return _coming(node, inputs[0], now)
@@ -73,21 +75,21 @@ def propagate(node: n.Node, scanned: Mapping[str, Values], now: datetime) -> Val
             raise AssertionError(f"no watermarks for {type(node).__name__}")
 
 
-def _select(values: Values, columns: Iterable[str]) -> Values:
+def _select(values: WatermarkValues, columns: Iterable[str]) -> WatermarkValues:
     return {c: values[c] for c in columns if c in values}
 
 
-def _present(values: Iterable[tuple[str, Any]]) -> Values:
+def _present(values: Iterable[tuple[str, Any]]) -> WatermarkValues:
     return {column: value for column, value in values if value is not None}
 
 
-def _least_of(inputs: Iterable[Values], columns: Iterable[str]) -> Any:
+def _least_of(inputs: Iterable[WatermarkValues], columns: Iterable[str]) -> Any:
     """Return the lowest of one column of each input; None where one of them has no watermark."""
     values = [known.get(c) for known, c in zip(inputs, columns, strict=True)]
     return None if None in values else min(values, key=sort_value)
 
 
-def _window(node: n.Tumble | n.Hop, time: Any) -> Values:
+def _window(node: n.Tumble | n.Hop, time: Any) -> WatermarkValues:
     """Return the earliest window that is open; between two windows it is the next one."""
     if time is None:
         return {}
@@ -120,27 +122,27 @@ def _window_node(node: n.Node, column: str) -> n.Node | None:
             return _window_node(below, column) if column in below.names else None
 
 
-def _final(node: n.OverWindow, values: Values) -> Values:
+def _final(node: n.OverWindow, values: WatermarkValues) -> WatermarkValues:
     """Return up to which time of ORDER BY all that its calls see of later rows has come."""
     if not node.order or node.order[0].column not in values:
         return {}
     time = node.order[0].column
-    if node.closes is not None:
-        return {node.closes: values[time]}
+    if node.close_call is not None:
+        return {node.close_call: values[time]}
     return _present([(time, time_ahead(node, values[time]))])
 
 
-def _coming(node: n.TemporalFilter, values: Values, now: datetime) -> Values:
+def _coming(node: n.TemporalFilter, values: WatermarkValues, now: datetime) -> WatermarkValues:
     """Return the first time whose rows have not come yet, if that is below the watermark.
 
     Where rows go as time passes, or come by more than one column, there is none.
     """
-    columns = {c for lower in node.lowers for c in columns_of(lower)}
-    if node.uppers or len(columns) != 1:
+    columns = {c for lower in node.lower_bounds for c in columns_of(lower)}
+    if node.upper_bounds or len(columns) != 1:
         return {}
     (column,) = columns
     own = values.get(column)
-    if not isinstance(own, date) or any(lowest(e, values, now) is None for e in node.lowers):
+    if not isinstance(own, date) or any(lowest(e, values, now) is None for e in node.lower_bounds):
         return {}
     unit = timedelta(microseconds=1) if isinstance(own, datetime) else timedelta(days=1)
 
@@ -157,7 +159,7 @@ def _coming(node: n.TemporalFilter, values: Values, now: datetime) -> Values:
     return {column: own - bisect_left(range(1, far + 1), True, key=has_come) * unit}
 
 
-def _join(node: n.Join, known: Values, now: datetime) -> Values:
+def _join(node: n.Join, known: WatermarkValues, now: datetime) -> WatermarkValues:
     """A pair changes when one of its rows does: the other is where the condition puts it.
 
     Each condition holds by itself, so of several the highest bound counts.
@@ -176,7 +178,7 @@ def _join(node: n.Join, known: Values, now: datetime) -> Values:
 
 
 def _unpaired_bounds(
-    node: n.Join, part: Expr, known: Values, now: datetime
+    node: n.Join, part: Expr, known: WatermarkValues, now: datetime
 ) -> Iterable[tuple[str, Any]]:
     """Yield below what a column of one side is not in any pair, by a column of the other side."""
     if not (isinstance(part, Call) and part.function in ("<", "<=", ">", ">=")):

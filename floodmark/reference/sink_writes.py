@@ -14,14 +14,14 @@ _ADDED = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 
 
 @dataclass(frozen=True, slots=True)
-class Outward:
+class SinkWrites:
     """How a sink writes: its type, and the key of type upsert."""
 
     type: SinkType
     key: tuple[str, ...] = ()
 
 
-def sink_changes(changes: Sequence[Change], how: Outward) -> list[Change]:
+def sink_changes(changes: Sequence[Change], how: SinkWrites) -> list[Change]:
     """Return what is written of one epoch's changes, which stand in the order of the stream key.
 
     Append-only: rows. Upsert: the last row of each key, `+U`, or `-D` where there is none.

@@ -13,12 +13,12 @@ from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.changes import Change
-from floodmark.reference.ownership import Holds, after_owner
+from floodmark.reference.ownership import RowOwners, after_owner
 from floodmark.reference.rows import Row, canonical, key_of, sort_value
 from floodmark.sql.statements import ConflictAction
 
-Key = tuple[Any, ...]
-Stored = Mapping[Key, Row]
+KeyValues = tuple[Any, ...]
+RowsByKey = Mapping[KeyValues, Row]
 
 NOT_NULL = "not_null"
 """Why a row goes aside in which a value is missing that the table needs."""
@@ -30,7 +30,7 @@ class MergeRules:
 
     `assignments` and `condition` belong to DO UPDATE SET; they read the stored row's columns and,
     prefixed, those of the incoming row. Of a row that is merged of two the `generated` columns are
-    computed, and the `needed` ones must have a value. `owners` are sinks and the columns of which
+    computed, and the `not_null` ones must have a value. `owners` are sinks and the columns of which
     each is the owner.
     """
 
@@ -40,7 +40,7 @@ class MergeRules:
     assignments: tuple[tuple[str, Expr], ...] = ()
     condition: Expr | None = None
     generated: tuple[tuple[str, Expr], ...] = ()
-    needed: tuple[str, ...] = ()
+    not_null: tuple[str, ...] = ()
     owners: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
@@ -55,7 +55,7 @@ class MergeRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedRow:
     """A row that an expression of DO UPDATE SET has no value for, or that lacks one itself."""
 
     code: int
@@ -102,7 +102,7 @@ def of_sinks(
     written = [
         {key_of(row, key) for kind, row in rows if kind is not RowKind.DELETE} for rows in rekeyed
     ]
-    again = written if owned else [set[Key]().union(*written)] * len(written)
+    again = written if owned else [set[KeyValues]().union(*written)] * len(written)
     return [
         [c for c in rows if c[0] is not RowKind.DELETE or key_of(c[1], key) not in keys]
         for rows, keys in zip(rekeyed, again, strict=True)
@@ -110,27 +110,27 @@ def of_sinks(
 
 
 def merge(
-    stored: Stored,
+    stored: RowsByKey,
     changes: Iterable[Change],
     rules: MergeRules,
     now: datetime,
-    written: set[Key] | None = None,
-    holds: dict[Key, Holds] | None = None,
-) -> tuple[dict[Key, Row], int, list[Refusal]]:
+    written: set[KeyValues] | None = None,
+    holds: dict[KeyValues, RowOwners] | None = None,
+) -> tuple[dict[KeyValues, Row], int, list[RefusedRow]]:
     """Return the rows by key after the changes, how many were ignored, and those refused.
 
     `written` takes the keys of rows that were written, though they be as they were. A change with
     the name of an owner is that sink's; `holds` says, and is told, which owners hold a row.
     """
-    rows, ignored, refused = dict(stored), 0, list[Refusal]()
-    held = dict[Key, Holds]() if holds is None else holds
-    keys = set[Key]() if written is None else written
+    rows, ignored, refused = dict(stored), 0, list[RefusedRow]()
+    held = dict[KeyValues, RowOwners]() if holds is None else holds
+    keys = set[KeyValues]() if written is None else written
     for kind, row in changes:
         key = key_of(row, rules.primary_key)
         old = rows.get(key)
         if OWNERS in row and kind is not RowKind.UPDATE_BEFORE:
             left = _by_owner(kind, row, (old, held.get(key)), rules, now)
-            if isinstance(left, Refusal):
+            if isinstance(left, RefusedRow):
                 refused.append(left)
                 continue
             ignored += left[0] == old
@@ -145,7 +145,7 @@ def merge(
                 continue
             case _:
                 new = _alone(row, rules) if old is None else _resolve(old, row, rules, now)
-                if isinstance(new, Refusal):
+                if isinstance(new, RefusedRow):
                     refused.append(new)
                     continue
                 ignored += new == old
@@ -157,19 +157,22 @@ def merge(
 
 
 def _by_owner(
-    kind: RowKind, row: Row, stored: tuple[Row | None, Holds], rules: MergeRules, now: datetime
-) -> tuple[Row | None, Holds] | Refusal:
+    kind: RowKind, row: Row, stored: tuple[Row | None, RowOwners], rules: MergeRules, now: datetime
+) -> tuple[Row | None, RowOwners] | RefusedRow:
     owner, plain = row[OWNERS], {c: value for c, value in row.items() if c != OWNERS}
     keeps = rules.action is ConflictAction.UPDATE_IF_NOT_NULL
     new, held = after_owner(kind, plain, owner, stored, dict(rules.owners), keeps=keeps)
     if new is None:
         return None, None
     done = _complete(new, plain, rules, now)
-    return done if isinstance(done, Refusal) else (done, held)
+    return done if isinstance(done, RefusedRow) else (done, held)
 
 
 def _set_row(
-    key: Key, left: tuple[Row | None, Holds], rows: dict[Key, Row], holds: dict[Key, Holds]
+    key: KeyValues,
+    left: tuple[Row | None, RowOwners],
+    rows: dict[KeyValues, Row],
+    holds: dict[KeyValues, RowOwners],
 ) -> None:
     row, held = left
     if row is None:
@@ -179,12 +182,12 @@ def _set_row(
         rows[key], holds[key] = row, held
 
 
-def _alone(row: Row, rules: MergeRules) -> Row | Refusal:
+def _alone(row: Row, rules: MergeRules) -> Row | RefusedRow:
     """Return a row whose key nobody has: it must bring what it could have taken from another."""
     return _whole(row, row, rules) if rules.merges else row
 
 
-def _resolve(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+def _resolve(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | RefusedRow:
     """Return what stays where a row meets a stored one."""
     if _version(row, rules) < _version(old, rules):
         return old
@@ -200,36 +203,36 @@ def _resolve(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refu
             return _assign(old, row, rules, now)
 
 
-def _assign(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+def _assign(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | RefusedRow:
     scope = {**old, **{EXCLUDED + name: value for name, value in row.items()}}
     if rules.condition is not None:
         value, error = evaluate(rules.condition, scope, now)
         if error is not None:
-            return Refusal(int(error), row)
+            return RefusedRow(int(error), row)
         if value is not True:
             return old
     results = {name: evaluate(expr, scope, now) for name, expr in rules.assignments}
     codes = [int(error) for _, error in results.values() if error is not None]
     if codes:
-        return Refusal(min(codes), row)
+        return RefusedRow(min(codes), row)
     new = {**old, **{name: value for name, (value, _) in results.items()}}
     return _complete(new, row, rules, now)
 
 
-def _complete(new: Row, row: Row, rules: MergeRules, now: datetime) -> Row | Refusal:
+def _complete(new: Row, row: Row, rules: MergeRules, now: datetime) -> Row | RefusedRow:
     """Return a merged row with its generated columns, or why there is none."""
     results = {name: evaluate(expr, new, now) for name, expr in rules.generated}
     codes = [int(error) for _, error in results.values() if error is not None]
     if codes:
-        return Refusal(codes[0], row)
+        return RefusedRow(codes[0], row)
     done = {**new, **{name: value for name, (value, _) in results.items()}}
     return _whole(done, row, rules)
 
 
-def _whole(new: Row, row: Row, rules: MergeRules) -> Row | Refusal:
+def _whole(new: Row, row: Row, rules: MergeRules) -> Row | RefusedRow:
     """Return what a row comes to, or that a value is missing that the table needs."""
-    missing = any(new.get(name) is None for name in rules.needed)
-    return Refusal(int(IntakeCode.NULL_VALUE), row) if missing else new
+    missing = any(new.get(name) is None for name in rules.not_null)
+    return RefusedRow(int(IntakeCode.NULL_VALUE), row) if missing else new
 
 
 def _version(row: Row, rules: MergeRules) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from floodmark.changelog import is_hidden
-from floodmark.plan.declared import RowTransform
+from floodmark.plan.declaration import RowTransform
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.rows import Row
@@ -33,7 +33,7 @@ class ReferenceTransform:
             value, error = evaluate(condition, row, now)
             if error is not None or value is not True:
                 return None if error is None else int(error)
-        bounds = (*self.parts.lowers, *self.parts.uppers)
+        bounds = (*self.parts.lower_bounds, *self.parts.upper_bounds)
         errors = (evaluate(e, row, now)[1] for e in (*(e for _, e in self.parts.columns), *bounds))
         return next((int(error) for error in errors if error is not None), None)
 
@@ -43,7 +43,7 @@ class ReferenceTransform:
             return False
         lowers, uppers = (
             [evaluate(e, row, now)[0] for e in side]
-            for side in (self.parts.lowers, self.parts.uppers)
+            for side in (self.parts.lower_bounds, self.parts.upper_bounds)
         )
         if None in (*lowers, *uppers):
             return False

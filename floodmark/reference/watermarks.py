@@ -11,7 +11,7 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.rows import Row, sort_value
 
-Values = Mapping[str, Any]
+WatermarkValues = Mapping[str, Any]
 """Watermark value by column; absent: minus infinity."""
 
 
@@ -27,13 +27,13 @@ class Watermark:
 class WatermarkState:
     """The running watermarks of one object: by partition, and as of the last sealed epoch.
 
-    `highest` are the highest times that came, `heard` when a partition had its last rows.
+    `highest` are the highest times that came, `last_activity` when a partition had its last rows.
     """
 
-    running: Mapping[str, Values] = field(default_factory=dict)
-    sealed: Values = field(default_factory=dict)
-    highest: Values = field(default_factory=dict)
-    heard: Mapping[str, datetime] = field(default_factory=dict)
+    running: Mapping[str, WatermarkValues] = field(default_factory=dict)
+    sealed: WatermarkValues = field(default_factory=dict)
+    highest: WatermarkValues = field(default_factory=dict)
+    last_activity: Mapping[str, datetime] = field(default_factory=dict)
 
     def is_late(self, partition: str, column: str, value: Any) -> bool:
         """Tell whether a value is strictly below its partition's or the object's watermark."""

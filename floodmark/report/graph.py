@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN = 200, 52, 96, 22, 16
@@ -161,7 +161,7 @@ def _curve(x1: float, y1: float, x2: float, y2: float) -> str:
 
 def _node(obj: AnalysedObject, box: Box, caption: str, suspended: bool) -> str:
     mode = "suspended" if suspended else str(obj.relation.mode)
-    round_ = HEIGHT / 2 if obj.kind is Kind.SINK else 8
+    round_ = HEIGHT / 2 if obj.kind is ObjectKind.SINK else 8
     name = obj.name if len(obj.name) <= 24 else obj.name[:23] + "…"
     text = f"{obj.kind.value} · {caption}" if caption else obj.kind.value
     return (

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from floodmark.api import Floodmark
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.errors import FloodmarkError
 from floodmark.plan.expr.printing import show_name
 from floodmark.report.graph import anchor
@@ -69,7 +69,7 @@ def _properties(connection: Floodmark, obj: AnalysedObject, taken: Mapping[str, 
 
 
 def _sample(connection: Floodmark, obj: AnalysedObject) -> str:
-    if obj.kind in (Kind.SINK, Kind.VIEW):
+    if obj.kind in (ObjectKind.SINK, ObjectKind.VIEW):
         return ""
     name = ".".join('"' + part.replace('"', '""') + '"' for part in obj.name.split("."))
     try:

@@ -6,7 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from floodmark.catalog.objects import CatalogObject, Kind, catalog_name, check_kind, key_of, kind_of
+from floodmark.catalog.objects import (
+    CatalogObject,
+    ObjectKind,
+    catalog_name,
+    check_kind,
+    key_of,
+    kind_of,
+)
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build.builder import build_query
 from floodmark.query.query import as_run
@@ -25,7 +32,7 @@ from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.settings import check_setting
 
 Sizes = Callable[[str], Sequence[TableSize]]
-Explain = Callable[[s.Statement, Deployed], Explanation]
+ExplainStatement = Callable[[s.Statement, Deployed], Explanation]
 
 
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
@@ -36,8 +43,8 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
         return text_result("DESCRIBE", ("Name", "Type", "Nullable"), rows)
     if statement.what == "CREATE":
         assert statement.name is not None
-        declared = _find_object(statement.name, statement.kind, deployed)
-        row = (declared.name, to_sql(declared.own_statement))
+        obj = _find_object(statement.name, statement.kind, deployed)
+        row = (obj.name, to_sql(obj.own_statement))
         return text_result("SHOW", ("Name", "Create Sql"), (row,))
     if statement.is_setting:
         check_setting(statement.what, statement.span)
@@ -47,37 +54,36 @@ def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[s
     return text_result("SHOW", ("Name",), ((name,) for name in _names(statement, deployed)))
 
 
-_UNREAD = (s.ObjectKind.FUNCTION, s.ObjectKind.AGGREGATE, s.ObjectKind.INDEX)
+_UNREAD = (s.KindWord.FUNCTION, s.KindWord.AGGREGATE, s.KindWord.INDEX)
 
 
 def find_relation(
-    name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed
+    name: s.ObjectName, kind: s.KindWord | None, deployed: Deployed
 ) -> AnalysedObject:
     """Return a relation or sink by name; E0201 for none, E0203 for one of another kind."""
     text = catalog_name(name)
-    if kind is s.ObjectKind.SINK and key_of(text, Kind.SINK) in deployed.pipeline.objects:
-        return deployed.pipeline[key_of(text, Kind.SINK)]
+    if kind is s.KindWord.SINK and key_of(text, ObjectKind.SINK) in deployed.pipeline.objects:
+        return deployed.pipeline[key_of(text, ObjectKind.SINK)]
     obj = deployed.find(text, name.span)
     check_kind(obj.object, kind, name)
     return obj
 
 
-def _find_object(
-    name: s.ObjectName, kind: s.ObjectKind | None, deployed: Deployed
-) -> CatalogObject:
+def _find_object(name: s.ObjectName, kind: s.KindWord | None, deployed: Deployed) -> CatalogObject:
     """Return the object that SHOW CREATE names."""
     if kind not in _UNREAD:
         return find_relation(name, kind, deployed).object
-    of = Kind.INDEX if kind is s.ObjectKind.INDEX else Kind.FUNCTION
+    of = ObjectKind.INDEX if kind is s.KindWord.INDEX else ObjectKind.FUNCTION
     obj = deployed.catalog.get(key_of(catalog_name(name), of), name.span)
     check_kind(obj, kind, name)
     return obj
 
 
 _KINDS = {
-    "TABLES": (Kind.TABLE,), "SOURCES": (Kind.SOURCE,), "SINKS": (Kind.SINK,),
-    "VIEWS": (Kind.VIEW,), "MATERIALIZED VIEWS": (Kind.MATERIALIZED_VIEW,),
-    "INDEXES": (Kind.INDEX,), "FUNCTIONS": (Kind.FUNCTION,), "OBJECTS": tuple(Kind),
+    "TABLES": (ObjectKind.TABLE,), "SOURCES": (ObjectKind.SOURCE,), "SINKS": (ObjectKind.SINK,),
+    "VIEWS": (ObjectKind.VIEW,), "MATERIALIZED VIEWS": (ObjectKind.MATERIALIZED_VIEW,),
+    "INDEXES": (ObjectKind.INDEX,), "FUNCTIONS": (ObjectKind.FUNCTION,),
+    "OBJECTS": tuple(ObjectKind),
 }  # fmt: skip
 
 
@@ -99,7 +105,7 @@ def _names(statement: s.Show, deployed: Deployed) -> list[str]:
 
 
 def explain_result(
-    statement: s.Explain, deployed: Deployed, sizes: Sizes, explain: Explain
+    statement: s.Explain, deployed: Deployed, sizes: Sizes, explain: ExplainStatement
 ) -> Result:
     """Return the lines of an EXPLAIN statement.
 
@@ -164,8 +170,8 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
         as_run(node)
         return explain_plan(plan_of(node, Use.EXPLAINED).plan, pipeline)
     if isinstance(statement, s.Definition) and kind_of(statement) not in (
-        Kind.INDEX,
-        Kind.FUNCTION,
+        ObjectKind.INDEX,
+        ObjectKind.FUNCTION,
     ):
         plan = plan_statement(statement, deployed)
         after = pipeline if plan is None else plan.pipeline

@@ -13,12 +13,12 @@ from floodmark.epochs.summary import EpochSummary, format_notes
 from floodmark.errors import NotSupported, UserError
 from floodmark.limits import Limits
 from floodmark.query.dml.plan_dml import plan_dml
-from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
+from floodmark.query.dml.writing import DmlResult, Writing, target_of, write_rows
 from floodmark.query.query import Reader
 from floodmark.session.ddl import deployment
 from floodmark.session.ddl.alter_places import place_errors
 from floodmark.session.ddl.altering import refuse_behind
-from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.session.ddl.loading import check_code
 from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.session.ddl.renaming import check_at_rest
@@ -36,7 +36,7 @@ from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.table_of_query import is_continuous
 from floodmark.tables import failpoints
 from floodmark.tables.results import Result
-from floodmark.warehouse.changes import Change
+from floodmark.warehouse.changes import ObjectChange
 from floodmark.warehouse.deployed import Deployed, statements_of
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -75,10 +75,10 @@ def run_definition(
 
 def _first_rows(
     statement: s.Definition | s.Drop | s.Alter,
-    plan: Plan,
+    plan: DeploymentPlan,
     warehouse: Warehouse,
     reader: Callable[[], Reader],
-) -> Written | None:
+) -> DmlResult | None:
     """Write the rows of a table that its CREATE fills once; None for anything else."""
     insert = _first_insert(statement)
     if insert is None:
@@ -105,12 +105,12 @@ def _kind(statement: s.Definition | s.Drop | s.Alter) -> str:
 
 
 def apply_plan(
-    plan: Plan,
+    plan: DeploymentPlan,
     loop: EpochLoop,
     progress: StatementProgress,
     *,
     discards: Collection[str] = ("drop",),
-    first: Written | None = None,
+    first: DmlResult | None = None,
 ) -> EpochSummary:
     """Log a catalog version and run the epoch from which it is in force; the lease is held.
 
@@ -139,7 +139,9 @@ def apply_plan(
     return loop.run_once(version.version)
 
 
-def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("drop",)) -> None:
+def check_plan(
+    plan: DeploymentPlan, warehouse: Warehouse, discards: Collection[str] = ("drop",)
+) -> None:
     """Refuse a plan that could not be applied, before anything is logged."""
     _ask_again(plan, warehouse.limits)
     refuse_behind(plan.changes, _reasons_behind(warehouse), plan.pipeline)
@@ -149,7 +151,7 @@ def check_plan(plan: Plan, warehouse: Warehouse, discards: Collection[str] = ("d
         refuse_rereading(plan.changes, warehouse.deployed().pipeline, plan.pipeline)
 
 
-def refuse_plan(plan: Plan, deployed: Deployed, warehouse: Warehouse) -> None:
+def refuse_plan(plan: DeploymentPlan, deployed: Deployed, warehouse: Warehouse) -> None:
     """Raise the errors that applying a plan would raise; write nothing and run no Python."""
     check_plan(plan, warehouse)
     defined = statements_of(plan.catalog, plan.pins(deployed), plan.corrections(deployed))
@@ -176,7 +178,10 @@ def explain(
 
 
 def _check_first_rows(
-    statement: s.Definition, plan: Plan, deployed: Deployed, reader: Callable[[], Reader] | None
+    statement: s.Definition,
+    plan: DeploymentPlan,
+    deployed: Deployed,
+    reader: Callable[[], Reader] | None,
 ) -> None:
     insert = _first_insert(statement)
     if insert is not None and reader is not None:
@@ -191,7 +196,7 @@ def _reasons_behind(warehouse: Warehouse) -> dict[str, str]:
     return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
-def _ask_again(plan: Plan, limits: Limits) -> None:
+def _ask_again(plan: DeploymentPlan, limits: Limits) -> None:
     """Let a source that begins anew say what it has before its stored rows go."""
     for change in plan.changes:
         obj = plan.pipeline.objects.get(change.key)
@@ -204,7 +209,7 @@ def _ask_again(plan: Plan, limits: Limits) -> None:
                 raise problem.with_span(obj.object.statement.name.span) from None
 
 
-def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) -> None:
+def _refuse_loss(plan: DeploymentPlan, warehouse: Warehouse, discards: Collection[str]) -> None:
     positions, words = warehouse.log.positions(), {"rebuild": "begins anew", "drop": "goes"}
     for change in plan.changes:
         if change.action in discards or change.action not in words:
@@ -230,7 +235,7 @@ def _refuse_loss(plan: Plan, warehouse: Warehouse, discards: Collection[str]) ->
             )
 
 
-def _lost_rows(change: Change, plan: Plan, warehouse: Warehouse) -> str | None:
+def _lost_rows(change: ObjectChange, plan: DeploymentPlan, warehouse: Warehouse) -> str | None:
     """Say what a source has taken in and would not find again; None where that is nothing."""
     obj = plan.pipeline[change.key]
     if obj.declared is None or obj.declared.connector is None:
@@ -254,7 +259,9 @@ def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -
     return replace(written.result, notices=notices_after([target.key], epoch, warehouse))
 
 
-def take_in(written: Sequence[Written], loop: EpochLoop, progress: StatementProgress) -> int | None:
+def take_in(
+    written: Sequence[DmlResult], loop: EpochLoop, progress: StatementProgress
+) -> int | None:
     """Run the epoch that takes in written rows, and return it; None if there are no rows.
 
     `progress` gets the files of the rows. The lease is held.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from floodmark.catalog.alterations import is_nothing
-from floodmark.catalog.objects import Kind, catalog_name, key_of
+from floodmark.catalog.objects import ObjectKind, catalog_name, key_of
 from floodmark.catalog.splitting import STORED
 from floodmark.epochs.backfill.progress import under_way, words
 from floodmark.epochs.loop import EpochLoop
@@ -111,8 +111,8 @@ def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
 
 def _find_object(statement: s.Alter, deployed: Deployed) -> AnalysedObject:
     name = catalog_name(statement.name)
-    if statement.kind is s.ObjectKind.SINK:
-        name = key_of(name, Kind.SINK)
+    if statement.kind is s.KindWord.SINK:
+        name = key_of(name, ObjectKind.SINK)
     return deployed.find(name, statement.name.span)
 
 

@@ -15,7 +15,7 @@ from itertools import groupby
 from floodmark.epochs.loop import EpochLoop
 from floodmark.errors import DataError, Span, TransientError
 from floodmark.query.dml.overlay import overlaid
-from floodmark.query.dml.writing import Writing, Written, target_of, write_rows
+from floodmark.query.dml.writing import DmlResult, Writing, target_of, write_rows
 from floodmark.query.query import Reader
 from floodmark.query.static_rows import check_static
 from floodmark.session.statement_progress import StatementProgress, find_epoch, statement_progress
@@ -30,13 +30,13 @@ Control = s.Begin | s.Commit | s.Rollback
 
 
 @dataclass
-class _Ground:
+class _TransactionBase:
     """What a transaction stands on, and what it has written so far."""
 
     base: Reader
     deployed: Deployed
     positions: Mapping[str, Mapping[int, int]]
-    written: list[Written] = field(default_factory=list)
+    written: list[DmlResult] = field(default_factory=list)
 
     def start(self, key: str) -> int:
         """Return the number of the next row that a statement writes into a table."""
@@ -62,7 +62,7 @@ class Transaction:
         self._loop = loop
         self._warehouse = loop.warehouse
         self._read = read
-        self._begun: _Ground | None = None
+        self._begun: _TransactionBase | None = None
         self.is_open = False
         self.has_failed = False
 
@@ -131,13 +131,13 @@ class Transaction:
                 self._end()
                 return Result(status="ROLLBACK")
 
-    def _ground(self) -> _Ground:
+    def _ground(self) -> _TransactionBase:
         """Return what the transaction stands on, fixed by its first statement."""
         if self._begun is None:
             warehouse = self._warehouse
             with self._loop.hold("BEGIN"):
                 positions = warehouse.log.positions()
-                self._begun = _Ground(self._read(), warehouse.deployed(), positions)
+                self._begun = _TransactionBase(self._read(), warehouse.deployed(), positions)
         return self._begun
 
     def _write(self, statement: Writing) -> Result:
@@ -172,7 +172,7 @@ class Transaction:
         notices = notices_after(list(keys), epoch, self._warehouse)
         return Result(status="COMMIT", notices=notices)
 
-    def _check(self, started: _Ground) -> None:
+    def _check(self, started: _TransactionBase) -> None:
         """Raise E0423 where what was written rests on what has changed since; E0237."""
         now = self._read()
         if self._warehouse.deployed().version != started.deployed.version:

@@ -26,10 +26,10 @@ _ZERO = quote(ENDLESS_OR_ZERO)
 _TINY = quote("[eE]-0*[1-9][0-9]{4,}")
 _FRACTION = quote("[.]([0-9]*)")
 _WHOLE_ZEROS = quote(r"[0-9]*?(0*)([.]0*)?\s*$")
-Pair = tuple[str, str | None]
+CastTexts = tuple[str, str | None]
 
 
-def print_cast(value: str, source: SqlType, target: SqlType) -> Pair:
+def print_cast(value: str, source: SqlType, target: SqlType) -> CastTexts:
     """Return the value text and the error text (or None) of a cast."""
     if source == target:
         return value, None
@@ -55,11 +55,11 @@ def print_cast(value: str, source: SqlType, target: SqlType) -> Pair:
             return f"CAST({value} AS {name})", None
 
 
-def _failing(value: str, result: str, code: int) -> Pair:
+def _failing(value: str, result: str, code: int) -> CastTexts:
     return result, f"CASE WHEN {result} IS NULL AND {value} IS NOT NULL THEN {code} END"
 
 
-def _number(value: str, source: SqlType, target: SqlType) -> Pair:
+def _number(value: str, source: SqlType, target: SqlType) -> CastTexts:
     name = spark_type(target)
     if target.kind in _FLOATS:
         return f"CAST({value} AS {name})", None
@@ -100,7 +100,7 @@ def _fits(source: SqlType, target: SqlType) -> bool:
     return p1 - s1 + (1 if s1 > s2 else 0) <= p2 - s2
 
 
-def _list(value: str, source: SqlType, target: SqlType) -> Pair:
+def _list(value: str, source: SqlType, target: SqlType) -> CastTexts:
     assert source.element is not None and target.element is not None
     inner, error = print_cast("e", source.element, target.element)
     result = f"transform({value}, e -> {inner})"
@@ -110,7 +110,7 @@ def _list(value: str, source: SqlType, target: SqlType) -> Pair:
     return f"CASE WHEN {failed} IS NULL THEN {result} END", failed
 
 
-def _struct(value: str, source: SqlType, target: SqlType) -> Pair:
+def _struct(value: str, source: SqlType, target: SqlType) -> CastTexts:
     parts, errors = [], []
     for old, new in zip(source.fields, target.fields, strict=True):
         inner, error = print_cast(f"{value}.`{old.name}`", old.type, new.type)
@@ -199,7 +199,7 @@ def _matching(value: str, pattern: str, result: str) -> str:
     return f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {result} END"
 
 
-def _from_text(value: str, target: SqlType) -> Pair:
+def _from_text(value: str, target: SqlType) -> CastTexts:
     name = spark_type(target)
     match target.kind:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
@@ -261,7 +261,7 @@ def near_zero(text: str) -> str:
     return f"CASE WHEN contains(lower({text}), 'e-') THEN {shorter} ELSE {text} END"
 
 
-def _number_text(value: str, pattern: str, number: str) -> Pair:
+def _number_text(value: str, pattern: str, number: str) -> CastTexts:
     result = _matching(value, pattern, number)
     reason = f"CASE WHEN {value} RLIKE {quote(pattern)} THEN {_RANGE} ELSE {_TEXT} END"
     return result, f"CASE WHEN {result} IS NULL AND {value} IS NOT NULL THEN {reason} END"

@@ -50,7 +50,7 @@ class Client:
         return same_process(self.pid, self.started) is not None
 
 
-class Desk:
+class ClientFile:
     """The file in which this process says what it has running; removed at the end.
 
     It only shows what runs: a full disk or a removed folder is no reason to end a query.

@@ -28,7 +28,7 @@ from floodmark.plan.expr.sums import is_near_sum
 from floodmark.scalar.functions import NOT_CONSTANT, Function, Operand, lookup
 from floodmark.scalar.functions.comparison import COMPARISONS
 from floodmark.scalar.functions.volatile import RowSeed
-from floodmark.scalar.functions.years import ENDS, OUTSIDE, within_years
+from floodmark.scalar.functions.years import ENDS, OUT_OF_RANGE, within_years
 from floodmark.scalar.types import VARCHAR, Kind, SqlType
 from floodmark.spark.bindings import bind_operands
 from floodmark.spark.casts import print_cast
@@ -37,14 +37,14 @@ from floodmark.spark.types import ident, spark_type
 from floodmark.spark.volatile import print_volatile
 
 _NO_ERROR = "CAST(NULL AS INT)"
-_HELD = "__held"
+_HELD_VALUE = "__held"
 _LONG = 4_000
 """So many repeated characters cost more than what binds a part's value and error: Spark interprets
 the body of a lambda."""
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledExpr:
     """The two texts of an expression; `error` is None when no row can be refused.
 
     `message` is the text of what functions of users in it say when they have no value. Where the
@@ -64,7 +64,7 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class _RowScope:
     """What is around the rows: the time, what identifies a row, where its columns are found."""
 
     now_micros: int | None = None
@@ -80,7 +80,7 @@ def compile(
     now_micros: int | None = None,
     seed: RowSeed | None = None,
     columns: Mapping[str, str] | None = None,
-) -> Compiled:
+) -> CompiledExpr:
     """Return the Spark texts of an expression, its message among them.
 
     Args:
@@ -91,18 +91,18 @@ def compile(
             expression must stand once in a projection of its own (`lift_volatile`).
         columns: the Spark texts of columns that are not those of the frame.
     """
-    return _with_message(expr, _Around(now_micros, seed, columns or {}))
+    return _with_message(expr, _RowScope(now_micros, seed, columns or {}))
 
 
-def compile_bound(expr: Expr, now_micros: int | None = None) -> Compiled:
+def compile_bound(expr: Expr, now_micros: int | None = None) -> CompiledExpr:
     """Return the texts of a time that others are compared with.
 
     One that a constant moves may lie outside of the years 1 to 9999: nothing stores it.
     """
-    return _compile_comparand(expr, _Around(now_micros))
+    return _compile_comparand(expr, _RowScope(now_micros))
 
 
-def _compile_comparand(expr: Expr, around: _Around) -> Compiled:
+def _compile_comparand(expr: Expr, around: _RowScope) -> CompiledExpr:
     match expr:
         case Cast() if expr.operand.type.kind in ENDS and expr.type.kind in ENDS:
             return _cast(expr, _compile_comparand(expr.operand, around))
@@ -112,15 +112,17 @@ def _compile_comparand(expr: Expr, around: _Around) -> Compiled:
             return _compile(expr, around)
 
 
-def _within_years(expr: Call, compiled: Compiled) -> Compiled:
+def _within_years(expr: Call, compiled: CompiledExpr) -> CompiledExpr:
     """Return the texts of a sum that is refused outside of the years."""
     held = [Operand(compiled.value, expr.type)]
     value = bind_operands(held, lambda o: within_years(o[0].sql, expr.type))
-    beyond = bind_operands(held, lambda o: OUTSIDE(o, within_years(o[0].sql, expr.type)) or "NULL")
-    return Compiled(value, smallest([compiled.error, beyond]))
+    beyond = bind_operands(
+        held, lambda o: OUT_OF_RANGE(o, within_years(o[0].sql, expr.type)) or "NULL"
+    )
+    return CompiledExpr(value, smallest([compiled.error, beyond]))
 
 
-def _with_message(expr: Expr, around: _Around) -> Compiled:
+def _with_message(expr: Expr, around: _RowScope) -> CompiledExpr:
     compiled = _compile(expr, around)
     calls = [part for part in walk(expr) if isinstance(part, UserCall | OutcomeExpr)]
     if not calls or isinstance(expr, AttemptExpr):
@@ -136,15 +138,15 @@ def _with_message(expr: Expr, around: _Around) -> Compiled:
     return replace(compiled, message=f"concat_ws('; ', {', '.join(said)})")
 
 
-def _compile(expr: Expr, around: _Around) -> Compiled:
+def _compile(expr: Expr, around: _RowScope) -> CompiledExpr:
     match expr:
         case ColumnRef():
-            return Compiled(around.column(expr.name))
+            return CompiledExpr(around.column(expr.name))
         case Literal():
-            return Compiled(literal(expr.value, expr.type))
+            return CompiledExpr(literal(expr.value, expr.type))
         case Now():
             assert around.now_micros is not None, "an expression reads now()"
-            return Compiled(now_literal(around.now_micros))
+            return CompiledExpr(now_literal(around.now_micros))
         case Cast():
             part = _compile(expr.operand, around)
             return _at_once([expr.operand], [part], lambda operands: _cast(expr, operands[0]))
@@ -152,7 +154,7 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
             return _attempt(expr, _with_message(expr.operand, around))
         case OutcomeExpr():
             held = _compile(expr.operand, around).value
-            return Compiled(f"{held}.value", f"{held}.error")
+            return CompiledExpr(f"{held}.value", f"{held}.error")
         case BoolOp() | Case() if (once := _compile_comparisons(expr, around)) is not None:
             return once
         case BoolOp():
@@ -161,7 +163,7 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
         case Case():
             return _case(expr, around)
         case Volatile() if around.seed is not None:
-            return Compiled(print_volatile(expr, around.seed, around.now_micros))
+            return CompiledExpr(print_volatile(expr, around.seed, around.now_micros))
         case Call() if expr.function in COMPARISONS:
             return _call(expr, [_compile_comparand(a, around) for a in expr.args])
         case Call() if is_near_sum(expr):
@@ -175,9 +177,9 @@ def _compile(expr: Expr, around: _Around) -> Compiled:
 
 def _at_once(
     exprs: Sequence[Expr],
-    parts: Sequence[Compiled],
-    texts: Callable[[Sequence[Compiled]], Compiled],
-) -> Compiled:
+    parts: Sequence[CompiledExpr],
+    texts: Callable[[Sequence[CompiledExpr]], CompiledExpr],
+) -> CompiledExpr:
     """Return what `texts` make of the parts of an expression, long ones computed once for both.
 
     Value and error each name a part's value and error. Without it they grow with the power of how
@@ -199,10 +201,10 @@ def _at_once(
         named.append(replace(part, value=f"__v.c{i}.value", error=error, both=None))
     pair = texts(named).pair
     pair = f"transform(array(struct({', '.join(fields)})), __v -> {pair})[0]"
-    return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
+    return CompiledExpr(f"{pair}.value", f"{pair}.error", both=pair)
 
 
-def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | None:
+def _compile_comparisons(expr: BoolOp | Case, around: _RowScope) -> CompiledExpr | None:
     """Return what compares one long operand that can fail with several others; None for the rest.
 
     Such are `CASE x WHEN …` and `x IN (…)`; the operand is computed once.
@@ -217,7 +219,7 @@ def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | Non
     compiled = _compile(operand, around)
     if compiled.error is None or len(compiled.pair) * len(others) < _LONG:
         return None
-    held = OutcomeExpr(operand.type, ColumnRef(operand.type, _HELD))
+    held = OutcomeExpr(operand.type, ColumnRef(operand.type, _HELD_VALUE))
     whens = tuple(replace(test, args=(held, *test.args[1:])) for test in tests)
     rest: BoolOp | Case
     if isinstance(expr, BoolOp):
@@ -227,12 +229,12 @@ def _compile_comparisons(expr: BoolOp | Case, around: _Around) -> Compiled | Non
         rest = replace(expr, whens=tuple(zip(whens, results, strict=True)))
     if any(isinstance(part, UserCall) for part in walk(rest)):
         return None  # Spark calls no function of a user in a lambda.
-    inner = _compile(rest, replace(around, columns={**around.columns, _HELD: _HELD}))
-    pair = f"transform(array({compiled.pair}), {_HELD} -> {inner.pair})[0]"
-    return Compiled(f"{pair}.value", f"{pair}.error", both=pair)
+    inner = _compile(rest, replace(around, columns={**around.columns, _HELD_VALUE: _HELD_VALUE}))
+    pair = f"transform(array({compiled.pair}), {_HELD_VALUE} -> {inner.pair})[0]"
+    return CompiledExpr(f"{pair}.value", f"{pair}.error", both=pair)
 
 
-def _repetition(part: Compiled, text: str) -> int:
+def _repetition(part: CompiledExpr, text: str) -> int:
     """Return how many characters of a text say once more what a part is."""
     if part.both is not None:
         return (text.count(part.both) - 1) * len(part.both)
@@ -248,7 +250,7 @@ def smallest(errors: Sequence[str | None]) -> str | None:
     return f"least({', '.join(present)})"
 
 
-def _cast(expr: Cast, operand: Compiled) -> Compiled:
+def _cast(expr: Cast, operand: CompiledExpr) -> CompiledExpr:
     held = [Operand(operand.value, expr.operand.type)]
 
     def text(of: Sequence[Operand], place: int) -> str | None:
@@ -257,42 +259,46 @@ def _cast(expr: Cast, operand: Compiled) -> Compiled:
     value = bind_operands(held, lambda o: text(o, 0) or "NULL")
     fails = text(held, 1) is not None
     error = bind_operands(held, lambda o: text(o, 1) or "NULL") if fails else None
-    return Compiled(value, smallest([operand.error, error]))
+    return CompiledExpr(value, smallest([operand.error, error]))
 
 
-def _attempt(expr: AttemptExpr, compiled: Compiled) -> Compiled:
+def _attempt(expr: AttemptExpr, compiled: CompiledExpr) -> CompiledExpr:
     value = f"CAST({compiled.value} AS {spark_type(expr.operand.type)})"
     error = f"CAST({compiled.error or 'NULL'} AS INT)"
     message = f"CAST({compiled.message or 'NULL'} AS STRING)"
-    return Compiled(f"named_struct('value', {value}, 'error', {error}, 'message', {message})")
+    return CompiledExpr(f"named_struct('value', {value}, 'error', {error}, 'message', {message})")
 
 
-def _logic(expr: BoolOp, parts: Sequence[Compiled]) -> Compiled:
+def _logic(expr: BoolOp, parts: Sequence[CompiledExpr]) -> CompiledExpr:
     # A refused operand's value is NULL, so the plain operator already absorbs it.
     value = f"({f' {expr.op.upper()} '.join(p.value for p in parts)})"
     error = smallest([p.error for p in parts])
     if error is None:
-        return Compiled(value)
+        return CompiledExpr(value)
     settled = "FALSE" if expr.op == "or" else "TRUE"
     open_ = f"coalesce({value}, {settled})"
-    return Compiled(value, f"CASE WHEN {'NOT ' if expr.op == 'or' else ''}{open_} THEN {error} END")
+    return CompiledExpr(
+        value, f"CASE WHEN {'NOT ' if expr.op == 'or' else ''}{open_} THEN {error} END"
+    )
 
 
-def _case(expr: Case, around: _Around) -> Compiled:
+def _case(expr: Case, around: _RowScope) -> CompiledExpr:
     inner = [part for when in expr.whens for part in when]
     inner += [] if expr.otherwise is None else [expr.otherwise]
 
-    def texts(parts: Sequence[Compiled]) -> Compiled:
+    def texts(parts: Sequence[CompiledExpr]) -> CompiledExpr:
         whens = [(parts[2 * i], parts[2 * i + 1]) for i in range(len(expr.whens))]
         otherwise = None if expr.otherwise is None else parts[-1]
         fails = any(part.error is not None for part in parts)
         value = _case_value(whens, otherwise)
-        return Compiled(value, _case_error(whens, otherwise) if fails else None)
+        return CompiledExpr(value, _case_error(whens, otherwise) if fails else None)
 
     return _at_once(inner, [_compile(part, around) for part in inner], texts)
 
 
-def _case_value(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled | None) -> str:
+def _case_value(
+    whens: Sequence[tuple[CompiledExpr, CompiledExpr]], otherwise: CompiledExpr | None
+) -> str:
     values = []
     for condition, result in whens:
         if condition.error is not None:
@@ -303,7 +309,9 @@ def _case_value(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled 
     return f"CASE {' '.join(values)} END"
 
 
-def _case_error(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled | None) -> str:
+def _case_error(
+    whens: Sequence[tuple[CompiledExpr, CompiledExpr]], otherwise: CompiledExpr | None
+) -> str:
     """Return the error of the first condition that has one or is TRUE, there that of its result."""
     text = _NO_ERROR if otherwise is None else otherwise.error or _NO_ERROR
     branches: list[str] = []
@@ -315,15 +323,15 @@ def _case_error(whens: Sequence[tuple[Compiled, Compiled]], otherwise: Compiled 
     return f"CASE {' '.join(branches)} ELSE {text} END" if branches else text
 
 
-def _coalesce(expr: Call, parts: Sequence[Compiled]) -> Compiled:
+def _coalesce(expr: Call, parts: Sequence[CompiledExpr]) -> CompiledExpr:
     """Return the first value; a part that is refused has none, and those after it are not asked."""
     if all(p.error is None for p in parts):
         plain = [p.value for p in parts]
-        return Compiled(plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})")
+        return CompiledExpr(plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})")
     return _at_once(expr.args, parts, _first_value)
 
 
-def _first_value(parts: Sequence[Compiled]) -> Compiled:
+def _first_value(parts: Sequence[CompiledExpr]) -> CompiledExpr:
     last = parts[-1]
     value, error = last.value, last.error or _NO_ERROR
     for part in reversed(parts[:-1]):
@@ -333,21 +341,21 @@ def _first_value(parts: Sequence[Compiled]) -> Compiled:
         value = f"coalesce({part.value}, {after})"
         later = error if part.error is None else f"coalesce({part.error}, {error})"
         error = f"CASE WHEN ({part.value}) IS NULL THEN {later} END"
-    return Compiled(value, error)
+    return CompiledExpr(value, error)
 
 
-def _call(expr: Call, parts: Sequence[Compiled]) -> Compiled:
+def _call(expr: Call, parts: Sequence[CompiledExpr]) -> CompiledExpr:
     function = lookup(expr)
     operands = operands_of(expr.args, parts)
     if function.is_null(operands):
         inherited = smallest([p.error for p in parts])
-        return Compiled(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
+        return CompiledExpr(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
     if isinstance(expr, UserCall):
         return _apply(expr, function, parts)
     return _at_once(expr.args, parts, lambda compiled: _apply(expr, function, compiled))
 
 
-def _apply(expr: Call, function: Function, parts: Sequence[Compiled]) -> Compiled:
+def _apply(expr: Call, function: Function, parts: Sequence[CompiledExpr]) -> CompiledExpr:
     operands = operands_of(expr.args, parts)
     inherited = smallest([p.error for p in parts])
     value = bind_operands(operands, function.print_value)
@@ -359,10 +367,10 @@ def _apply(expr: Call, function: Function, parts: Sequence[Compiled]) -> Compile
     if inherited is not None and not function.strict:
         value = f"CASE WHEN ({inherited}) IS NULL THEN {value} END"
         error = None if error is None else f"CASE WHEN ({inherited}) IS NULL THEN {error} END"
-    return Compiled(value, smallest([inherited, error]))
+    return CompiledExpr(value, smallest([inherited, error]))
 
 
-def operands_of(args: Sequence[Expr], parts: Sequence[Compiled]) -> list[Operand]:
+def operands_of(args: Sequence[Expr], parts: Sequence[CompiledExpr]) -> list[Operand]:
     """Return arguments as the registry's forms take them."""
     return [
         Operand(p.value, a.type, a.value if isinstance(a, Literal) else NOT_CONSTANT)

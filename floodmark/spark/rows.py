@@ -11,7 +11,7 @@ from floodmark.plan.nodes import Node
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, VARCHAR, Field, struct_of
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.failures import NEGATIVE, RAISED
 from floodmark.spark.types import ident, spark_type
 
@@ -41,8 +41,8 @@ class Rows:
     With `failing` there is a column `__error` of `ERROR_TYPE`; rows that have it set are on their
     way to the dead letters and only their error counts. With `consolidated` there is at most one
     row of each sign per stream key, and the two differ, unless they are `narrowed`: columns were
-    dropped since, by which alone they may have differed. With `kinded` there is also `__kind`,
-    consistent per key, and `carried` are state columns that travel along to the object's table.
+    dropped since, by which alone they may have differed. With `has_kinds` there is also `__kind`,
+    consistent per key, and `extra_columns` are of state: they travel along to the object's table.
     With `inserts` all rows are new: every weight is +1, every stream key occurs once and is not
     there yet. With `replacing` old rows have NULL in the `unknown` columns, which are volatile or
     were looked up: what the owner's table has for the key is taken back for them. Whether a row is
@@ -53,8 +53,8 @@ class Rows:
     failing: bool = False
     consolidated: bool = False
     narrowed: bool = field(default=False, kw_only=True)
-    kinded: bool = False
-    carried: tuple[str, ...] = ()
+    has_kinds: bool = False
+    extra_columns: tuple[str, ...] = ()
     inserts: bool = False
     replacing: bool = False
     unknown: frozenset[str] = frozenset()
@@ -75,8 +75,8 @@ class Rows:
     @property
     def marks(self) -> list[str]:
         """Return the engine's columns without the error."""
-        kind = [KIND] if self.kinded else []
-        return [WEIGHT, *kind, *map(ident, self.carried)]
+        kind = [KIND] if self.has_kinds else []
+        return [WEIGHT, *kind, *map(ident, self.extra_columns)]
 
 
 def message_text(code: str, message: str | None) -> str:
@@ -107,7 +107,7 @@ def letter_of(code: str, expression: str, columns: list[str], message: str) -> s
 
 
 def error_column(
-    compiled: list[tuple[str, Compiled]],
+    compiled: list[tuple[str, CompiledExpr]],
     columns: list[str],
     *,
     failing: bool = False,

@@ -24,7 +24,7 @@ import psutil
 from floodmark.errors import TransientError
 from floodmark.limits import LIMITS
 from floodmark.spark.cache import cache_folder
-from floodmark.spark.clients import Client, Desk, clients
+from floodmark.spark.clients import Client, ClientFile, clients
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import find_java
 from floodmark.spark.launch import (
@@ -71,11 +71,11 @@ class Attachment:
     token: str = field(repr=False)
     nonce: str
     lock: SharedLock
-    desk: Desk
+    client_file: ClientFile
 
     def release(self) -> None:
         """Let the server go; a second call does nothing."""
-        self.desk.leave()
+        self.client_file.leave()
         self.lock.release()
 
 
@@ -106,7 +106,7 @@ def attach(config: SparkConfig) -> Attachment:
                 # Port 0: its starter died before it listened.
                 _end(home, record)
                 record = _start(config, home, token)
-        return Attachment(home, record.url, token, record.nonce, lock, Desk(home.clients))
+        return Attachment(home, record.url, token, record.nonce, lock, ClientFile(home.clients))
     except BaseException:
         lock.release()
         raise

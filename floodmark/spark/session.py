@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.limits import LIMITS
 from floodmark.spark import server
-from floodmark.spark.clients import Desk
+from floodmark.spark.clients import ClientFile
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
 from floodmark.spark.failures import ENDED, LOST, server_loss, translate
@@ -62,7 +62,7 @@ class Sessions:
         main: SparkSession,
         make_ingest: Callable[[], SparkSession],
         release: Callable[[], None],
-        desk: Desk | None = None,
+        client_file: ClientFile | None = None,
         give_up: Callable[[], object] | None = None,
     ) -> None:
         self.main = main
@@ -70,7 +70,7 @@ class Sessions:
         self._given_up = False
         self._make_ingest = make_ingest
         self._release = release
-        self._desk = desk
+        self._desk = client_file
         self._give_up = give_up or self._hang_up
         self._ingest: SparkSession | None = None
         self._lock = threading.Lock()
@@ -234,7 +234,7 @@ def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) ->
     def open_session() -> Sessions:
         expected = {**config.session_confs, NONCE_CONF: hold.nonce}
         give_up = partial(server.replace, hold)
-        return _open(hold.url, hold.token, expected, hold.release, hold.desk, give_up)
+        return _open(hold.url, hold.token, expected, hold.release, hold.client_file, give_up)
 
     return _run_with_timeout(seconds, open_session)
 
@@ -266,13 +266,13 @@ def _open(
     token: str | None,
     expected: Mapping[str, str],
     release: Callable[[], None],
-    desk: Desk | None = None,
+    client_file: ClientFile | None = None,
     give_up: Callable[[], object] | None = None,
 ) -> Sessions:
     if token is None:
         create, confs = _create, {**SEMANTIC, **PLANNING}
     else:
-        create, confs = partial(_create_sharing, desk), {}
+        create, confs = partial(_create_sharing, client_file), {}
     main = create(url, token, confs)
     try:
         _assert_confs(main, expected)
@@ -280,11 +280,11 @@ def _open(
         main.stop()
         raise translate(error) if isinstance(error, Exception) else error from error
     make_ingest = partial(create, url, token, {**confs, **_INGEST})
-    return Sessions(main, make_ingest, release, desk, give_up)
+    return Sessions(main, make_ingest, release, client_file, give_up)
 
 
 def _create_sharing(
-    desk: Desk | None, url: str, token: str | None, confs: Mapping[str, str]
+    client_file: ClientFile | None, url: str, token: str | None, confs: Mapping[str, str]
 ) -> SparkSession:
     """Make a session of a local server that shares generated code with those made like it.
 
@@ -300,8 +300,8 @@ def _create_sharing(
     finally:
         model.stop()
     session = _create(f"{url}/;session_id={session_id}", token, {})
-    if desk is not None:
-        desk.mark(session)
+    if client_file is not None:
+        client_file.mark(session)
     return session
 
 

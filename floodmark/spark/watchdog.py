@@ -38,7 +38,7 @@ class Watch:
     left: float = LEFT_SECONDS
     _looked: float = field(default_factory=time.monotonic)
     _left: dict[int, float] = field(default_factory=dict)
-    _asked: float = field(default_factory=time.monotonic)
+    _asked_at: float = field(default_factory=time.monotonic)
     _dead: dict[Path, float] = field(default_factory=dict)
 
     def is_stuck(self) -> bool:
@@ -46,11 +46,11 @@ class Watch:
         return self._works_for_nobody() or self._has_left_over() or not self._answers()
 
     def _answers(self) -> bool:
-        if time.monotonic() - self._asked < self.ask_every:
+        if time.monotonic() - self._asked_at < self.ask_every:
             return True
         # Twice: a machine that slept lets the first one fail.
         found = answers(self.record.port, self.answer) or answers(self.record.port, self.answer / 4)
-        self._asked = time.monotonic()
+        self._asked_at = time.monotonic()
         return found
 
     def _works_for_nobody(self) -> bool:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from floodmark.errors import Span
 
 
-class ObjectKind(Enum):
+class KindWord(Enum):
     """What a name in the catalog can stand for; the value is its spelling in SQL."""
 
     SOURCE = "SOURCE"

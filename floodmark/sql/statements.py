@@ -33,7 +33,7 @@ from floodmark.sql.parts import (
     IncludeColumn as IncludeColumn,
 )
 from floodmark.sql.parts import (
-    ObjectKind as ObjectKind,
+    KindWord as KindWord,
 )
 from floodmark.sql.parts import (
     ObjectName as ObjectName,
@@ -219,7 +219,7 @@ class Alter(Statement):
     With `missing_ok`, IF EXISTS, there is nothing to do where the object is not there.
     """
 
-    kind: ObjectKind | None
+    kind: KindWord | None
     name: ObjectName
     missing_ok: bool = False
 
@@ -324,7 +324,7 @@ class Drop(Statement):
     `takes` are, by place, the parameters that are written behind functions.
     """
 
-    kind: ObjectKind
+    kind: KindWord
     name: ObjectName
     others: tuple[ObjectName, ...] = ()
     takes: tuple[tuple[Parameter, ...] | None, ...] = ()
@@ -346,7 +346,7 @@ class Explain(Statement):
 
     statement: Statement | None = None
     name: ObjectName | None = None
-    kind: ObjectKind | None = None
+    kind: KindWord | None = None
     format: ExplainFormat = ExplainFormat.TEXT
     state: bool = False
 
@@ -361,7 +361,7 @@ class Show(Statement):
 
     what: str
     name: ObjectName | None = None
-    kind: ObjectKind | None = None
+    kind: KindWord | None = None
     like: str | None = None
     is_setting: bool = False
 
@@ -371,7 +371,7 @@ class Describe(Statement):
     """`DESCRIBE [kind] x`."""
 
     name: ObjectName
-    kind: ObjectKind | None = None
+    kind: KindWord | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

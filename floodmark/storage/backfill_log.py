@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
 from floodmark.storage.warehouse import BACKFILLS, escape
 
@@ -33,7 +33,7 @@ class BackfillStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BackfillState:
     """The state of a backfill: its steps so far, of which the last may be open, and its last
     record.
 
@@ -49,19 +49,19 @@ class Standing:
 class BackfillLog:
     """The log of one backfill: of the view `key`, created in the epoch `created`."""
 
-    def __init__(self, place: Place, key: str, created: int) -> None:
+    def __init__(self, place: Location, key: str, created: int) -> None:
         self._files = RecordFiles(place, f"{BACKFILLS}/{escape(key)}.{created}", _TITLE)
 
-    def standing(self) -> Standing:
+    def standing(self) -> BackfillState:
         """Return the state of the backfill; E0431 if a step is missing."""
         names = self._files.names()
         steps, dones = _counts(names, self._files.place)
         if not steps:
-            return Standing()
+            return BackfillState()
         ready, last = "ready.json" in names, steps - 1
         if dones == steps:
-            return Standing(steps, None, self._record(last), ready)
-        return Standing(steps, self._step(last), self._record(last - 1), ready)
+            return BackfillState(steps, None, self._record(last), ready)
+        return BackfillState(steps, self._step(last), self._record(last - 1), ready)
 
     def _step(self, number: int) -> BackfillStep:
         record = self._files.read_record(_name(number, "step"), BackfillStep)
@@ -93,7 +93,7 @@ class BackfillLog:
             yield mine
 
 
-def versions_of_backfills(place: Place) -> Iterator[tuple[str, str, int]]:
+def versions_of_backfills(place: Location) -> Iterator[tuple[str, str, int]]:
     """Yield object, table and version from the last finished steps of all backfills."""
     for files in _logs(place):
         _, dones = _counts(files.names(), files.place)
@@ -102,13 +102,13 @@ def versions_of_backfills(place: Place) -> Iterator[tuple[str, str, int]]:
             yield from ((record.object, table, at) for table, at in record.versions.items())
 
 
-def check_backfills(place: Place) -> None:
+def check_backfills(place: Location) -> None:
     """Raise E0431 where a backfill has lost the record of a step."""
     for files in _logs(place):
         _counts(files.names(), files.place)
 
 
-def _logs(place: Place) -> Iterator[RecordFiles]:
+def _logs(place: Location) -> Iterator[RecordFiles]:
     """Yield the records of each backfill."""
     for name in RecordFiles(place, BACKFILLS, _TITLE).folders():
         yield RecordFiles(place, f"{BACKFILLS}/{name}", _TITLE)
@@ -130,13 +130,13 @@ def _name(number: int, kind: str) -> str:
 
 
 @contextmanager
-def fence(place: Place) -> Iterator[None]:
+def fence(place: Location) -> Iterator[None]:
     """Hold the lock that excludes commits of backfills and removals of their tables."""
     with RecordFiles(place, BACKFILLS, _TITLE).lock("fence"):
         yield
 
 
-def forget(place: Place, kept: Collection[tuple[str, int]]) -> None:
+def forget(place: Location, kept: Collection[tuple[str, int]]) -> None:
     """Remove the logs of all backfills but those of some views, each with its creating epoch."""
     names = {f"{escape(key)}.{created}" for key, created in kept}
     for name in RecordFiles(place, BACKFILLS, _TITLE).folders():

@@ -30,8 +30,8 @@ from floodmark.storage.files_of_epoch import files_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
-from floodmark.storage.objects import ObjectHead, Objects, Place
-from floodmark.storage.progress import Progress
+from floodmark.storage.objects import Location, ObjectHead, Objects
+from floodmark.storage.progress import ReportProgress
 from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
 from floodmark.storage.seed import NAME as SEED
@@ -42,7 +42,9 @@ _TRIES = 5
 _CHUNK = 2**20
 
 
-def back_up(place: Place, destination: str | Path, progress: Progress | None = None) -> Backup:
+def back_up(
+    place: Location, destination: str | Path, progress: ReportProgress | None = None
+) -> Backup:
     """Copy a warehouse as of its last sealed epoch into a new folder below `destination`.
 
     Raises E0440 (nothing is sealed), E0441 (a file of the warehouse is missing or not whole), E0445
@@ -81,7 +83,9 @@ def _newest_sealed(source: Objects) -> int:
     return epoch
 
 
-def _back_up(source: Objects, target: Path, partial: Path, progress: Progress | None) -> Backup:
+def _back_up(
+    source: Objects, target: Path, partial: Path, progress: ReportProgress | None
+) -> Backup:
     known = _linkable(target)
     for _ in range(_TRIES):
         epoch = _newest_sealed(source)
@@ -123,7 +127,7 @@ def _copy(
     partial: Path,
     epoch: int,
     known: Mapping[str, tuple[Entry, Path]],
-    progress: Progress | None,
+    progress: ReportProgress | None,
 ) -> tuple[list[Entry], int]:
     """Copy or link all files of an epoch; return their entries and the bytes that were copied."""
     paths = list(files_of(source, epoch))

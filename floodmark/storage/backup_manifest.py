@@ -48,7 +48,7 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
-class Damaged:
+class DamagedBackup:
     """A backup of which not even the manifest can be read: E0444."""
 
     folder: Path
@@ -60,16 +60,16 @@ class Damaged:
         return int(self.folder.name.partition("-")[0])
 
 
-def find_backups(folder: str | Path) -> tuple[list[Backup], list[Damaged]]:
+def find_backups(folder: str | Path) -> tuple[list[Backup], list[DamagedBackup]]:
     """Return the finished backups below a folder, and the damaged ones, each oldest first."""
     home = local_root(folder)
-    whole, damaged = list[Backup](), list[Damaged]()
+    whole, damaged = list[Backup](), list[DamagedBackup]()
     for path in sorted(home.iterdir()) if home.is_dir() else ():
         if _NAME.fullmatch(path.name):
             try:
                 whole.append(header(path))
             except DataError as error:
-                damaged.append(Damaged(path, error))
+                damaged.append(DamagedBackup(path, error))
     return sorted(whole, key=lambda b: (b.made_at, b.folder.name)), damaged
 
 

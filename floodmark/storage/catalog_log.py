@@ -9,9 +9,9 @@ from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.durability import objects_of
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
-from floodmark.storage.row_files import Rows, flush_rows, from_log, to_log
+from floodmark.storage.row_files import EntryRows, flush_rows, from_log, to_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,14 @@ class CatalogVersion:
     statements: tuple[AppliedStatement, ...]
     applied_at: datetime
     renamed: Mapping[str, str] = field(default_factory=dict)
-    dml: Sequence[Rows] = ()
+    dml: Sequence[EntryRows] = ()
     takes_back: TakenBack | None = None
 
 
 class CatalogLog:
     """The append-only list of catalog versions of one warehouse."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self._objects = objects_of(place)
         self._files = RecordFiles(self._objects, "catalog", "the catalog log")
 

@@ -6,7 +6,7 @@ before has lost commits.
 
 from __future__ import annotations
 
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "corrected.json"
@@ -20,7 +20,7 @@ class CorrectedTables:
     A record that is lost or damaged is none: then nothing is known.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self._files = RecordFiles(place, "", "the record of corrections")
 
     def versions(self) -> dict[str, int]:

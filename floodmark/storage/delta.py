@@ -24,7 +24,7 @@ from floodmark.storage.delta_clean import delete_unneeded
 from floodmark.storage.delta_log import Snapshot
 from floodmark.storage.delta_types import delta_schema, sql_schema
 from floodmark.storage.local_files import disk_errors, reading_log
-from floodmark.storage.objects import Objects, Place, create_once, folders_in
+from floodmark.storage.objects import Location, Objects, create_once, folders_in
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -49,7 +49,7 @@ class DeltaStore(TableFiles):
     from its record, or said here.
     """
 
-    def __init__(self, place: Place, *, durable: bool | None = None) -> None:
+    def __init__(self, place: Location, *, durable: bool | None = None) -> None:
         super().__init__(place, durable)
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()

@@ -57,7 +57,7 @@ class FeedCommit:
 
 
 @dataclass
-class _Alive:
+class _FeedState:
     """The state of a table while its log is replayed."""
 
     files: dict[str, FeedFile] = field(default_factory=dict)
@@ -94,7 +94,7 @@ def commit(table: Objects, version: int) -> FeedCommit | None:
 def snapshot(table: Objects, version: int) -> FeedCommit | None:
     """Return the files of the table at a version, as if it added them all; None if it is gone."""
     at = max((v for v in delta_log.checkpoint_versions(table) if v <= version), default=-1)
-    alive = _Alive()
+    alive = _FeedState()
     if at >= 0:
         for name in delta_log.checkpoint_names(table, at):
             alive.apply(_plain(delta_log.checkpoint_actions(table, name)))

@@ -15,7 +15,7 @@ from floodmark.errors import UserError
 from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.local_objects import LocalObjects
-from floodmark.storage.objects import Objects, Place, create_once
+from floodmark.storage.objects import Location, Objects, create_once
 from floodmark.storage.records import Record, new_id, read_record, record_text
 from floodmark.storage.warehouse import ENGINE, local_root
 
@@ -34,10 +34,10 @@ class Choice:
 
 
 @dataclass(slots=True)
-class _Recorded:
+class _RecordedChoice:
     """What the record of a warehouse says, from when there is one; the default before that."""
 
-    place: Place
+    place: Location
     chosen: bool | None = field(default=None, init=False)
 
     def __call__(self) -> bool:
@@ -58,30 +58,30 @@ def durable_by_default() -> bool:
     return durable
 
 
-def objects_of(place: Place, durable: bool | None = None) -> Objects:
+def objects_of(place: Location, durable: bool | None = None) -> Objects:
     """Return the objects of a warehouse; of a folder, `durable` says what its record does not."""
     if isinstance(place, str | Path):
         root = local_root(place)
-        return LocalObjects(root, _Recorded(root) if durable is None else durable)
+        return LocalObjects(root, _RecordedChoice(root) if durable is None else durable)
     if isinstance(place, LocalObjects) and durable is not None:
         return LocalObjects(place.place, durable)
     return place
 
 
-def is_durable(place: Place) -> bool:
+def is_durable(place: Location) -> bool:
     """Tell whether a warehouse is durable: by its record, before that by default."""
     chosen = read_choice(place)
     return durable_by_default() if chosen is None else chosen
 
 
-def read_choice(place: Place) -> bool | None:
+def read_choice(place: Location) -> bool | None:
     """Return what was chosen for a warehouse; None before it is made."""
     with disk_errors(_TITLE):
         record = read_record(objects_of(place), _KEY, Choice)
     return None if record is None else bool(record.body.durable)
 
 
-def check_choice(place: Place, durable: bool | None) -> None:
+def check_choice(place: Location, durable: bool | None) -> None:
     """Raise E0436 where a warehouse was made otherwise."""
     if durable is None:
         return  # who says nothing of it can read a warehouse whose record is damaged
@@ -96,7 +96,7 @@ def check_choice(place: Place, durable: bool | None) -> None:
         )
 
 
-def choose(place: Place, durable: bool | None) -> None:
+def choose(place: Location, durable: bool | None) -> None:
     """Record the choice for a warehouse without one; E0436 if it contradicts the recorded one."""
     wanted = durable_by_default() if durable is None else durable
     objects = objects_of(place, wanted)

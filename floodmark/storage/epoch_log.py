@@ -18,10 +18,10 @@ from floodmark.storage.epoch_additions import Addition, Advanced, Amended, Asked
 from floodmark.storage.epoch_listing import BUCKET as BUCKET
 from floodmark.storage.epoch_listing import buckets, list_bucket
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.records import Record, new_id
-from floodmark.storage.row_files import Rows, flush_rows, from_log, to_log
+from floodmark.storage.row_files import EntryRows, flush_rows, from_log, to_log
 
 _DISCOVERED = "discovered.json"
 _T = TypeVar("_T")
@@ -45,7 +45,7 @@ class OpenRecord:
     catalog_version: int
     opened_at: datetime
     splits: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    dml: Sequence[Rows] = ()
+    dml: Sequence[EntryRows] = ()
     positions: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     restarted: Sequence[str] = ()
@@ -106,7 +106,7 @@ def dml_of(table: str) -> str:
 class EpochLog:
     """The epoch log of one warehouse; epochs count from 1."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self.objects = objects_of(place)
         self._files = RecordFiles(self.objects, "epochs", "the epoch log")
 

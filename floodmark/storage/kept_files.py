@@ -11,7 +11,7 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.object_record import versions_of
-from floodmark.storage.objects import Objects, Place
+from floodmark.storage.objects import Location, Objects
 from floodmark.storage.retention import Retention
 from floodmark.storage.table import DataFile, Store
 
@@ -46,13 +46,13 @@ def files_of_versions(
     return list(files.values()), errors
 
 
-def first_versions(place: Place, log: EpochLog, epoch: int) -> dict[str, int]:
+def first_versions(place: Location, log: EpochLog, epoch: int) -> dict[str, int]:
     """Return the versions that the oldest kept epoch pins, by table."""
     oldest = min(Retention(place).kept_epochs().oldest, epoch)
     return versions_of(log.seal_record(oldest).objects.values())
 
 
-def rows_of_statements(place: Place, log: EpochLog) -> Iterator[Mapping[str, Any]]:
+def rows_of_statements(place: Location, log: EpochLog) -> Iterator[Mapping[str, Any]]:
     """Yield the entries of statements' rows that kept epochs have, or one that is to begin."""
     last, version = 0, 0
     for last in log.epochs(after=Retention(place).kept_epochs().oldest - 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "reported.json"
@@ -61,7 +61,7 @@ class LastReports:
     A book that is lost or damaged means that everything is reported again.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self._files = RecordFiles(place, "", "the report book")
 
     def all_reports(self) -> Book:

@@ -12,7 +12,7 @@ from typing import Protocol
 from floodmark.storage.durability import objects_of
 from floodmark.storage.lease_holder import Holder
 from floodmark.storage.local_lease import LocalLease
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.warehouse import ENGINE, local_root
 
 _FOLDER = "lease"
@@ -28,6 +28,6 @@ class Lease(Protocol):
         """Return who holds the lease, or None."""
 
 
-def lease_of(place: Place) -> Lease:
+def lease_of(place: Location) -> Lease:
     """Return the lease of a warehouse; E0380 where that is not on a local disk."""
     return LocalLease(local_root(objects_of(place).place) / ENGINE / _FOLDER)

@@ -16,7 +16,7 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_listing import BUCKET, buckets, list_bucket
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects import Objects, Place
+from floodmark.storage.objects import Location, Objects
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records import read_record
@@ -24,19 +24,19 @@ from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import BACKFILLS, ENGINE
 
-_UNDONE = ".undone-000000.json"
+_UNDONE_RECORD = ".undone-000000.json"
 _LOGS = ("epochs", "catalog", BACKFILLS)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class LogCheck:
     """A record or a log, by its path below the engine's folder, and what is wrong with it."""
 
     name: str
     error: FloodmarkError | None = None
 
 
-def check_logs(place: Place) -> Iterator[Checked]:
+def check_logs(place: Location) -> Iterator[LogCheck]:
     """Yield every record once it is read, then every log once it is known to have no gaps.
 
     Whoever holds no lease may see an error of what is written just then.
@@ -49,7 +49,7 @@ def check_logs(place: Place) -> Iterator[Checked]:
         if (kind := kind_of(name)) is None:
             continue  # somebody else's
         yield _check(name, partial(_read_into, engine, name, kind, found))
-        if name.endswith((".open.json", _UNDONE)) and found and found[0] is not None:
+        if name.endswith((".open.json", _UNDONE_RECORD)) and found and found[0] is not None:
             number = int(name.rpartition("/")[2].partition(".")[0])
             newest, epoch = max((newest, epoch), (found[0].body.catalog_version, number))
     yield from _epochs(place)
@@ -57,7 +57,7 @@ def check_logs(place: Place) -> Iterator[Checked]:
     yield _check(BACKFILLS, partial(check_backfills, place))
 
 
-def check_single_records(place: Place) -> Iterator[Checked]:
+def check_single_records(place: Location) -> Iterator[LogCheck]:
     """Yield the records that are no part of a log, and the seed, once each is read."""
     engine = objects_of(place).sub_objects(ENGINE)
     for name in (key.removesuffix("/") for key in _names(engine, "")):
@@ -88,7 +88,7 @@ def _names(engine: Objects, folder: str) -> list[str]:
         return []
 
 
-def _epochs(place: Place) -> Iterator[Checked]:
+def _epochs(place: Location) -> Iterator[LogCheck]:
     files = RecordFiles(place, "epochs", "the epoch log")
     yield _check("epochs", partial(buckets, files))
     there = sorted(int(name) for name in files.names() if name.isdigit())
@@ -99,10 +99,10 @@ def _epochs(place: Place) -> Iterator[Checked]:
         yield _check(name, partial(list_bucket, files, bucket, full=full))
 
 
-def _check(name: str, look: Callable[[], Any]) -> Checked:
+def _check(name: str, look: Callable[[], Any]) -> LogCheck:
     try:
         with disk_errors(name):
             look()
     except FloodmarkError as error:
-        return Checked(name, error)
-    return Checked(name)
+        return LogCheck(name, error)
+    return LogCheck(name)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from floodmark.errors import TransientError
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -43,7 +43,7 @@ class _Log:
 class MemoryStore(TableFiles):
     """Tables whose log dies with the process; safe to share between threads."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         super().__init__(place)
         self._logs: dict[str, _Log] = {}
         self._lock = threading.RLock()

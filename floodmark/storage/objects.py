@@ -145,7 +145,7 @@ class Objects(Protocol):
         """Return the name by which Spark finds an object."""
 
 
-Place = str | Path | Objects
+Location = str | Path | Objects
 """Where a warehouse lies: a folder, by its path, or any store."""
 
 

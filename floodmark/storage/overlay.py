@@ -11,7 +11,7 @@ from typing import Any
 
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta_types import delta_schema, sql_schema
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.table import (
     DataFile,
     Handle,
@@ -30,7 +30,7 @@ class Overlay(TableFiles):
     not in it does not exist until it is created here. Any other table is read by version.
     """
 
-    def __init__(self, base: Store, scratch: Place, pinned: Mapping[str, int]) -> None:
+    def __init__(self, base: Store, scratch: Location, pinned: Mapping[str, int]) -> None:
         super().__init__(scratch)
         self._base = base
         self._pinned = pinned

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "leaving.json"
@@ -26,7 +26,7 @@ class PendingTables:
 class PendingDrops:
     """The record of what leaves one warehouse; its writer holds the lease."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self._files = RecordFiles(place, "", "the record of tables that leave")
 
     def pending(self) -> PendingTables | None:

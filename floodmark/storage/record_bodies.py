@@ -23,16 +23,16 @@ from typing import (
     is_typeddict,
 )
 
-from floodmark.storage.upgrades import FORMAT, Step, steps_of
+from floodmark.storage.upgrades import FORMAT, UpgradeStep, steps_of
 
 _Reader = Callable[[Any], Any]
 
 
-class Misshapen(ValueError):
+class ShapeError(ValueError):
     """A body, or a part of it, is not of the kind that it has to be; the message says why."""
 
 
-class UnknownField(Misshapen):
+class UnknownField(ShapeError):
     """A body, or a part of it, has a field that this version does not know."""
 
 
@@ -43,7 +43,7 @@ def parse_body(kind: Any, plain: Any, format: int = FORMAT) -> Any:
     {1: ('a', 'b')}
     >>> parse_body(dict[str, int], {"a": "b"})
     Traceback (most recent call last):
-    floodmark.storage.record_bodies.Misshapen: a: 'b' is no int
+    floodmark.storage.record_bodies.ShapeError: a: 'b' is no int
     """
     return _reader(kind, format)(plain)
 
@@ -86,7 +86,7 @@ def _hints(kind: Any, format: int) -> tuple[dict[str, _Reader], frozenset[str]]:
 
 def _fields(
     kind: Any,
-    steps: Sequence[Step],
+    steps: Sequence[UpgradeStep],
     readers: Mapping[str, _Reader],
     needed: frozenset[str],
     plain: Any,
@@ -98,7 +98,7 @@ def _fields(
     return kind(**{name: _read_part(name, readers[name], part) for name, part in data.items()})
 
 
-def _entry(steps: Sequence[Step], needed: Mapping[str, _Reader], plain: Any) -> Any:
+def _entry(steps: Sequence[UpgradeStep], needed: Mapping[str, _Reader], plain: Any) -> Any:
     data = _upgrade(steps, plain)
     _refuse_missing(needed.keys() - data.keys())
     for name, reader in needed.items():
@@ -129,7 +129,7 @@ def _either(readers: Sequence[_Reader], plain: Any) -> Any:
             return reader(plain)
         except UnknownField:
             raise
-        except Misshapen:
+        except ShapeError:
             continue
     return readers[-1](plain)
 
@@ -147,14 +147,14 @@ def _single(kind: type, plain: Any) -> Any:
     return plain
 
 
-def _upgrade(steps: Sequence[Step], plain: Any) -> dict[str, Any]:
+def _upgrade(steps: Sequence[UpgradeStep], plain: Any) -> dict[str, Any]:
     """Return an object after the steps from its format to the newest."""
     data = _object(plain)
     try:
         for step in steps:
             data = step(data)
     except (LookupError, TypeError, AttributeError) as error:
-        raise Misshapen(f"it is not of its format: {error}") from None
+        raise ShapeError(f"it is not of its format: {error}") from None
     return data
 
 
@@ -168,14 +168,14 @@ def _read_part(name: str, reader: _Reader, part: Any) -> Any:
     try:
         return reader(part)
     except ValueError as error:
-        called = UnknownField if isinstance(error, UnknownField) else Misshapen
+        called = UnknownField if isinstance(error, UnknownField) else ShapeError
         raise called(f"{name}: {error}") from None
 
 
 def _refuse_missing(names: Iterable[str]) -> None:
     if missing := sorted(names):
-        raise Misshapen(f"{', '.join(missing)} is missing")
+        raise ShapeError(f"{', '.join(missing)} is missing")
 
 
 def _refuse(plain: Any, wanted: str) -> NoReturn:
-    raise Misshapen(f"{repr(plain)[:40]} is no {wanted}")
+    raise ShapeError(f"{repr(plain)[:40]} is no {wanted}")

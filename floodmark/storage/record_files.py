@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from floodmark.errors import DataError
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects import Place, create_once, replace_once
+from floodmark.storage.objects import Location, create_once, replace_once
 from floodmark.storage.records import (
     DAMAGED,
     Record,
@@ -31,7 +31,7 @@ class RecordFiles:
     reader names, a dataclass or a dict; where it is of another, the record is damaged.
     """
 
-    def __init__(self, place: Place, folder: str, title: str) -> None:
+    def __init__(self, place: Location, folder: str, title: str) -> None:
         engine = objects_of(place).sub_objects(ENGINE)
         self._objects = engine.sub_objects(folder) if folder else engine
         self._title = title

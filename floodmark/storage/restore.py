@@ -30,7 +30,7 @@ from floodmark.storage.backup_manifest import (
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
-from floodmark.storage.progress import Progress
+from floodmark.storage.progress import ReportProgress
 from floodmark.storage.warehouse import ENGINE, local_root
 
 _OF_A_DISK = frozenset({"lost+found"})
@@ -41,7 +41,7 @@ def restore(
     folder: str | Path,
     root: str | Path,
     epoch: int | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Backup:
     """Copy a backup to where no warehouse is: the newest that can be read, or that of an epoch.
 

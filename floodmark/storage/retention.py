@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "kept.json"
@@ -26,7 +26,7 @@ class KeptEpochs:
 class Retention:
     """The record of what one warehouse keeps; written before anything is removed."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Location) -> None:
         self._files = RecordFiles(place, "", "the record of what is kept")
 
     def kept_epochs(self) -> KeptEpochs:

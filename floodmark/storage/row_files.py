@@ -17,8 +17,8 @@ class RowsEntry(TypedDict):
     rows: int
 
 
-Rows = Annotated[Mapping[str, Any], RowsEntry]
-Entries = Sequence[Rows]
+EntryRows = Annotated[Mapping[str, Any], RowsEntry]
+Entries = Sequence[EntryRows]
 """Rows of statements as an epoch has them: `paths` are files."""
 
 

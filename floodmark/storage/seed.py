@@ -6,7 +6,7 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 
 NAME = "seed"
@@ -20,7 +20,7 @@ class Drawn:
     seed: str
 
 
-def pipeline_seed(place: Place) -> str:
+def pipeline_seed(place: Location) -> str:
     """Return the seed of a warehouse; it is drawn once, by whoever asks first."""
     found = find_seed(place)
     if found is None:
@@ -30,7 +30,7 @@ def pipeline_seed(place: Place) -> str:
     return found
 
 
-def find_seed(place: Place) -> str | None:
+def find_seed(place: Location) -> str | None:
     """Return the seed, None before it is drawn.
 
     Former versions wrote it as it is.
@@ -45,5 +45,5 @@ def _seed_of_record(files: RecordFiles) -> str | None:
     return None if found is None else found.seed
 
 
-def _files(place: Place) -> RecordFiles:
+def _files(place: Location) -> RecordFiles:
     return RecordFiles(place, "", "the seed of the warehouse")

@@ -9,7 +9,7 @@ from pathlib import Path
 from floodmark.storage.durability import objects_of
 from floodmark.storage.imported_files import folder_of, with_bounds
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects import Objects, Place
+from floodmark.storage.objects import Location, Objects
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import check_table
@@ -18,7 +18,7 @@ from floodmark.storage.warehouse import check_table
 class TableFiles:
     """The data files of the tables of a warehouse."""
 
-    def __init__(self, place: Place, durable: bool | None = False) -> None:
+    def __init__(self, place: Location, durable: bool | None = False) -> None:
         self.objects = objects_of(place, durable)
 
     def objects_of(self, table: str) -> Objects:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from floodmark.storage.warehouse import ENGINE
 
 Json = dict[str, Any]
-Step = Callable[[Json], Json]
+UpgradeStep = Callable[[Json], Json]
 
 
 def _relative_paths(entry: Json) -> Json:
@@ -31,7 +31,7 @@ def _relative(path: str) -> str:
     return f"{ENGINE}/{inner}" if engine else path
 
 
-STEPS: Final[Mapping[int, Mapping[str, Step]]] = {
+STEPS: Final[Mapping[int, Mapping[str, UpgradeStep]]] = {
     0: {"RowsEntry": _relative_paths},
 }
 """By format, what each kind has to become of the next one; others stay as they are."""
@@ -40,7 +40,7 @@ FORMAT: Final = len(STEPS)
 """The newest format of records and commits that is known."""
 
 
-def steps_of(kind: str, format: int) -> tuple[Step, ...]:
+def steps_of(kind: str, format: int) -> tuple[UpgradeStep, ...]:
     """Return the steps of a kind from a format to the newest."""
     steps = (STEPS[n].get(kind) for n in range(max(format, 0), FORMAT))
     return tuple(step for step in steps if step is not None)

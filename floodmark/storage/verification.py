@@ -24,9 +24,9 @@ from floodmark.storage.kept_files import (
     rows_of_statements,
 )
 from floodmark.storage.log_check import check_logs
-from floodmark.storage.objects import Objects, Place, folders_in
+from floodmark.storage.objects import Location, Objects, folders_in
 from floodmark.storage.older_log import RecordId, epochs_of_other_logs, refuse_tables_ahead
-from floodmark.storage.progress import Progress
+from floodmark.storage.progress import ReportProgress
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, ENGINE
 
@@ -49,12 +49,12 @@ class TableFinding:
     code: str | None = None
 
 
-def is_there(place: Place, store: Store) -> bool:
+def is_there(place: Location, store: Store) -> bool:
     """Tell whether a folder holds a warehouse, or what is left of one whose logs are gone."""
     return ENGINE in folders_in(objects_of(place)) or any(store.tables())
 
 
-def check_is_there(place: Place, store: Store) -> None:
+def check_is_there(place: Location, store: Store) -> None:
     """Raise E0464 for a folder without a warehouse: nothing in it can be right or wrong."""
     if not is_there(place, store):
         raise DataError(
@@ -93,7 +93,7 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[TableFinding]:
             )  # fmt: skip
 
 
-def verify_logs(place: Place, progress: Progress | None = None) -> Iterator[TableFinding]:
+def verify_logs(place: Location, progress: ReportProgress | None = None) -> Iterator[TableFinding]:
     """Yield what is wrong with the records of all logs, and which are missing."""
     for number, looked in enumerate(check_logs(place), 1):
         if progress is not None and number % _TOLD_EVERY == 0:
@@ -108,7 +108,7 @@ def verify_tables(
     log: EpochLog,
     store: Store,
     objects: Collection[str] | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Iterator[TableFinding]:
     """Yield what is wrong with the tables of kept epochs, of all objects or of those named.
 
@@ -126,7 +126,7 @@ def _find_damage(
     log: EpochLog,
     store: Store,
     objects: Collection[str] | None,
-    progress: Progress | None,
+    progress: ReportProgress | None,
 ) -> Iterator[TableFinding]:
     heads = list(check_heads(log, store))
     yield from (f for f in heads if objects is None or f.object in {None, *objects})
@@ -205,7 +205,7 @@ def _tables_after_seal(log: EpochLog) -> Iterator[tuple[str, str, int]]:
 
 
 def _correction_tables(
-    place: Place, known: Mapping[str, tuple[str, int]]
+    place: Location, known: Mapping[str, tuple[str, int]]
 ) -> dict[str, tuple[str, int]]:
     """Return the tables of corrections, each with its object and version."""
     tables = CorrectedTables(place).versions()

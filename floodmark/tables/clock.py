@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from floodmark.errors import UserError
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.witness import NAME, Witness
 
@@ -52,7 +52,7 @@ def is_kept() -> bool | None:
 class ClockGuard:
     """Knows what the clocks said when the machine's clock last opened an epoch of a warehouse."""
 
-    def __init__(self, place: Place, log: EpochLog) -> None:
+    def __init__(self, place: Location, log: EpochLog) -> None:
         self._files = RecordFiles(place, "", "the time of the epoch")
         self._log = log
         self.max_jump = MAX_CLOCK_JUMP

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.errors import NotSupported
 from floodmark.spark import keyed
@@ -180,7 +180,7 @@ def count_rows(store: Store, obj: AnalysedObject, record: ObjectRecord | None) -
 
     Asks no Spark: what a layer adds is counted from its files.
     """
-    if obj.kind not in (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW):
+    if obj.kind not in (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW):
         return None
     rows = current_rows(store, obj, record)
     return 0 if rows is None else rows_of(rows.base.files) + _count_added(store, rows)

@@ -12,7 +12,7 @@ from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 
-Watermarks = Mapping[str, Any]
+WatermarkValues = Mapping[str, Any]
 """Watermark value by column of an object; a column without one yet is absent."""
 
 
@@ -56,13 +56,13 @@ class Cut:
         record = self.records.get(object_)
         return None if record is None else record.as_of
 
-    def watermarks(self, object_: str) -> Watermarks:
+    def watermarks(self, object_: str) -> WatermarkValues:
         """Return an object's watermarks; empty before its first."""
         record = self.records.get(object_)
         return {} if record is None else record.watermarks
 
 
-class Progress:
+class EpochProgress:
     """The cut of an open epoch; threads add records as objects commit."""
 
     def __init__(self, before: Cut, epoch: int) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH
-from floodmark.plan.declared import Ttl, at_clock
+from floodmark.plan.declaration import Ttl, at_clock
 from floodmark.scalar.types import BIGINT, Schema, SqlType
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import constants

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from floodmark.plan.declared import moment_of
+from floodmark.plan.declaration import moment_of
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store

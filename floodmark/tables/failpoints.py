@@ -47,7 +47,7 @@ OF_SINKS: Final = (
 )
 """In the order in which a sink to the outside passes them, besides those of its tables."""
 
-_reached: Counter[str] = Counter()
+_counts: Counter[str] = Counter()
 
 
 def reach(name: str) -> None:
@@ -58,6 +58,6 @@ def reach(name: str) -> None:
     wanted, _, count = armed.partition(":")
     if wanted != name:
         return
-    _reached[name] += 1
-    if _reached[name] >= int(count or "1"):
+    _counts[name] += 1
+    if _counts[name] >= int(count or "1"):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, KIND, OWNERS, WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import BIGINT, INT, TIMESTAMPTZ, VARCHAR, Field, Schema, list_of
@@ -16,7 +16,7 @@ from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.operators.accumulator_columns import accumulators, state_schema
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.state import Beside
+from floodmark.stream.properties.state import OwnTableState
 
 DEAD_LETTER: Schema = (
     Field(EPOCH, BIGINT, nullable=False),
@@ -31,7 +31,7 @@ CORRECTED: Schema = (
 """Which backfill of the view wrote a correction, counted from 1, and when."""
 
 
-HELD = Field(OWNERS, list_of(VARCHAR))
+OWNERS_FIELD = Field(OWNERS, list_of(VARCHAR))
 
 
 def current_table(obj: AnalysedObject) -> str:
@@ -77,12 +77,12 @@ def state_table(obj: AnalysedObject, name: str) -> str:
 def _base(obj: AnalysedObject) -> str:
     """Return the name of an object's folders; a sink may have the name of a relation."""
     base = obj.object.storage_base
-    return f"{base}__sink" if obj.kind is Kind.SINK else base
+    return f"{base}__sink" if obj.kind is ObjectKind.SINK else base
 
 
 def companion_base(obj: AnalysedObject) -> str:
     """Return the name to which the suffix of a companion is added; a sink's has `__sink`."""
-    return f"{obj.name}__sink" if obj.kind is Kind.SINK else obj.key
+    return f"{obj.name}__sink" if obj.kind is ObjectKind.SINK else obj.key
 
 
 def sink_progress_table(obj: AnalysedObject) -> str:
@@ -90,9 +90,9 @@ def sink_progress_table(obj: AnalysedObject) -> str:
     return state_table(obj, "sent")
 
 
-def own_operator(obj: AnalysedObject, beside: Beside) -> StreamOperator[Any] | None:
+def own_operator(obj: AnalysedObject, beside: OwnTableState) -> StreamOperator[Any] | None:
     """Return the operator of which the object's own table holds something beside its rows."""
-    if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None or obj.refreshes:
+    if obj.kind is not ObjectKind.MATERIALIZED_VIEW or obj.plan is None or obj.refreshes:
         return None
     renamed = obj.plan.top_without_projections
     return renamed if renamed is not None and renamed.beside is beside else None
@@ -103,7 +103,7 @@ def own_state(obj: AnalysedObject) -> Schema:
 
     Expressions print as of one time, whichever: what is kept alike is so at every time.
     """
-    own = own_operator(obj, Beside.GROUPS)
+    own = own_operator(obj, OwnTableState.GROUPS)
     if own is None:
         return ()
     columns = accumulators(own.node, own.input.mode, lambda e: compile(e, 0).value)
@@ -122,7 +122,7 @@ def merge_key(obj: AnalysedObject) -> tuple[str, ...]:
 
 def row_schema(obj: AnalysedObject) -> Schema:
     """Return the columns of a row: the relation's, the period in which it is seen, who holds it."""
-    held = (HELD,) if obj.has_owners else ()
+    held = (OWNERS_FIELD,) if obj.has_owners else ()
     return (*obj.relation.columns, *obj.period, *held)
 
 
@@ -154,7 +154,7 @@ def corrections_schema(obj: AnalysedObject) -> Schema:
 
 def expires_dead_letters(obj: AnalysedObject) -> bool:
     """Tell whether dead letters end with the retention; a view's live as long as their rows."""
-    return obj.kind in (Kind.SOURCE, Kind.TABLE) and not obj.feeders
+    return obj.kind in (ObjectKind.SOURCE, ObjectKind.TABLE) and not obj.feeders
 
 
 def companion_column(obj: AnalysedObject, name: str) -> str:
@@ -178,7 +178,7 @@ def names_of(obj: AnalysedObject) -> list[str]:
     names = state_tables(obj)
     if obj.external_sink is not None:
         names += [changes_table(obj), dead_letter_table(obj)]
-    elif obj.kind not in (Kind.SINK, Kind.VIEW):
+    elif obj.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
         names += [
             current_table(obj),
             changes_table(obj),

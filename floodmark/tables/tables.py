@@ -115,7 +115,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Change:
+class TableChange:
     """What an epoch does to a table: files that come, files that go, and the version it read."""
 
     adds: Sequence[DataFile] = ()
@@ -254,7 +254,7 @@ class Writer:
         )
 
     def commit_once(
-        self, table: str, schema: Schema, build: Callable[[], Change | None], point: str = ""
+        self, table: str, schema: Schema, build: Callable[[], TableChange | None], point: str = ""
     ) -> Handle | None:
         """Return the table after the epoch: as it is recorded, or with the change of `build`.
 

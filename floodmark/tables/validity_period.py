@@ -14,7 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
-from floodmark.plan.declared import LOWER, UPPER
+from floodmark.plan.declaration import LOWER, UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, Schema
 from floodmark.spark.rows import constants

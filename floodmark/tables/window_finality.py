@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -21,7 +21,7 @@ def closing(pipeline: Pipeline) -> tuple[AnalysedObject, ...]:
 
 def closes_in_time(obj: AnalysedObject) -> bool:
     """Tell whether an object is a view whose rows a watermark of dates or times releases."""
-    on_close = obj.kind is Kind.MATERIALIZED_VIEW and obj.emits_on_close
+    on_close = obj.kind is ObjectKind.MATERIALIZED_VIEW and obj.emits_on_close
     return on_close and closing_column(obj.plan) is not None
 
 

@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 
 from floodmark.changelog import ROW_ID, WEIGHT, RowKind
 from floodmark.dataflow.operators.merge import DML_ORDINAL
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.query.dml import PARTITION
 from floodmark.scalar.types import BIGINT, INT, Field, Kind, Schema, SqlType
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.messages import deliver_messages
-from floodmark.testing.text import Line, Shown, decode_rows
+from floodmark.testing.text import Line, TextRow, decode_rows
 
 _ARROW: Mapping[Kind, pa.DataType] = {
     Kind.BOOLEAN: pa.bool_(), Kind.SMALLINT: pa.int16(), Kind.INT: pa.int32(),
@@ -64,11 +64,11 @@ def log_rows(
     return {"table": target.key, "paths": [str(path)], "rows": len(rows), "start": start}
 
 
-def _decode(declared: Declared, lines: Sequence[Line]) -> list[Shown]:
+def _decode(declared: Declaration, lines: Sequence[Line]) -> list[TextRow]:
     return decode_rows(lines, [f.type for f in declared.physical])
 
 
-def _drop_old_values(changes: Sequence[Shown], declared: Declared) -> Iterator[Shown]:
+def _drop_old_values(changes: Sequence[TextRow], declared: Declaration) -> Iterator[TextRow]:
     """Yield the rows without the old ones of updates that leave the key as it is."""
     names = [f.name for f in declared.physical]
     places = [i for i, name in enumerate(names) if name in declared.primary_key]
@@ -80,7 +80,7 @@ def _drop_old_values(changes: Sequence[Shown], declared: Declared) -> Iterator[S
 
 
 def _operation(
-    change: Shown, target: AnalysedObject, number: int, now: datetime
+    change: TextRow, target: AnalysedObject, number: int, now: datetime
 ) -> tuple[Any, ...]:
     declared = target.declared
     assert declared is not None

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.changelog import RowKind
-from floodmark.plan.declared import DEBEZIUM, Declared
-from floodmark.testing.text import Shown
+from floodmark.plan.declaration import DEBEZIUM, Declaration
+from floodmark.testing.text import TextRow
 
 _OPS = {RowKind.INSERT: "c", RowKind.UPDATE_AFTER: "u", RowKind.DELETE: "d"}
 
 
-def deliver_messages(declared: Declared, changes: Sequence[Shown], number: int) -> None:
+def deliver_messages(declared: Declaration, changes: Sequence[TextRow], number: int) -> None:
     """Write changes as a file of messages into the folder of a source; `number` orders files."""
     names = [f.name for f in declared.physical]
     rows = [(kind, dict(zip(names, map(_plain, row), strict=True))) for kind, row in changes]
@@ -26,10 +26,10 @@ def deliver_messages(declared: Declared, changes: Sequence[Shown], number: int) 
     path.write_text("".join(f"{json.dumps(m)}\n" for m in make(rows, declared.primary_key)))
 
 
-Rows = Iterable[tuple[RowKind, dict[str, Any]]]
+MessageRows = Iterable[tuple[RowKind, dict[str, Any]]]
 
 
-def _debezium(rows: Rows, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _debezium(rows: MessageRows, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     before: dict[str, Any] | None = None
     for kind, row in rows:
         match kind:
@@ -43,7 +43,7 @@ def _debezium(rows: Rows, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
         before = None
 
 
-def _upsert(rows: Rows, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _upsert(rows: MessageRows, key: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     before: dict[str, Any] | None = None
     for kind, row in rows:
         of_row = {name: row[name] for name in key}

@@ -21,13 +21,13 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.external_sink import ExternalSink
 from floodmark.tables import layout
 from floodmark.tables.results import python_rows
-from floodmark.testing.text import Shown
+from floodmark.testing.text import TextRow
 
-ByEpoch = Mapping[int, list[Shown]]
+ByEpoch = Mapping[int, list[TextRow]]
 
 
 @dataclass(frozen=True)
-class Emitted:
+class ObjectOutput:
     """Everything that one object emitted, by epoch, and its final rows.
 
     A row of `dead` has one value, the code of its error; it is a -D where one is taken back.
@@ -39,50 +39,52 @@ class Emitted:
     rows: tuple[tuple[Any, ...], ...]
 
 
-def read_output(store: Store, item: AnalysedObject) -> Emitted:
+def read_output(store: Store, obj: AnalysedObject) -> ObjectOutput:
     """Return what a source, table, materialized view or sink has emitted up to its last commit."""
-    if item.external_sink is not None:
-        return Emitted(_sink_output(item.external_sink), {}, _dead(store, item), ())
-    shown = item.relation.visible
-    current = _current(store, item)
-    late = _table_rows(store, layout.late_table(item), (*shown, Field(EPOCH, BIGINT)))
-    if item.append_only:
+    if obj.external_sink is not None:
+        return ObjectOutput(_sink_output(obj.external_sink), {}, _dead(store, obj), ())
+    shown = obj.relation.visible
+    current = _current(store, obj)
+    late = _table_rows(store, layout.late_table(obj), (*shown, Field(EPOCH, BIGINT)))
+    if obj.append_only:
         changes = _inserts(current)
     else:
         head = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
-        rows = _table_rows(store, layout.changes_table(item), (*head, *shown))
+        rows = _table_rows(store, layout.changes_table(obj), (*head, *shown))
         changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
-    return Emitted(changes, _inserts(late), _dead(store, item), tuple(row[:-1] for row in current))
+    return ObjectOutput(
+        changes, _inserts(late), _dead(store, obj), tuple(row[:-1] for row in current)
+    )
 
 
-def _sink_output(outside: ExternalSink) -> ByEpoch:
+def _sink_output(sink: ExternalSink) -> ByEpoch:
     """Return what a sink has written into its files; of rows alone, as inserts."""
-    types = {f.name: f.type for f in outside.written_columns}
+    types = {f.name: f.type for f in sink.written_columns}
     out: list[tuple[int, RowKind, tuple[Any, ...]]] = []
-    for path in sorted(outside.path.glob(f"[!_.]*.{outside.encode}")):
+    for path in sorted(sink.path.glob(f"[!_.]*.{sink.encode}")):
         epoch = int(path.stem.split("-")[-2])
-        file = CopyFile(path, outside.encode, outside.header, outside.delimiter, limits=LIMITS)
-        for row in python_rows(read_rows(file, types, []), outside.written_columns):
-            kind, values = (row[0], row[1:]) if outside.op else ("+I", row)
+        file = CopyFile(path, sink.encode, sink.header, sink.delimiter, limits=LIMITS)
+        for row in python_rows(read_rows(file, types, []), sink.written_columns):
+            kind, values = (row[0], row[1:]) if sink.op else ("+I", row)
             out.append((epoch, RowKind(kind), tuple(values)))
     return _by_epoch(out)
 
 
-def _current(store: Store, item: AnalysedObject) -> list[tuple[Any, ...]]:
+def _current(store: Store, obj: AnalysedObject) -> list[tuple[Any, ...]]:
     """Return the rows, with their epochs: those of the table under the newest of its layer."""
-    shown = item.relation.visible
+    shown = obj.relation.visible
     columns = (*shown, Field(EPOCH, BIGINT))
-    layer = layout.layer_table(item)
+    layer = layout.layer_table(obj)
     if not store.exists(layer):
-        return _table_rows(store, layout.current_table(item), columns)
-    key = tuple(f for f in item.relation.columns if f.name in item.relation.stream_key)
+        return _table_rows(store, layout.current_table(obj), columns)
+    key = tuple(f for f in obj.relation.columns if f.name in obj.relation.stream_key)
     wide = (*key, *columns)
 
     def row_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(map(canonical, row[: len(key)]))
 
-    rows = {row_key(row): row for row in _table_rows(store, layout.current_table(item), wide)}
-    folded = store.open(layout.current_table(item)).transaction(layout.fold_of(item)) or 0
+    rows = {row_key(row): row for row in _table_rows(store, layout.current_table(obj), wide)}
+    folded = store.open(layout.current_table(obj)).transaction(layout.fold_of(obj)) or 0
     changes = _table_rows(store, layer, (*wide, Field(KIND, VARCHAR)))
     newest = sorted(changes, key=lambda row: (row[-2], row[-1] in ADDED))
     for row in [row for row in newest if row[-2] > folded]:
@@ -92,9 +94,9 @@ def _current(store: Store, item: AnalysedObject) -> list[tuple[Any, ...]]:
     return [row[len(key) :] for row in rows.values()]
 
 
-def _dead(store: Store, item: AnalysedObject) -> ByEpoch:
+def _dead(store: Store, obj: AnalysedObject) -> ByEpoch:
     """Return the dead letters and those taken back, less what cancels out in its epoch."""
-    rows = _table_rows(store, layout.dead_letter_table(item), layout.DEAD_LETTER)
+    rows = _table_rows(store, layout.dead_letter_table(obj), layout.DEAD_LETTER)
     sums: Counter[tuple[Any, ...]] = Counter()
     for epoch, weight, error in rows:
         sums[epoch, error["code"], error["expression"], error["row"]] += weight
@@ -110,7 +112,7 @@ def _inserts(rows: Iterable[tuple[Any, ...]]) -> ByEpoch:
 
 
 def _by_epoch(rows: Iterable[tuple[int, RowKind, tuple[Any, ...]]]) -> ByEpoch:
-    out: dict[int, list[Shown]] = {}
+    out: dict[int, list[TextRow]] = {}
     for epoch, kind, values in rows:
         out.setdefault(epoch, []).append((kind, values))
     return out

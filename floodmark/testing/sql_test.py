@@ -11,7 +11,7 @@ from pathlib import Path
 
 from floodmark.api import Floodmark, connect
 from floodmark.catalog.outputs import TABLE
-from floodmark.plan.declared import DEBEZIUM, PREFIX, UPSERT
+from floodmark.plan.declaration import DEBEZIUM, PREFIX, UPSERT
 from floodmark.query.dml import PARTITION
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark.confs import SparkConfig
@@ -22,9 +22,9 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.testing.delivery import deliver, log_rows
 from floodmark.testing.output import ByEpoch, read_output
 from floodmark.testing.program import load, parse
-from floodmark.testing.text import START, Line, Shown, cells_of, decode_rows, mismatch
+from floodmark.testing.text import START, Line, TextRow, cells_of, decode_rows, mismatch
 
-Rows = Mapping[str, Sequence[Line]]
+EpochRows = Mapping[str, Sequence[Line]]
 
 
 class FixedClock:
@@ -105,7 +105,9 @@ class SqlTest:
         names = {label.removeprefix("out "): rows for label, rows in wanted.items()}
         self.compare(names, names, f"epoch {self._deliveries}")
 
-    def advance(self, given: Rows, dml: Sequence[str] = (), now: datetime | None = None) -> None:
+    def advance(
+        self, given: EpochRows, dml: Sequence[str] = (), now: datetime | None = None
+    ) -> None:
         """Take in rows by object, execute statements, and advance until nothing is new.
 
         Rows of tables without a connector are an epoch of their own, and so is a statement.
@@ -144,37 +146,37 @@ class SqlTest:
                 entries.append(log_rows(target, lines, path, start, self.clock.now()))
             loop.run_once(dml=entries)
 
-    def compare(self, expected: Rows, checked: Collection[str], title: str) -> None:
+    def compare(self, expected: EpochRows, checked: Collection[str], title: str) -> None:
         """Fail where what was emitted since the last `advance` is not what is expected.
 
         The changes of the `checked` objects are compared, and all late and dead rows.
         """
-        stored = {item.key: item for item in self.connection.deployed.pipeline.writing_objects}
+        stored = {obj.key: obj for obj in self.connection.deployed.pipeline.writing_objects}
         for label in (*expected, *checked):
             name = label.rpartition(" ")[2]
             if name not in stored:
                 kind = self.connection.find(name).kind.value
                 raise ValueError(f"{name} is a {kind}: it holds no rows to compare")
-        texts = [t for item in stored.values() for t in self._mismatches(item, expected, checked)]
+        texts = [t for obj in stored.values() for t in self._mismatches(obj, expected, checked)]
         if texts:
             raise AssertionError("\n\n".join([f"{title}:", *texts]))
 
     def _mismatches(
-        self, item: AnalysedObject, expected: Rows, checked: Collection[str]
+        self, obj: AnalysedObject, expected: EpochRows, checked: Collection[str]
     ) -> Iterator[str]:
-        found = read_output(self.connection.store, item)
-        types = [c.type for c in item.relation.visible]
+        found = read_output(self.connection.store, obj)
+        types = [c.type for c in obj.relation.visible]
         reason = [VARCHAR]
-        parts = [(f"late {item.key}", types, found.late), (f"dead {item.key}", reason, found.dead)]
-        if item.key in checked:
-            parts.insert(0, (item.key, types, found.changes))
+        parts = [(f"late {obj.key}", types, found.late), (f"dead {obj.key}", reason, found.dead)]
+        if obj.key in checked:
+            parts.insert(0, (obj.key, types, found.changes))
         for label, columns, changes in parts:
             wanted = decode_rows(expected.get(label, ()), columns)
             text = mismatch(label, wanted, self._new_rows(changes))
             if text is not None:
                 yield text
 
-    def _new_rows(self, changes: ByEpoch) -> list[Shown]:
+    def _new_rows(self, changes: ByEpoch) -> list[TextRow]:
         return [row for epoch, rows in changes.items() if epoch > self._before for row in rows]
 
 

@@ -21,8 +21,8 @@ from floodmark.scalar.types import Kind, SqlType
 DAY = date(2024, 1, 1)
 """The day of a time that is written without one."""
 START = datetime(DAY.year, DAY.month, DAY.day, tzinfo=UTC)
-Values = tuple[str | None, ...]
-Shown = tuple[RowKind, tuple[Any, ...]]
+CellTexts = tuple[str | None, ...]
+TextRow = tuple[RowKind, tuple[Any, ...]]
 """A changelog row as Python values in column order."""
 
 _KINDS = {kind.value: kind for kind in RowKind}
@@ -39,7 +39,7 @@ class Line:
     """A changelog row as text; `partition` matters for inputs only."""
 
     kind: RowKind
-    values: Values
+    values: CellTexts
     partition: str = "0"
 
 
@@ -76,7 +76,7 @@ class Cells:
             target, _, partition = self._owner(position, kind, values).partition("/")
             self.rows[target].append(Line(kind, values, partition or "0"))
 
-    def _owner(self, position: int, kind: RowKind, values: Values) -> str:
+    def _owner(self, position: int, kind: RowKind, values: CellTexts) -> str:
         if not self._columns:
             raise ChangelogTextError(f"a row under no label: {kind.value} {_join(values)}")
         left = [label for start, label in self._columns if start <= position]
@@ -109,7 +109,7 @@ def _labels(line: str) -> Iterator[tuple[int, int, str]]:
         yield start, match.end(), label + (f"/{match[3]}" if match[3] else "")
 
 
-def _rows(line: str) -> Iterator[tuple[int, RowKind, Values]]:
+def _rows(line: str) -> Iterator[tuple[int, RowKind, CellTexts]]:
     """Yield the position, the kind and the values of each row of a line."""
     current: tuple[int, RowKind, list[str | None]] | None = None
     for match in _TOKEN.finditer(line):
@@ -201,9 +201,9 @@ def encode(value: Any) -> str:
             return str(value)
 
 
-def decode_rows(lines: Iterable[Line], types: Sequence[SqlType]) -> list[Shown]:
+def decode_rows(lines: Iterable[Line], types: Sequence[SqlType]) -> list[TextRow]:
     """Return the rows of a label as values; raises `ChangelogTextError` where a count is wrong."""
-    out: list[Shown] = []
+    out: list[TextRow] = []
     for line in lines:
         if len(line.values) != len(types):
             raise ChangelogTextError(
@@ -214,11 +214,11 @@ def decode_rows(lines: Iterable[Line], types: Sequence[SqlType]) -> list[Shown]:
     return out
 
 
-def _join(values: Values) -> str:
+def _join(values: CellTexts) -> str:
     return " ".join(map(encode, values))
 
 
-def render(label: str, rows: Iterable[Shown]) -> str:
+def render(label: str, rows: Iterable[TextRow]) -> str:
     """Return a changelog as a program's lines under a label.
 
     >>> print(render("v", [(RowKind.INSERT, (5, 6)), (RowKind.DELETE, (None, "a"))]))
@@ -230,7 +230,7 @@ def render(label: str, rows: Iterable[Shown]) -> str:
     return f"{label}:  {indent.join(texts)}".rstrip()
 
 
-def mismatch(label: str, expected: Sequence[Shown], actual: Sequence[Shown]) -> str | None:
+def mismatch(label: str, expected: Sequence[TextRow], actual: Sequence[TextRow]) -> str | None:
     """Return as text what is missing, what was not expected, and all there is; None for equal sets.
 
     >>> print(mismatch("v", [(RowKind.INSERT, (1,))], [(RowKind.INSERT, (2,))]))
@@ -241,7 +241,7 @@ def mismatch(label: str, expected: Sequence[Shown], actual: Sequence[Shown]) -> 
     in all
     v:  +I 2
     """
-    missing, surplus = list(expected), list[Shown]()
+    missing, surplus = list(expected), list[TextRow]()
     for row in actual:
         number = next((i for i, other in enumerate(missing) if _same(row, other)), None)
         if number is None:
@@ -255,7 +255,7 @@ def mismatch(label: str, expected: Sequence[Shown], actual: Sequence[Shown]) -> 
     return "\n".join([*shown, f"in all\n{render(label, actual)}"])
 
 
-def _same(a: Shown, b: Shown) -> bool:
+def _same(a: TextRow, b: TextRow) -> bool:
     if a[0] is not b[0] or len(a[1]) != len(b[1]):
         return False
     return all(_equal(x, y) for x, y in zip(a[1], b[1], strict=True))

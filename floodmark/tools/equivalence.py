@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.dataflow.operators import dispatch
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
@@ -46,7 +46,7 @@ def compares(obj: AnalysedObject) -> bool:
     kept of rows that are forgotten; what is recomputed in each epoch does, now included, and so
     does a temporal filter.
     """
-    if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None or obj.emits_on_close:
+    if obj.kind is not ObjectKind.MATERIALIZED_VIEW or obj.plan is None or obj.emits_on_close:
         return False
     nodes = obj.plan.nodes
     if not takes_snapshot(obj.object):

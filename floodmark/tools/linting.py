@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.definition_order import Circle, in_order
+from floodmark.catalog.definition_order import DefinitionCycle, in_order
 from floodmark.catalog.indexes import with_indexes
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, catalog_name
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, catalog_name
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.plan.declare.functions import functions_of
@@ -161,7 +161,7 @@ def _order(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]:
     while True:
         try:
             return in_order(definitions)
-        except Circle as circle:
+        except DefinitionCycle as circle:
             lint.error(circle, circle.span)
             lint.failed |= {catalog_name(m.name) for m in circle.members}
             definitions = [d for d in definitions if all(d is not m for m in circle.members)]
@@ -230,21 +230,21 @@ def _judge(lint: _Lint) -> None:
     """Analyse what the catalog holds, and take down what there is to say of it."""
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(lint.catalog.objects.values())
-    for declared in definition_order(lint.catalog):
-        if _below_a_failure(declared, lint):
+    for catalog_object in definition_order(lint.catalog):
+        if _below_a_failure(catalog_object, lint):
             continue
         try:
-            with within_stack(declared.statement.name.span):
-                obj = analyse_object(declared, lint.catalog, done, functions)
+            with within_stack(catalog_object.statement.name.span):
+                obj = analyse_object(catalog_object, lint.catalog, done, functions)
             if obj.refused is not None:
                 raise obj.refused
-            if obj.kind not in (Kind.VIEW, Kind.SINK):
+            if obj.kind not in (ObjectKind.VIEW, ObjectKind.SINK):
                 check_outside(obj)
         except FloodmarkError as error:
-            lint.error(error, declared.statement.name.span, declared.name)
-            lint.failed.add(declared.key)
+            lint.error(error, catalog_object.statement.name.span, catalog_object.name)
+            lint.failed.add(catalog_object.key)
         else:
-            done[declared.key] = obj
+            done[catalog_object.key] = obj
     ordered = {o.key: done[o.key] for o in lint.catalog.order() if o.key in done}
     pipeline = Pipeline(lint.catalog, ordered)
     _check_together(pipeline, lint)
@@ -261,7 +261,7 @@ def _judge(lint: _Lint) -> None:
 def _check_together(pipeline: Pipeline, lint: _Lint) -> None:
     """Take down what is wrong with indexes, and with objects beside one another."""
     for key, index in lint.catalog.objects.items():
-        if index.kind is Kind.INDEX:
+        if index.kind is ObjectKind.INDEX:
             alone = Catalog({key: index})
             try:
                 with_indexes(alone, Catalog(), pipeline.relations, filed=True)
@@ -273,10 +273,10 @@ def _check_together(pipeline: Pipeline, lint: _Lint) -> None:
         lint.error(error, None)
 
 
-def _below_a_failure(declared: CatalogObject, lint: _Lint) -> bool:
-    below = {*declared.reads, declared.target} & lint.failed
+def _below_a_failure(obj: CatalogObject, lint: _Lint) -> bool:
+    below = {*obj.reads, obj.target} & lint.failed
     if below:
-        lint.failed.add(declared.key)
+        lint.failed.add(obj.key)
     return bool(below)
 
 

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from floodmark.catalog.catalog import RENAMED, WITHDRAWN
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.catalog.places import describe_move
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.warehouse import row_reuse
-from floodmark.warehouse.row_reuse import Reshaping
+from floodmark.warehouse.row_reuse import RowReuse
 
 
 @dataclass(frozen=True)
-class Change:
+class ObjectChange:
     """One object that an apply creates, alters, renames, replaces, rebuilds, suspends or drops.
 
 
@@ -31,25 +31,25 @@ class Change:
     after: str | None = None
 
 
-def keys_to_refill(changes: Iterable[Change]) -> frozenset[str]:
+def keys_to_refill(changes: Iterable[ObjectChange]) -> frozenset[str]:
     """Return the keys of the objects that are created or refilled."""
     return frozenset(c.key for c in changes if c.action in ("create", "replace", "rebuild"))
 
 
-def keys_to_replace(changes: Iterable[Change]) -> frozenset[str]:
+def keys_to_replace(changes: Iterable[ObjectChange]) -> frozenset[str]:
     """Return the keys of the objects that continue from the rows of their former definition."""
     return frozenset(c.key for c in changes if c.action == "replace")
 
 
 def changes_between(
     before: Pipeline, after: Pipeline, corrected: Collection[str] = ()
-) -> list[Change]:
+) -> list[ObjectChange]:
     """Return what differs, drops first, then in the order in which epochs advance objects.
 
     The rows of `corrected` views are others although their definition is the same.
     """
     dropped = [
-        Change(key, "drop", "no longer defined", obj.object.text)
+        ObjectChange(key, "drop", "no longer defined", obj.object.text)
         for key, obj in reversed(list(before.objects.items()))
         if key not in after.objects
     ]
@@ -71,13 +71,13 @@ class PipelineComparison:
         past = past_between(self.before, self.after).items()
         self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
 
-    def changes(self) -> Iterator[Change]:
+    def changes(self) -> Iterator[ObjectChange]:
         """Yield what differs in the objects that are there."""
         emptied = self._tables_to_refill()
         for key, obj in self.after.objects.items():
             old = self.before.objects.get(key)
             if old is None:
-                yield Change(key, "create", "new", None, obj.object.text)
+                yield ObjectChange(key, "create", "new", None, obj.object.text)
                 continue
             action, reason = self._action(old, obj, emptied)
             if action == "rebuild":
@@ -86,9 +86,9 @@ class PipelineComparison:
                 self.altered.add(key)
             if action == "suspend":
                 self.stopped.add(key)
-                yield Change(key, action, reason, old.object.sql, obj.object.sql)
+                yield ObjectChange(key, action, reason, old.object.sql, obj.object.sql)
             elif action:
-                yield Change(key, action, reason, old.object.text, obj.object.text)
+                yield ObjectChange(key, action, reason, old.object.text, obj.object.text)
 
     def _tables_to_refill(self) -> frozenset[str]:
         """Return the tables that begin anew by their own definition: sinks fill them again."""
@@ -97,7 +97,7 @@ class PipelineComparison:
             obj.key
             for old, obj in pairs
             if old is not None
-            and obj.kind is Kind.TABLE
+            and obj.kind is ObjectKind.TABLE
             and old.fingerprint != obj.fingerprint
             and row_reuse.reshaping(old, obj) is None
         )
@@ -159,7 +159,7 @@ def past_between(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str
 
 
 def former_definitions(
-    before: Pipeline, after: Pipeline, changes: Iterable[Change]
+    before: Pipeline, after: Pipeline, changes: Iterable[ObjectChange]
 ) -> dict[str, AnalysedObject]:
     """Return the former definitions of what goes on with another query, or goes with its rows.
 
@@ -177,8 +177,8 @@ def former_definitions(
 
 
 def reshapings(
-    before: Pipeline, after: Pipeline, changes: Iterable[Change]
-) -> Mapping[str, Reshaping]:
+    before: Pipeline, after: Pipeline, changes: Iterable[ObjectChange]
+) -> Mapping[str, RowReuse]:
     """Return, by key, the objects whose stored rows get other columns."""
     found = {}
     for change in changes:

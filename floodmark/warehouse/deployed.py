@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.catalog import Catalog, unknown_object
-from floodmark.catalog.objects import FUNCTION_PREFIX, CatalogObject, Kind, Origin, key_of
+from floodmark.catalog.objects import FUNCTION_PREFIX, CatalogObject, ObjectKind, Origin, key_of
 from floodmark.errors import Span
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -65,7 +65,7 @@ class Deployed:
         """Return an object by name, as it stands or folded to small letters as in SQL."""
         objects = self.pipeline.objects
         for spelt in (name, name.lower()):
-            obj = objects.get(spelt) or objects.get(key_of(spelt, Kind.SINK))
+            obj = objects.get(spelt) or objects.get(key_of(spelt, ObjectKind.SINK))
             if obj is not None:
                 return obj
         return None

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from floodmark.catalog.catalog import RENAMED
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import OWNERS, is_hidden
+from floodmark.plan.declaration import REPLACE, ColumnInfo, Declaration
 from floodmark.plan.declare.ttl import needs_rebuild
-from floodmark.plan.declared import REPLACE, ColumnInfo, Declared
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.alike import alike
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -21,7 +21,7 @@ from floodmark.tables import layout
 
 
 @dataclass(frozen=True)
-class Reshaping:
+class RowReuse:
     """How stored rows become those of the new definition.
 
     `stored` maps each column to what it was called; one that is not in it is new, and `filled` has
@@ -50,7 +50,7 @@ class Reshaping:
         return {c: old for c, old in self.stored.items() if old not in ("", c)}
 
 
-def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
+def reshaping(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
     """Return how the rows of a source or table go on; None where they cannot."""
     before, after = old.declared, new.declared
     if before is None and after is not None:
@@ -79,15 +79,15 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     reason = _reason(before, after, [c.name for c in fresh], gone, names)
     if new.has_owners and not old.has_owners and not moves:
         reason = "sinks own columns of it: its rows stay"
-    return Reshaping(stored, filled, gone, reason)
+    return RowReuse(stored, filled, gone, reason)
 
 
-def _of_view(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
+def _of_view(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
     """Return how the rows of a view become those of a table: as they are, without what is hidden.
 
     None where the table has another key.
     """
-    plain = old.kind is Kind.MATERIALIZED_VIEW and new.kind is Kind.TABLE
+    plain = old.kind is ObjectKind.MATERIALIZED_VIEW and new.kind is ObjectKind.TABLE
     shown = [(f.name, f.type) for f in old.relation.visible]
     alike = shown == [(f.name, f.type) for f in new.relation.columns]
     if not plain or not alike or old.relation.stream_key != new.relation.stream_key:
@@ -95,7 +95,7 @@ def _of_view(old: AnalysedObject, new: AnalysedObject) -> Reshaping | None:
     hidden = tuple(f.name for f in (*old.relation.columns, *layout.own_state(old)))
     gone = tuple(name for name in hidden if name not in dict(shown))
     reason = "it is a table from now on: its rows stay"
-    return Reshaping({}, {}, gone, reason, always=True)
+    return RowReuse({}, {}, gone, reason, always=True)
 
 
 def _alike(old: ColumnInfo, new: ColumnInfo) -> bool:
@@ -111,7 +111,7 @@ def _same_but_columns(old: AnalysedObject, new: AnalysedObject, names: Mapping[s
     before, after = old.declared, new.declared
     assert before is not None and after is not None
 
-    def bare(declared: Declared) -> Declared:
+    def bare(declared: Declaration) -> Declaration:
         plain = replace(declared, columns=(), conflict=REPLACE, watermarks=(), primary_key=())
         return replace(plain, ttl=None)
 
@@ -130,8 +130,8 @@ def _same_but_columns(old: AnalysedObject, new: AnalysedObject, names: Mapping[s
 
 
 def _reason(
-    before: Declared,
-    after: Declared,
+    before: Declaration,
+    after: Declaration,
     fresh: list[str],
     gone: tuple[str, ...],
     names: Mapping[str, str],
@@ -150,7 +150,7 @@ def _reason(
 
 def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
     """Tell whether a sink differs only because its target's columns do; its state stays then."""
-    if new.kind is not Kind.SINK or old.plan is None or new.plan is None:
+    if new.kind is not ObjectKind.SINK or old.plan is None or new.plan is None:
         return False
     same = (old.object.statement, old.object.target) == (new.object.statement, new.object.target)
     kept = [
@@ -190,9 +190,9 @@ def can_be_replaced(old: AnalysedObject, new: AnalysedObject) -> bool:
     """
     if old.plan is None or new.plan is None or old.kind is not new.kind:
         return False
-    if new.kind is Kind.SINK:
+    if new.kind is ObjectKind.SINK:
         return new.object.target is not None and old.object.target == new.object.target
-    plain = new.kind is Kind.MATERIALIZED_VIEW and not (new.refreshes or old.refreshes)
+    plain = new.kind is ObjectKind.MATERIALIZED_VIEW and not (new.refreshes or old.refreshes)
     closes = old.emits_on_close or new.emits_on_close
     one_by_one = old.append_only or new.append_only
     return plain and not closes and not one_by_one and _same_rows(old, new)

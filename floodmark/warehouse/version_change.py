@@ -8,14 +8,14 @@ from functools import cached_property
 
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.changes import (
-    Change,
+    ObjectChange,
     changes_between,
     former_definitions,
     keys_to_refill,
     reshapings,
 )
 from floodmark.warehouse.deployed import Deployed
-from floodmark.warehouse.row_reuse import Reshaping
+from floodmark.warehouse.row_reuse import RowReuse
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class VersionChange:
         return former_definitions(self.before.pipeline, self.after.pipeline, self._changes)
 
     @cached_property
-    def reshapings(self) -> Mapping[str, Reshaping]:
+    def reshapings(self) -> Mapping[str, RowReuse]:
         """Return the objects whose rows stay under other columns."""
         return reshapings(self.before.pipeline, self.after.pipeline, self._changes)
 
     @cached_property
-    def _changes(self) -> list[Change]:
+    def _changes(self) -> list[ObjectChange]:
         if self.stays:
             return []
         done = self.after.corrected.items()

@@ -20,7 +20,7 @@ from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import check_choice, objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.lease import lease_of
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.pending_drops import PendingDrops
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
@@ -50,7 +50,7 @@ class Warehouse:
 
     def __init__(
         self,
-        place: Place,
+        place: Location,
         store: Store,
         clock: Clock,
         sessions: Callable[[], Sessions],

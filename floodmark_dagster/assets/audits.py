@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.session.audit import ReplayOutcome, replay_newest
 from floodmark.session.inspect.reporting import STORED
 from floodmark.storage.last_reported import LastReport
@@ -43,7 +43,9 @@ class Answer:
 
 def audits_of(found: AnalysedObject) -> tuple[str, ...]:
     """Return the names of the audits that an object has."""
-    replays = found.kind in STORED or (found.kind is Kind.SINK and found.external_sink is not None)
+    replays = found.kind in STORED or (
+        found.kind is ObjectKind.SINK and found.external_sink is not None
+    )
     return (*([EQUIVALENCE] if compares(found) else []), *([REPLAY] if replays else []))
 
 
@@ -115,6 +117,6 @@ def _replayed(floodmark: Floodmark, key: str) -> Answer:
     if found is None:
         return Answer(True, note=f"no epoch that is kept brought it 1 to {MOST_ROWS:,} rows")
     told = {"epoch": found.epoch, "rows": found.rows, "digest": found.digest}
-    if found.outcome is ReplayOutcome.IMPOSSIBLE:
+    if found.result is ReplayOutcome.IMPOSSIBLE:
         return Answer(False, told, found.cause, dg.AssetCheckSeverity.WARN)
-    return Answer(found.outcome is ReplayOutcome.SAME, told, found.cause)
+    return Answer(found.result is ReplayOutcome.SAME, told, found.cause)

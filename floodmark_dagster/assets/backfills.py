@@ -9,7 +9,7 @@ import dagster as dg
 from floodmark.api import Floodmark
 from floodmark.storage.last_reported import LastReports
 from floodmark.tables.window_finality import closing, final_until
-from floodmark.tools.corrections.correct import Corrected, EpochSpan, correct
+from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct
 from floodmark_dagster.assets.audits import last_audits
 from floodmark_dagster.assets.checks import last_results
 from floodmark_dagster.assets.translator import asset_key
@@ -52,7 +52,7 @@ def backfilled(
         context.log.warning(f"a run of partitions advances nothing: {names} stay as they are")
 
 
-def numbers_of(done: Corrected) -> Mapping[str, int | str]:
+def numbers_of(done: CorrectionResult) -> Mapping[str, int | str]:
     """Return what a backfill came to, as metadata."""
     names = {"+U": "rows_changed", "+I": "rows_added", "-D": "rows_taken_back"}
     counts = {name: done.rows.get(kind, 0) for kind, name in names.items()}

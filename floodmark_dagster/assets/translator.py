@@ -9,7 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import is_hidden
 from floodmark.errors import Span
 from floodmark.storage import warehouse
@@ -31,7 +31,7 @@ def asset_key(found: AnalysedObject) -> dg.AssetKey:
     """
     *schema, name = found.name.split(".")
     key = [*map(_plain, schema), _plain(name)]
-    if found.kind is Kind.SINK:
+    if found.kind is ObjectKind.SINK:
         key[-1] += _SINK
     elif name.endswith(_SINK):
         key[-1] = key[-1][:-1] + _code("k")
@@ -68,15 +68,15 @@ def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.Asse
 
 
 def _kinds(found: AnalysedObject) -> set[str]:
-    named = {Kind.SOURCE: "source", Kind.TABLE: "table"}.get(found.kind, "view")
+    named = {ObjectKind.SOURCE: "source", ObjectKind.TABLE: "table"}.get(found.kind, "view")
     if found.external_sink is not None:
         return {
             "sink",
             "deltalake" if found.external_sink.connector == DELTA else found.external_sink.encode,
         }
-    if found.kind is Kind.SINK:
+    if found.kind is ObjectKind.SINK:
         return {"spark", "sink"}
-    return {"spark", named} | (set() if found.kind is Kind.VIEW else {"deltalake"})
+    return {"spark", named} | (set() if found.kind is ObjectKind.VIEW else {"deltalake"})
 
 
 def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
@@ -87,12 +87,12 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
     }
     if found.plan is not None:
         metadata["dagster/column_lineage"] = _lineage(found, pipeline)
-    if found.kind is Kind.TABLE:
+    if found.kind is ObjectKind.TABLE:
         metadata |= _gathered(found, pipeline)
     if found.object.target is not None:
         metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[found.object.target]))
         metadata["writes_columns"] = ", ".join(found.writes)
-    if found.kind not in (Kind.SINK, Kind.VIEW):
+    if found.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
         table = warehouse.current(found.object.schema, found.object.storage_base)
         metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()

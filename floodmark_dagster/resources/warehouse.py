@@ -15,8 +15,8 @@ from floodmark.catalog.objects import Origin
 from floodmark.catalog.places import project_of
 from floodmark.epochs.summary import format_notes
 from floodmark.session.ddl import deployment
-from floodmark.session.ddl.deployment import Plan
-from floodmark.session.ddl.desired import Desired
+from floodmark.session.ddl.deployment import DeploymentPlan
+from floodmark.session.ddl.desired import DesiredState
 from floodmark.sql.files import sql_files
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.deployed import Deployed
@@ -72,12 +72,12 @@ class Warehouse(ConfigurableResource):
         plan = floodmark.deploy(folder) if folder.is_dir() else None
         return [] if plan is None else format_notes(plan.new_keys, plan.pipeline)
 
-    def plan(self, floodmark: Floodmark) -> Plan | None:
+    def plan(self, floodmark: Floodmark) -> DeploymentPlan | None:
         """Return the plan of the pipeline files; None where there are none."""
         folder = Path(self.pipelines)
         return floodmark.plan(folder) if folder.is_dir() else None
 
-    def additions(self, floodmark: Floodmark) -> Plan | None:
+    def additions(self, floodmark: Floodmark) -> DeploymentPlan | None:
         """Return the plan of the pipeline files; None where it does more than create what is new.
 
         None, too, where there are no files.
@@ -109,7 +109,9 @@ class Warehouse(ConfigurableResource):
         folder = Path(self.pipelines)
         with connect(self.root, clock=self.clock, project=self.project) as floodmark:
             objects = floodmark.deployed.catalog.objects.items()
-            desired = Desired(()) if objects and not folder.is_dir() else floodmark.read(folder)
+            desired = (
+                DesiredState(()) if objects and not folder.is_dir() else floodmark.read(folder)
+            )
         created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}
         plan = deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created))))
         settings = Settings()

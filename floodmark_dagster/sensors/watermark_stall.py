@@ -7,7 +7,7 @@ from datetime import timedelta
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark_dagster.assets.translator import asset_key
 from floodmark_dagster.resources.warehouse import Warehouse
@@ -45,7 +45,7 @@ def stalled(floodmark: Floodmark) -> Iterator[tuple[AnalysedObject, int]]:
     epochs = list(log.epochs(after=max(0, head - STALLED_AFTER - 1)))[-STALLED_AFTER - 1 :]
     records = [log.seal_record(epoch).objects for epoch in epochs if epoch <= head]
     for found in floodmark.deployed.pipeline.objects.values():
-        if found.kind is not Kind.SOURCE or not found.relation.watermarks:
+        if found.kind is not ObjectKind.SOURCE or not found.relation.watermarks:
             continue
         mine = [past[found.key] for past in records if found.key in past]
         fed = sum(1 for record in mine[1:] if record.rows_in)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from floodmark.cli.replay import exit_code, replay_json, text_of
-from floodmark.session.audit import Replayed, ReplayOutcome, RowDifference
+from floodmark.session.audit import ObjectReplay, ReplayOutcome, RowDifference
 
-SAME = Replayed(7, "public.s", ReplayOutcome.SAME, 1200, "a1b2c3d4e5f60718", "a1b2c3d4e5f60718")
+SAME = ObjectReplay(7, "public.s", ReplayOutcome.SAME, 1200, "a1b2c3d4e5f60718", "a1b2c3d4e5f60718")
 ROW = RowDifference(
     "change",
     "stored",
@@ -14,7 +14,7 @@ ROW = RowDifference(
     ("character varying", "time without time zone"),
     ("+I", 3_600_000_000),
 )
-DIFFERS = Replayed(
+DIFFERS = ObjectReplay(
     7,
     "v",
     ReplayOutcome.DIFFERS,
@@ -24,7 +24,7 @@ DIFFERS = Replayed(
     (ROW,),
     "noisy() is not IMMUTABLE",
 )
-GONE = Replayed(7, "w", ReplayOutcome.IMPOSSIBLE, cause="w began anew in epoch 9")
+GONE = ObjectReplay(7, "w", ReplayOutcome.IMPOSSIBLE, cause="w began anew in epoch 9")
 
 SHOWN = """\
 epoch  object     rows  digest            replay

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 
 from floodmark.connectors.files import FilesConnector
-from floodmark.session.audit.checks import Rule, is_proven, run_checks
+from floodmark.session.audit.checks import RowRule, is_proven, run_checks
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import reports
 from floodmark.storage.table import DataFile
@@ -73,7 +73,7 @@ def test_doctored_rows_are_found(skin: Skin, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_statistics_answer_bounds() -> None:
-    rule = Rule("v.in_range", "v", "v BETWEEN 0 AND 9", 0, 9, only_bounds=True)
+    rule = RowRule("v.in_range", "v", "v BETWEEN 0 AND 9", 0, 9, only_bounds=True)
     assert is_proven(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 9}, {"v": 0})])
     assert is_proven(rule, [DataFile("a", 1, 2, {}, {}, {"v": 2})])
     assert not is_proven(rule, [DataFile("a", 1, 2, {"v": 0}, {"v": 10}, {"v": 0})])

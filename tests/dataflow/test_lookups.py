@@ -13,7 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 from floodmark.api import Floodmark
-from floodmark.connectors.lookup import Key, Lookup, Values
+from floodmark.connectors.lookup import Lookup, LookupKey, RowValues
 from floodmark.errors import TransientError, UserError
 from floodmark.limits import Limits
 from floodmark.tables import failpoints
@@ -107,7 +107,9 @@ class _Failing:
         self.fetch, self.fails = Lookup.fetch, True
         patch.setattr(Lookup, "fetch", lambda *args: self.once(*args))
 
-    def once(self, lookup: Lookup, by: Sequence[str], keys: Sequence[Key]) -> Iterator[Values]:
+    def once(
+        self, lookup: Lookup, by: Sequence[str], keys: Sequence[LookupKey]
+    ) -> Iterator[RowValues]:
         """Fetch, and fail the first time."""
         rows = list(self.fetch(lookup, by, keys))
         if self.fails:
@@ -149,7 +151,7 @@ def test_who_finishes_an_epoch_has_what_was_fetched(
         fm.advance(now=NOW)
         assert _rows(fm, "SELECT * FROM a") == [(0, "a"), (1, "a"), (2, "b")]
         names.path.unlink()
-        outcomes = {r.object: (r.outcome.value, r.cause) for r in fm.replay()}
+        outcomes = {r.object: (r.result.value, r.cause) for r in fm.replay()}
         assert outcomes["a"] == ("same", ""), outcomes
 
 
@@ -288,7 +290,7 @@ def test_who_finishes_an_epoch_asks_a_delta_table_as_it_was(
         assert _rows(fm, "SELECT * FROM v") == [(1, "a")]
         epoch = fm.warehouse.log.head().sealed
         assert fm.warehouse.log.seal_record(epoch).objects["v"].asked == {"d": 0}
-        assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
+        assert [r.result.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
 
 
 def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
@@ -305,7 +307,7 @@ def test_a_delta_table_from_outside(site: Site, tmp_path: Path) -> None:
             path, pa.table({"k": pa.array([1], pa.int32()), "name": ["z"]}), mode="overwrite"
         )
         assert fm.warehouse.log.seal_record(epoch).objects["v"].asked == {"d": 1}
-        assert [r.outcome.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
+        assert [r.result.name for r in fm.replay(epoch, objects=["v"])] == ["SAME"]
         fm.execute("UPDATE t SET k = 1")
         assert _rows(fm, "SELECT * FROM v") == [(1, "a"), (2, "z"), (3, "z")]
         assert fm.warehouse.log.seal_record(epoch + 1).objects["v"].asked == {"d": 2}

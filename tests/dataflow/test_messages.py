@@ -17,13 +17,13 @@ from floodmark.api import Floodmark
 from floodmark.changelog import is_hidden
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.engine import advance
-from floodmark.reference.messages import Refused, parse_message
+from floodmark.reference.messages import RefusedMessage, parse_message
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.scalar.types import Schema
 from floodmark.session.audit.checks import FIELDS, run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.testing.output import Emitted, read_output
+from floodmark.testing.output import ObjectOutput, read_output
 from tests.program_reference import compile_sql
 from tests.warehouses import NOW, Site, digests, dying_at
 
@@ -56,7 +56,7 @@ def step(fm: Floodmark) -> ObjectRecord:
     return epoch.objects["c"]
 
 
-def result(fm: Floodmark) -> Emitted:
+def result(fm: Floodmark) -> ObjectOutput:
     return read_output(fm.store, fm.deployed.pipeline["c"])
 
 
@@ -303,8 +303,8 @@ def _random_row(random_: random.Random) -> dict[str, Any]:
 def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, epochs: int) -> None:
     define(site, form)
     sql = (site.pipelines / "all.sql").read_text()
-    (item,) = reference_objects(compile_sql(sql))
-    schema: Schema = tuple(c for c in item.schema if not is_hidden(c.name))
+    (obj,) = reference_objects(compile_sql(sql))
+    schema: Schema = tuple(c for c in obj.schema if not is_hidden(c.name))
     random_ = random.Random(7)
     states: dict[str, ObjectState] = {}
     with site.connect() as fm:
@@ -314,15 +314,15 @@ def test_random_messages_come_out_as_the_reference_says(site: Site, form: str, e
             record = step(fm)
             texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
             read = [parse_message(t, form, schema, ("id",)) for t in texts]
-            changes = [Delivery(*c) for m in read if not isinstance(m, Refused) for c in m]
-            states, results = advance([item], states, EpochInput(NOW, {"c": changes}))
+            changes = [Delivery(*c) for m in read if not isinstance(m, RefusedMessage) for c in m]
+            states, results = advance([obj], states, EpochInput(NOW, {"c": changes}))
             found = result(fm)
             epoch = fm.warehouse.log.head().sealed
             mine = Counter((kind, values) for kind, values in found.changes.get(epoch, []))
             theirs = _counted(results["c"].changes, schema)
             assert mine == theirs, number
             dead = Counter(code for _, (code,) in found.dead.get(epoch, []))
-            refused = Counter(f"E{m.code:04}" for m in read if isinstance(m, Refused))
+            refused = Counter(f"E{m.code:04}" for m in read if isinstance(m, RefusedMessage))
             refused.update({"E0652": len(results["c"].dead)})
             assert dead == +refused, number
             changed = len({values[0] for _, values in mine})
@@ -365,9 +365,7 @@ def test_what_is_cut_short_is_done_once(site: Site, points: tuple[str, ...]) -> 
         (epoch,) = fm.advance(now=NOW)
         assert (epoch.objects["c"].dead_rows, epoch.objects["p"].dead_rows) == (2, 1)
         replayed = fm.replay()
-        assert {r.object: r.outcome for r in replayed} == dict.fromkeys(
-            ["c", "p", "joined"], "same"
-        )
+        assert {r.object: r.result for r in replayed} == dict.fromkeys(["c", "p", "joined"], "same")
     expected = digests(site.root / "warehouse")
     for point in points:
         with site.connect(point) as fm:

@@ -17,8 +17,8 @@ from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
 from floodmark.dataflow.operators import late_row_pruning
+from floodmark.plan.declaration import WatermarkInfo
 from floodmark.plan.declare.definitions import declare_columns
-from floodmark.plan.declared import WatermarkInfo
 from floodmark.sql.parse import parse_script
 
 START = datetime(2024, 1, 1)

@@ -68,7 +68,7 @@ def test_epochs_open_when_a_bound_is_reached(site: Site) -> None:
         assert {record.due for record in fm.warehouse.cut().records.values()} == {None}
         assert contents(site.root / "warehouse", "_state/public/during/r1_due").num_rows == 0
         replayed = [r for epoch in range(1, 8) for r in fm.replay(epoch=epoch)]
-        assert {r.outcome for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
+        assert {r.result for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
 
 
 def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:

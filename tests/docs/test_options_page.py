@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from floodmark.catalog.option_table import CONNECTORS, OPTIONS, OptionPlace, OptionSpec, specs_of
-from floodmark.catalog.option_values import Choice, Text, Truth, UnfitError
+from floodmark.catalog.option_values import Boolean, Keyword, Text, UnfitError
 from floodmark.connectors import registry
 from floodmark.errors import FloodmarkError
-from floodmark.plan.declared import TtlMode
+from floodmark.plan.declaration import TtlMode
 from floodmark.scalar.casts import FALSE_TEXTS, TRUE_TEXTS, truth_of
 from floodmark.stream.ndu.mode import DeterminismMode
 from floodmark.stream.objects.external_sink import SinkType
@@ -87,7 +87,7 @@ def _refused(form: str, name: str, value: str) -> str | None:
         pytest.param(place, spec, id=f"{place.name}-{spec.name}")
         for place in _FORMS
         for spec in specs_of(place).values()
-        if isinstance(spec.parse, Truth)
+        if isinstance(spec.parse, Boolean)
     ],
 )
 def test_truth_is_spelt_in_one_way(place: OptionPlace, spec: OptionSpec) -> None:
@@ -122,7 +122,7 @@ def test_a_text_is_true_as_it_is_in_postgresql() -> None:
 )
 def test_a_value_is_right_or_wrong_by_the_table(place: OptionPlace, spec: OptionSpec) -> None:
     """What the table takes is taken, words in whatever case; else its words say what is wrong."""
-    words = spec.parse.words if isinstance(spec.parse, Choice) else ()
+    words = spec.parse.words if isinstance(spec.parse, Keyword) else ()
     for word in (*words, *(word.upper() for word in words)):
         refused = _refused(_FORMS[place], spec.name, word)
         assert refused is None or f"= '{word}'" not in refused, refused
@@ -146,7 +146,7 @@ def test_words_are_those_of_the_engines_types() -> None:
         ("ttl_mode", OptionPlace.TABLE, TtlMode),
     ):
         parse = specs_of(place)[name].parse
-        assert isinstance(parse, Choice) and {*parse.words} == {v.value for v in values}
+        assert isinstance(parse, Keyword) and {*parse.words} == {v.value for v in values}
 
 
 def test_a_value_says_what_is_wrong_with_a_text() -> None:

@@ -15,7 +15,7 @@ from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.errors import DataError
 from floodmark.limits import Limits
-from floodmark.storage.backfill_log import BackfillStep, Standing
+from floodmark.storage.backfill_log import BackfillState, BackfillStep
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.tables import failpoints
 from floodmark.tools.equivalence import differences
@@ -65,7 +65,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate = Gate()
     run = Backfill.run
 
-    def noted(self: Backfill, step: BackfillStep, standing: Standing) -> ObjectRecord:
+    def noted(self: Backfill, step: BackfillStep, standing: BackfillState) -> ObjectRecord:
         gate.steps.append((self.key, step))
         return run(self, step, standing)
 

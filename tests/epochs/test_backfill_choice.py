@@ -8,7 +8,7 @@ from typing import Any
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.backfill.progress import next_step
-from floodmark.storage.backfill_log import BackfillStep, Standing
+from floodmark.storage.backfill_log import BackfillState, BackfillStep
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from tests.program_reference import compile_sql
@@ -57,7 +57,7 @@ def _next(
     warehouse: Any = SimpleNamespace(log=log, cut=lambda: cut)
     record = None if done is None else _record(done)
     steps = 0 if done is None else 1
-    return next_step(warehouse, compile_sql(SQL)[key], Standing(steps, record=record))
+    return next_step(warehouse, compile_sql(SQL)[key], BackfillState(steps, record=record))
 
 
 def test_a_step_goes_as_far_as_an_input_that_is_suspended() -> None:

@@ -109,7 +109,7 @@ def test_a_file_with_broken_pages_is_put_aside(site: Site) -> None:
         (letter,) = contents(site.root / "warehouse", "_dead_letter/public/s").to_pylist()
         assert "1.parquet" in letter["__error"]["place"]
         assert len(visible(site.root / "warehouse", "s")) == 10
-        assert {done.outcome for done in fm.replay()} == {ReplayOutcome.SAME}
+        assert {done.result for done in fm.replay()} == {ReplayOutcome.SAME}
 
 
 def test_a_file_that_went_before_it_was_read_is_put_aside_when_its_source_is_resumed(

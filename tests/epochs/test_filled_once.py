@@ -37,7 +37,7 @@ def test_a_table_that_is_filled_once_is_one_epoch(
     done = fm.execute(ONCE.format("a", "v"))
     assert (done.status, done.rowcount, done.notices) == ("CREATE_TABLE", 2, ())
     assert fm.warehouse.log.head().sealed == before + 1
-    assert {r.outcome.name for r in fm.replay(epoch=before + 1)} == {"SAME"}
+    assert {r.result.name for r in fm.replay(epoch=before + 1)} == {"SAME"}
     statement = ONCE.format("bad", "1 / v")
     with pytest.raises(FloodmarkError) as refused:
         fm.execute(statement)

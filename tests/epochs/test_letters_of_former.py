@@ -80,7 +80,7 @@ def _checked(fm: floodmark.Floodmark) -> None:
     record = fm.warehouse.cut().records["t"]
     assert record.ignored_rows >= 0
     epoch = fm.warehouse.log.head().sealed
-    assert {r.outcome.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
+    assert {r.result.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
 
 
 def test_letters_are_those_of_the_query_in_force(sessions: Sessions, tmp_path: Path) -> None:

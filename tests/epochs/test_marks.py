@@ -13,7 +13,7 @@ import pytest
 
 from floodmark.changelog import RowKind
 from floodmark.epochs.objects.watermarks import CONNECTOR, DML, Marks
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.ingest import gather
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
@@ -55,7 +55,7 @@ def _drawn(draw: random.Random, minutes: float) -> list[Row]:
     ]
 
 
-def _is_dead(row: Row, declared: Declared, now: datetime) -> bool:
+def _is_dead(row: Row, declared: Declaration, now: datetime) -> bool:
     latest = declared.clock.latest(now, declared.watermarks[0].expr.type)
     return row["ts"] is None or (latest is not None and row["ts"] > latest)
 
@@ -71,11 +71,11 @@ def _highs(rows: Sequence[Row]) -> dict[str, Any]:
 @pytest.mark.parametrize("text", DEFINED.values(), ids=list(DEFINED))
 def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) -> None:
     pipeline = compile_sql(text)
-    (item,) = reference_objects(pipeline)
+    (obj,) = reference_objects(pipeline)
     declared = pipeline["x"].declared
     assert declared is not None
     sink: Any = SimpleNamespace(
-        name="k", schema=item.schema, target_columns=("ts", "n"), force_append_only=False,
+        name="k", schema=obj.schema, target_columns=("ts", "n"), force_append_only=False,
         ignore_delete=False, owns="",
     )  # fmt: skip
     is_table = "TABLE" in text
@@ -92,12 +92,12 @@ def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) 
                 now,
                 {"x": [Delivery(RowKind.INSERT, row) for row in delivered]},
                 [("x", [(RowKind.INSERT, row) for row in stated])] if stated else [],
-                unfinished=frozenset() if ended else frozenset({"x"}),
+                limited=frozenset() if ended else frozenset({"x"}),
             )
             brought = [(sink, [(RowKind.INSERT, row) for row in sunk])] if sunk else []
             # The reference counts a connector's partition from its first row on.
             known = (CONNECTOR,) if declared.connector is not None else ()
-            state, result = gather(_with_partitions(item, known), state, epoch, brought)
+            state, result = gather(_with_partitions(obj, known), state, epoch, brought)
 
             marks = Marks.from_record(declared, record, now)
             alive = {

@@ -104,7 +104,7 @@ def test_a_transaction_sees_and_makes_whole_rows(fm: Floodmark) -> None:
 def test_epochs_replay_and_tables_are_kept(fm: Floodmark) -> None:
     run(fm, "DELETE FROM x WHERE k = 2; INSERT INTO x VALUES (2, 22); DELETE FROM y")
     before = rows(fm)
-    assert {done.outcome for done in fm.replay()} == {ReplayOutcome.SAME}
+    assert {done.result for done in fm.replay()} == {ReplayOutcome.SAME}
     fm.maintain()
     assert rows(fm) == before
     run(fm, "DELETE FROM x")

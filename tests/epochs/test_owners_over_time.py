@@ -54,7 +54,7 @@ def _rows(fm: Floodmark, query: str = "SELECT k, v, w, u FROM t") -> list[tuple[
     rows = sorted((tuple(row) for row in fm.execute(query).rows), key=repr)
     if query == "SELECT k, v, w, u FROM t":
         assert rows == _rows(fm, "SELECT * FROM m")
-        assert {r.outcome for r in fm.replay()} <= {ReplayOutcome.SAME}
+        assert {r.result for r in fm.replay()} <= {ReplayOutcome.SAME}
     return rows
 
 
@@ -190,7 +190,7 @@ def test_maintenance_keeps_who_holds_rows(fm: Floodmark) -> None:
     fm.execute("DELETE FROM x")
     assert _rows(fm) == [ROWS[3]]
     epochs = range(_sealed(fm) - 3, _sealed(fm) + 1)
-    outcomes = {r.outcome for epoch in epochs for r in fm.replay(epoch=epoch)}
+    outcomes = {r.result for epoch in epochs for r in fm.replay(epoch=epoch)}
     assert outcomes == {ReplayOutcome.SAME}
 
 

@@ -18,7 +18,7 @@ from floodmark.errors import BindError, UserError
 from floodmark.scalar import casts
 from floodmark.scalar.functions import lookup
 from floodmark.scalar.types import Kind
-from floodmark.session.ddl.deployment import Plan, plan_files
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_files
 from floodmark.session.ddl.desired import read_files
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.stream.objects import pinned
@@ -44,13 +44,13 @@ ABOVE = "CREATE MATERIALIZED VIEW w AS SELECT twice(m) AS t FROM s;"
 SIGNATURE = "upper(character varying)"
 
 
-def _planned(folder: Path, text: str, deployed: Deployed) -> Plan:
+def _planned(folder: Path, text: str, deployed: Deployed) -> DeploymentPlan:
     folder.mkdir(exist_ok=True)
     (folder / "all.sql").write_text(text)
     return plan_files(read_files(folder), deployed)
 
 
-def _logged(root: Path, plan: Plan, before: Deployed) -> Deployed:
+def _logged(root: Path, plan: DeploymentPlan, before: Deployed) -> Deployed:
     """Return the definitions as a new process finds them."""
     log = CatalogLog(root)
     log.append(1, statements_of(plan.catalog, plan.pins(before)), NOW)

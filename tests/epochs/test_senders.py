@@ -17,7 +17,7 @@ from deltalake import DeltaTable
 
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_rows import read_rows
-from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.identity import SinkIdentity
 from floodmark.epochs.sinks.sender import Sender, sender_of
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
@@ -220,7 +220,7 @@ def test_a_delta_table_gets_one_commit_per_epoch(tmp_path: Path) -> None:
     assert place.send(3) == 0
     assert DeltaTable(str(place.out)).version() == 2
     assert [r[0] for r in place.rows] == ["+I", "+I", "+I", "+U", "-D", "-U"]
-    app = Identity("f", "seed").app
+    app = SinkIdentity("f", "seed").app
     assert DeltaTable(str(place.out)).transaction_version(app) == 2
 
 

@@ -53,7 +53,7 @@ def test_sinks_follow_what_they_read(site: Site) -> None:
         status = fm.status()
         assert status["sink:every"].position == head and status["sink:every"].rows_out > 0
         found = [r for e in range(head - 2, head + 1) for r in fm.replay(e)]
-        assert {r.outcome for r in found if r.object.startswith("sink:")} == {ReplayOutcome.SAME}
+        assert {r.result for r in found if r.object.startswith("sink:")} == {ReplayOutcome.SAME}
         before = of_epochs(out / "every")
         fm.execute("DROP SINK every")
         epoch(site, fm, 4)

@@ -10,7 +10,7 @@ import pytest
 
 from floodmark.errors import FloodmarkError
 from floodmark.plan.expr.printing import to_text
-from floodmark.session.ddl.deployment import Plan, plan_files, plan_statement
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
 from floodmark.session.show import explain_name, show
 from floodmark.sql import statements as s
@@ -57,7 +57,7 @@ def intake(pipeline: Pipeline, key: str = "s__stored") -> str:
     columns = [c if c == to_text(e) else f"{c}: {to_text(e)}" for c, e in made.columns]
     condition = [] if made.condition is None else [f"where {to_text(made.condition)}"]
     return "; ".join(
-        [", ".join(columns), *condition, *(f"before {to_text(e)}" for e in made.uppers)]
+        [", ".join(columns), *condition, *(f"before {to_text(e)}" for e in made.upper_bounds)]
     )
 
 
@@ -153,7 +153,7 @@ def test_both_are_shown() -> None:
 
 
 def test_a_changed_view_part_leaves_what_is_stored(tmp_path: Path) -> None:
-    def plan(query: str, before: Deployed) -> Plan:
+    def plan(query: str, before: Deployed) -> DeploymentPlan:
         (tmp_path / "a.sql").write_text(source(query) + ";")
         return plan_files(read_files(tmp_path), before)
 

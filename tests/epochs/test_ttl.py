@@ -89,8 +89,8 @@ def test_a_row_goes_so_long_after_its_last_write(site: Site) -> None:
 def _replays(fm: Floodmark) -> None:
     first, last = fm.warehouse.retention_record.kept_epochs().oldest, fm.warehouse.log.head().sealed
     replayed = [r for epoch in range(first + 1, last + 1) for r in fm.replay(epoch=epoch)]
-    assert {r.outcome for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
-    assert any(r.outcome is ReplayOutcome.SAME for r in replayed)
+    assert {r.result for r in replayed} <= {ReplayOutcome.SAME, ReplayOutcome.IMPOSSIBLE}
+    assert any(r.result is ReplayOutcome.SAME for r in replayed)
 
 
 def test_a_row_that_is_over_as_it_comes_is_counted(site: Site) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from floodmark.api import Floodmark
-from floodmark.plan.declared import ClockOptions, Term
+from floodmark.plan.declaration import ClockOptions, Term
 from floodmark.scalar.types import DATE, TIMESTAMP
 from tests.warehouses import Site, numbers, put_timed
 

@@ -78,7 +78,7 @@ def test_rows_of_statements_are_found_where_they_were_restored(site: Site, tmp_p
         (entry,) = fm.warehouse.log.open_record(fm.warehouse.log.head().sealed).dml
         assert all(path.startswith(str(root)) for path in entry["paths"])
         again = fm.replay(objects=["d"])
-    assert [r.outcome for r in again] == [ReplayOutcome.SAME]
+    assert [r.result for r in again] == [ReplayOutcome.SAME]
 
 
 def restore_to(site: Site, name: str, backups_: Path) -> Path:

@@ -24,7 +24,7 @@ import floodmark
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.epochs.sinks.files import MARK, FilesSender
-from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.identity import SinkIdentity
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS
@@ -176,8 +176,8 @@ def _command(command: str, root: Path, site: Site, tmp_path: Path) -> Result:
 
 @pytest.mark.parametrize("thing", THINGS)
 def test_what_is_no_mark_of_a_sink_is_told(thing: str, tmp_path: Path) -> None:
-    outside = ExternalSink("files", SinkType.RETRACT, tmp_path / "out", "json", (Field("k", INT),))
-    sender = FilesSender(outside, Identity("f", "seed"), limits=LIMITS)
+    sink = ExternalSink("files", SinkType.RETRACT, tmp_path / "out", "json", (Field("k", INT),))
+    sender = FilesSender(sink, SinkIdentity("f", "seed"), limits=LIMITS)
     sender.send(1, SinkBatch(1), initial=True)
     THINGS[thing](tmp_path / "out" / MARK)
     with without_override(), ending_soon():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.epochs.sinks.delta import DeltaSender
-from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.identity import SinkIdentity
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
@@ -20,10 +20,8 @@ from floodmark.tables import failpoints
 def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
 ) -> None:
-    outside = ExternalSink(
-        "delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),)
-    )
-    sender, epoch = DeltaSender(outside, Identity("d", "seed"), limits=LIMITS), SinkBatch(7)
+    sink = ExternalSink("delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),))
+    sender, epoch = DeltaSender(sink, SinkIdentity("d", "seed"), limits=LIMITS), SinkBatch(7)
 
     def send_too(name: str) -> None:
         if name == "outside_written":

@@ -1,12 +1,17 @@
-"""Functions are called by verbs for actions and nouns for things: no participle, no preposition."""
+"""Functions are verbs for actions, nouns for things; a name tells what it is of, and one thing."""
 
 from __future__ import annotations
 
 import ast
+import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[2] / "floodmark"
+SHAPES = HOUSE.parent / "tests/storage/record_shapes.json"
 MOST = 0.015
 """So many of all functions are called otherwise at most, as a part of one. It only goes down."""
 PREPOSITIONS = frozenset(
@@ -150,12 +155,23 @@ UNTOLD = frozenset(
 )
 """Words that tell nobody what they name: neither a function, a class nor a module has one."""
 UNTOLD_PARAMETERS = frozenset(("begun", "found", "stands", "told"))
+RECORDED = frozenset(json.loads(SHAPES.read_text())["kinds"])
+"""Classes whose names and fields stand in the records of warehouses: they stay."""
+SHARED = {"Floodmark"}
+"""The connection, and the dialect that sqlglot finds by its name."""
+NOUNS = frozenset(("Cut", "Deployed", "letters", "findings"))
+"""Types and fields that are the house's nouns: a cut of tables, what is deployed, dead letters."""
+
+
+@cache
+def modules() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text()) for path in HOUSE.rglob("*.py")}
 
 
 def functions() -> Iterator[str]:
     # sqlglot finds the printer of a node by its name: `ordered_sql`.
-    for path in HOUSE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
                 continue
             if path.name != "dialect.py" or not node.name.endswith("_sql"):
@@ -180,13 +196,54 @@ def test_few_functions_are_called_by_a_participle_or_a_preposition() -> None:
     assert len(other) <= MOST * len(names), sorted(other)
 
 
+def fields(node: ast.ClassDef) -> Iterator[str]:
+    for part in node.body:
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+            yield part.target.id.strip("_")
+
+
+def constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name):
+                yield target.id, node.value
+
+
+def types(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the classes of a module, and the names that it gives to types."""
+    yield from ((node.name, node) for node in tree.body if isinstance(node, ast.ClassDef))
+    for name, value in constants(tree):
+        if name != name.upper() and isinstance(value, ast.Subscript | ast.BinOp):
+            yield name, value
+
+
 def test_a_name_tells_what_it_is_of() -> None:
     known = []
-    for path in HOUSE.rglob("*.py"):
-        place = path.relative_to(HOUSE)
-        nodes = list(ast.walk(ast.parse(path.read_text())))
+    for path, tree in modules().items():
+        place = str(path.relative_to(HOUSE))
+        nodes = list(ast.walk(tree))
         names = [path.stem, *map(defined, nodes)]
-        known += [(str(place), name) for name in names if name in UNTOLD]
+        names += [name.strip("_").lower() for name, _ in constants(tree)]
+        classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+        names += {f for c in classes if c.name not in RECORDED for f in fields(c)} - NOUNS
+        known += [(place, name) for name in names if name in UNTOLD]
         parameters = [node.arg for node in nodes if isinstance(node, ast.arg)]
-        known += [(str(place), name) for name in parameters if name in UNTOLD_PARAMETERS]
+        known += [(place, name) for name in parameters if name in UNTOLD_PARAMETERS]
     assert not known
+
+
+def test_a_class_is_not_called_by_a_participle() -> None:
+    names = {name for tree in modules().values() for name, _ in types(tree)} - RECORDED - NOUNS
+    words = {name for name in names if re.fullmatch("_*[A-Z][a-z]+", name)}
+    assert not {name for name in words if is_participle(name.strip("_").lower())}
+
+
+def test_no_two_types_share_a_name() -> None:
+    meanings = defaultdict(set)
+    for path, tree in modules().items():
+        for name, node in types(tree):
+            if not name.startswith("_"):
+                meaning = str(path) if isinstance(node, ast.ClassDef) else ast.unparse(node)
+                meanings[name].add(meaning)
+    assert {name for name, of in meanings.items() if len(of) > 1} == SHARED

@@ -15,10 +15,10 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import BOOLEAN
 from floodmark.stream.operators import walks
-from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.base import WatermarkValues
 from floodmark.stream.operators.lower import lower
 from floodmark.stream.operators.selection import Selection
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.state import StateTable
@@ -69,13 +69,13 @@ class StreamTee(Selection[Tee]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return inputs[0]
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         return Description("Tee", "")
 
     @property

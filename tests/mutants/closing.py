@@ -50,7 +50,7 @@ CLOSING = (
     ),
     Planted(
         "a session's start carries the watermark, too",
-        "stream/operators/sessions.py",
+        "stream/operators/session_window.py",
         "ends = (n.WatermarkColumn(node.end, w.group) for w in own)",
         "ends = (n.WatermarkColumn(c, w.group) for w in own for c in (node.start, node.end))",
         (f"{_FINAL}[sessions]", "tests/golden/test_golden_plans.py"),

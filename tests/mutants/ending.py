@@ -22,21 +22,21 @@ ENDING = (
     ),
     Planted(
         "a write that changes nothing does not renew",
-        "epochs/objects/merging.py",
+        "epochs/objects/table_merge.py",
         "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         'renews = ""',
         on_spark("ttl_last_write"),
     ),
     Planted(
         "what the conflict behaviour drops renews",
-        "epochs/objects/merging.py",
+        "epochs/objects/table_merge.py",
         "renews = merge.GIVEN if self.replaces else conflicts.WRITTEN",
         "renews = merge.GIVEN",
         on_spark("ttl_conflicts"),
     ),
     Planted(
         "a row that is over as it comes is there",
-        "epochs/objects/merging.py",
+        "epochs/objects/table_merge.py",
         'over = self.cutoff.is_over(f"{new}.")',
         'over = "FALSE"',
         on_spark("ttl_column"),
@@ -64,7 +64,7 @@ ENDING = (
     ),
     Planted(
         "rows of a key with two times are one that is updated",
-        "epochs/objects/merging.py",
+        "epochs/objects/table_merge.py",
         'Outcome(self.declaration.ttl_column or "", refuses, renews, self.hidden)',
         'Outcome("", refuses, renews, self.hidden)',
         on_spark("ttl_below_watermark"),

@@ -44,7 +44,7 @@ OWNING = (
     ),
     Planted(
         "who holds a row is stored with what else changes alone",
-        "epochs/objects/merging.py",
+        "epochs/objects/table_merge.py",
         'renews = f"NOT ({NEW_ROW}.{OWNERS} <=> {OLD_ROW}.{OWNERS})"',
         'renews = ""',
         on_spark("owned_columns"),

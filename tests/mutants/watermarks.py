@@ -29,7 +29,7 @@ WATERMARKS = (
     Planted(
         "what statements have reached is forgotten",
         _MARKS,
-        '"reached": {} if alone else self.reached',
+        '"reached": {} if alone else self.max_event_times',
         '"reached": {}',
         (f"{_TABLES}::test_a_connector_holds_the_watermark_back_and_statements_do_not",),
     ),
@@ -64,7 +64,7 @@ WATERMARKS = (
     Planted(
         "a silent connector is waited for",
         _MARKS,
-        "self.now - after.heard[p] < idle",
+        "self.now - after.last_activity[p] < idle",
         "True",
         on_spark("watermark_idle_connector_of_a_table"),
     ),

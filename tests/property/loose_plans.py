@@ -28,7 +28,7 @@ from floodmark.plan.expr.expressions import (
     Volatile,
 )
 from floodmark.reference.interpreter import reads_time
-from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
+from floodmark.reference.pipeline import Delivery, EpochInput, ReferenceKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.scalar.functions import ORDERED_SETS, Determinism
 from floodmark.scalar.functions.user import UserFunction
@@ -46,7 +46,7 @@ _M = (Field("k", INT, False), Field("a", INT), Field(METADATA, BIGINT))
 M = n.Scan("m", _M, ("k",), ChangelogMode.RETRACT, metadata=(METADATA,))
 LOOSE_OBJECTS = (
     *OBJECTS,
-    ReferenceObject("m", ObjectKind.TABLE, _M, ("k",), merge=MergeRules(("k",))),
+    ReferenceObject("m", ReferenceKind.TABLE, _M, ("k",), merge=MergeRules(("k",))),
 )
 _TYPES = {"random": DOUBLE, "gen_random_uuid": UUID, CLOCK: TIMESTAMPTZ}
 _STATEMENT = parse_statement("SELECT 1")

@@ -25,7 +25,7 @@ from floodmark.plan.expr.expressions import (
     Expr,
     Literal,
 )
-from floodmark.reference.pipeline import Delivery, EpochInput, ObjectKind, ReferenceObject
+from floodmark.reference.pipeline import Delivery, EpochInput, ReferenceKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.watermarks import Watermark
 from floodmark.scalar.functions import Operand, aggregate_for
@@ -59,10 +59,10 @@ SCANS: tuple[n.Scan, ...] = (
     n.Scan("s", _S, (ROW_ID,), ChangelogMode.APPEND_ONLY, (_MARK,)),
 )
 OBJECTS: tuple[ReferenceObject, ...] = (
-    ReferenceObject("t1", ObjectKind.TABLE, _T, ("k",), merge=MergeRules(("k",))),
-    ReferenceObject("t2", ObjectKind.TABLE, _T, ("k",), merge=MergeRules(("k",))),
+    ReferenceObject("t1", ReferenceKind.TABLE, _T, ("k",), merge=MergeRules(("k",))),
+    ReferenceObject("t2", ReferenceKind.TABLE, _T, ("k",), merge=MergeRules(("k",))),
     ReferenceObject(
-        "s", ObjectKind.SOURCE, _S, (ROW_ID,),
+        "s", ReferenceKind.SOURCE, _S, (ROW_ID,),
         watermarks=(Watermark("ts", ColumnRef(TIMESTAMP, "ts")),),
     ),
 )  # fmt: skip
@@ -73,7 +73,7 @@ CHANGES: tuple[n.Scan, ...] = (
 )
 """Sources of messages that change rows: of a change data capture, and by key."""
 CHANGED = tuple(
-    ReferenceObject(scan.object, ObjectKind.SOURCE, _T, ("k",), merge=MergeRules(("k",)))
+    ReferenceObject(scan.object, ReferenceKind.SOURCE, _T, ("k",), merge=MergeRules(("k",)))
     for scan in CHANGES
 )
 

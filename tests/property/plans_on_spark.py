@@ -17,9 +17,9 @@ from floodmark.reference.engine import advance
 from floodmark.reference.pipeline import (
     Delivery,
     EpochInput,
-    ObjectKind,
     ObjectResult,
     ObjectState,
+    ReferenceKind,
     ReferenceObject,
 )
 from floodmark.scalar.functions import Determinism
@@ -31,7 +31,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.supported import check_supported
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.testing.program import Epoch, Program
-from floodmark.testing.text import Line, Shown, encode, mismatch
+from floodmark.testing.text import Line, TextRow, encode, mismatch
 from tests.program_spark import Case, Outcome, Run
 from tests.property.loose_plans import is_cut_dependent, loose_plans, settled
 from tests.property.plan_examples import drawn, operator
@@ -167,7 +167,7 @@ def on_reference(
     """Return what each view emits in each epoch."""
     views = [
         ReferenceObject(
-            name, ObjectKind.VIEW, p.root.schema, p[p.root].stream_key, plan=p.root,
+            name, ReferenceKind.VIEW, p.root.schema, p[p.root].stream_key, plan=p.root,
             emits_on_close=name.startswith("c"),
         )
         for name, p in plans.items()
@@ -269,11 +269,11 @@ def mismatches(both: Both, name: str) -> Iterator[str]:
     shown = [f.name for f in both.plans[name].root.schema if not is_hidden(f.name)]
     found = both.outcome.found[name]
     for number, results in enumerate(both.expected, 1):
-        changes: list[Shown] = [
+        changes: list[TextRow] = [
             (kind, tuple(_at_rest(row[c]) for c in shown)) for kind, row in results[name].changes
         ]
-        dead: list[Shown] = [(d.kind, (d.reason,)) for d in results[name].dead]
-        sides: list[tuple[str, list[Shown], Callable[[int], list[Shown]]]] = [
+        dead: list[TextRow] = [(d.kind, (d.reason,)) for d in results[name].dead]
+        sides: list[tuple[str, list[TextRow], Callable[[int], list[TextRow]]]] = [
             ("changes", changes, lambda e: found.changes.get(e, [])),
             ("dead", dead, lambda e: found.dead.get(e, [])),
         ]

@@ -12,7 +12,7 @@ from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import BackfillStep, Standing
+from floodmark.storage.backfill_log import BackfillState, BackfillStep
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.tools.equivalence import compare, compares
@@ -48,7 +48,7 @@ def test_views_that_are_created_late_equal_batch(
     steps: list[BackfillStep] = []
     step = Backfill.run
 
-    def noted(self: Backfill, to: BackfillStep, standing: Standing) -> ObjectRecord:
+    def noted(self: Backfill, to: BackfillStep, standing: BackfillState) -> ObjectRecord:
         steps.append(to)
         return step(self, to, standing)
 

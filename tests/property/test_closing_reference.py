@@ -74,7 +74,7 @@ def _closing(
     """
     plan = pipeline["v"].plan
     assert plan is not None
-    if any(isinstance(node, n.OverWindow) and node.closes for node in n.walk(plan.root)):
+    if any(isinstance(node, n.OverWindow) and node.close_call for node in n.walk(plan.root)):
         return None
     column, _ = pipeline["v"].relation.watermarks[0]
     low, high = before.watermark.get(column), states["v"].watermark.get(column)

@@ -71,7 +71,7 @@ class Run:
             return True
         plan = self.fm.deployed.pipeline[name].plan
         assert plan is not None
-        return any(isinstance(x, n.OverWindow) and x.closes for x in n.walk(plan.root))
+        return any(isinstance(x, n.OverWindow) and x.close_call for x in n.walk(plan.root))
 
 
 @contextmanager

@@ -23,8 +23,8 @@ from floodmark.reference import interpreter, joins
 from floodmark.reference.engine import advance
 from floodmark.reference.interpreter import evaluate
 from floodmark.reference.interpreter import key_of as key_columns
-from floodmark.reference.moment import Moment, Remembered
-from floodmark.reference.pipeline import EpochInput, ObjectKind, ObjectState, ReferenceObject
+from floodmark.reference.moment import Moment, ReplayState
+from floodmark.reference.pipeline import EpochInput, ObjectState, ReferenceKind, ReferenceObject
 from floodmark.reference.rows import Row, bag, key_of
 from floodmark.stream.ndu import DeterminismMode
 from floodmark.stream.operators.lower import StreamPlan
@@ -46,7 +46,7 @@ HOUR = timedelta(hours=1)
 
 def _view(plan: StreamPlan) -> ReferenceObject:
     root = plan.root
-    return ReferenceObject("v", ObjectKind.VIEW, root.schema, plan[root].stream_key, plan=root)
+    return ReferenceObject("v", ReferenceKind.VIEW, root.schema, plan[root].stream_key, plan=root)
 
 
 def _run(plan: StreamPlan, inputs: Sequence[EpochInput]) -> Iterator[tuple[States, Any]]:
@@ -77,7 +77,7 @@ class World:
     def rows(self, node: n.Node, states: States) -> list[Row]:
         """Return a node's rows over the states of the objects."""
         inputs = {name: [self._read(row) for row in s.rows] for name, s in states.items()}
-        memory = Remembered("the seed", "v", 9)
+        memory = ReplayState("the seed", "v", 9)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(interpreter, "materialize", self._materialized)
             patch.setattr(Moment, "seed", self._seed(Moment.seed))
@@ -218,7 +218,7 @@ def test_what_strict_accepts_is_the_same_again_and_never_drifts(
         assert same == results and again["v"].rows == after["v"].rows
         # An epoch that stopped halfway goes on from the same states.
         half, _ = advance(LOOSE_OBJECTS, before, epoch)
-        assert all(half[item.name].rows == after[item.name].rows for item in LOOSE_OBJECTS)
+        assert all(half[obj.name].rows == after[obj.name].rows for obj in LOOSE_OBJECTS)
     idle = EpochInput(inputs[-1].now, {}, number=9, seed="the seed")
     _, results = advance((*LOOSE_OBJECTS, _view(plan)), states, idle)
     assert all(not r.changes and not r.dead for r in results.values())
@@ -254,5 +254,5 @@ def test_what_stores_nothing_depends_on_no_boundary_and_equals_batch(
     together = _last(plan, [*inputs[:cut], joined(inputs[cut : cut + 2]), *inputs[cut + 2 :]])
     assert bag(apart["v"].rows) == bag(together["v"].rows)
     rows = {name: state.rows for name, state in apart.items()}
-    batch = evaluate(plan.root, rows, inputs[-1].now, memory=Remembered("the seed", "v"))
+    batch = evaluate(plan.root, rows, inputs[-1].now, memory=ReplayState("the seed", "v"))
     assert bag(batch) == bag(apart["v"].rows)

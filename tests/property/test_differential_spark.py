@@ -73,7 +73,7 @@ def both(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     assert stopped
     outcome = replace(outcome, unequal=unequal(run.run, outcome))
     found = run.run.fm.replay(EPOCHS, objects=LOOSE_VIEWS)
-    replays = {r.object: f"{r.outcome}: {r.cause}" for r in found}
+    replays = {r.object: f"{r.result}: {r.cause}" for r in found}
     expected = on_reference(views, inputs, run.run.fm.warehouse.seed)
     yield Both(views, outcome, expected, replays)
 

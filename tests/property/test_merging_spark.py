@@ -131,7 +131,7 @@ def _joined(parts: Sequence[Mapping[str, list[Line]]]) -> dict[str, list[Line]]:
 def _by_reference(program: Program) -> list[dict[str, Counter[object]]]:
     """Return, by epoch and table, the changes that the reference makes."""
     objects = objects_of(program)
-    by_name = {item.name: item for item in objects}
+    by_name = {obj.name: obj for obj in objects}
     states: Mapping[str, ObjectState] = {}
     out = []
     for epoch in program.epochs:

@@ -95,7 +95,7 @@ def _text(value: int | None) -> str | None:
 def _by_reference(program: Program) -> list[tuple[Counter[Any], dict[int, Values]]]:
     """Return, by epoch, the changes of `t`, and its rows."""
     objects = objects_of(program)
-    by_name = {item.name: item for item in objects}
+    by_name = {obj.name: obj for obj in objects}
     shown = [c.name for c in by_name["t"].schema if not is_hidden(c.name)]
     states: Mapping[str, ObjectState] = {}
     out = []

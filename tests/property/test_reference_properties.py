@@ -26,9 +26,9 @@ from floodmark.reference.interpreter import evaluate
 from floodmark.reference.moment import DeadLetter
 from floodmark.reference.pipeline import (
     EpochInput,
-    ObjectKind,
     ObjectResult,
     ObjectState,
+    ReferenceKind,
     ReferenceObject,
 )
 from floodmark.reference.rows import Row, bag, key_of, sort_value
@@ -46,7 +46,7 @@ def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
     for node in plan.nodes:
         found = plan[node]
         view = ReferenceObject(
-            found.identifier, ObjectKind.VIEW, node.schema, found.stream_key, plan=node
+            found.identifier, ReferenceKind.VIEW, node.schema, found.stream_key, plan=node
         )
         out[found.identifier] = (node, view)
     return out
@@ -75,7 +75,7 @@ def _check_keys(found: Any, rows: Sequence[Row]) -> None:
         values = [key_of(row, tuple(sorted(key))) for row in rows]
         assert len(set(values)) == len(values), f"{set(key)} is not unique"
     for rule in found.dependencies.rules:
-        given, settled = tuple(sorted(rule.given)), tuple(sorted(rule.settled))
+        given, settled = tuple(sorted(rule.determinant)), tuple(sorted(rule.dependent))
         pairs = {(key_of(row, given), key_of(row, settled)) for row in rows}
         assert len({a for a, _ in pairs}) == len(pairs), f"{rule} does not hold"
 
@@ -102,7 +102,7 @@ def test_emit_on_close_is_the_batch_result_of_closed_windows(
     root: n.Node, inputs: list[EpochInput]
 ) -> None:
     view = ReferenceObject(
-        "v", ObjectKind.VIEW, root.schema, lower(root)[root].stream_key, plan=root,
+        "v", ReferenceKind.VIEW, root.schema, lower(root)[root].stream_key, plan=root,
         emits_on_close=True,
     )  # fmt: skip
     states: Mapping[str, ObjectState] = {}
@@ -124,7 +124,7 @@ def test_other_epoch_boundaries_give_the_same_rows(
     root: n.Node, inputs: list[EpochInput], cut: int
 ) -> None:
     view = ReferenceObject(
-        "v", ObjectKind.VIEW, root.schema, lower(root)[root].stream_key, plan=root,
+        "v", ReferenceKind.VIEW, root.schema, lower(root)[root].stream_key, plan=root,
         emits_on_close=True,
     )  # fmt: skip
     apart = _final((*OBJECTS, view), inputs)

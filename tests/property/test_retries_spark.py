@@ -77,7 +77,7 @@ def test_spark_emits_what_the_reference_emits(
 def test_every_epoch_is_the_same_again(undisturbed: tuple[PlansRun, Outcome]) -> None:
     run, _ = undisturbed
     found = [r for epoch in range(1, EPOCHS + 1) for r in run.run.fm.replay(epoch)]
-    assert [r for r in found if r.outcome is not ReplayOutcome.SAME] == []
+    assert [r for r in found if r.result is not ReplayOutcome.SAME] == []
     assert {r.object for r in found} >= set(run.plans)
 
 

@@ -100,8 +100,8 @@ def _is_there(node: n.Node, row: dict[str, Any], now: datetime) -> bool:
         case n.Filter():
             return _value(node.predicate, row, now) is True and _is_there(node.input, row, now)
         case n.TemporalFilter():
-            lowers = [_value(bound, row, START) for bound in node.lowers]
-            uppers = [_value(bound, row, START) for bound in node.uppers]
+            lowers = [_value(bound, row, START) for bound in node.lower_bounds]
+            uppers = [_value(bound, row, START) for bound in node.upper_bounds]
             if None in lowers or None in uppers:
                 return False
             inside = all(low <= now for low in lowers) and all(now < high for high in uppers)

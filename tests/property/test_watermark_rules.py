@@ -19,7 +19,7 @@ from floodmark.changelog import ROW_ID
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.reference.interpreter import evaluate
-from floodmark.reference.moment import Remembered
+from floodmark.reference.moment import ReplayState
 from floodmark.reference.propagation import propagate as expected
 from floodmark.reference.rows import Row, difference, sort_value
 from floodmark.stream.operators.lower import lower
@@ -96,9 +96,9 @@ def test_no_later_change_is_below_a_watermark(
     new = {name: [*old[name], *rows] for name, rows in _inputs(lifted, 100).items()}
     for node, known in lower(root).operators.items():
         # What was looked up for a row stays what it was.
-        first = Remembered()
+        first = ReplayState()
         former = evaluate(node, old, then, memory=first)
-        memory = Remembered(epoch=1, before=first.after)
+        memory = ReplayState(epoch=1, before=first.after)
         changed = difference(evaluate(node, new, now, memory=memory), former)
         bounds = (propagate(known, marks(at), then), expected(node, marks(at), then))
         for row in map(dict, changed):

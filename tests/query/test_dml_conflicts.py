@@ -63,7 +63,7 @@ def test_an_append_only_table_with_a_key_keeps_the_first_row(site: Site) -> None
                 fm.execute(refused)
         changes = fm.execute("SELECT kind, k, v FROM t__changes ORDER BY k").rows
         assert changes == (("+I", 1, 1), ("+I", 2, 3), ("+I", 3, 4))
-        assert all(r.outcome.name == "SAME" for r in fm.replay(sample=9))
+        assert all(r.result.name == "SAME" for r in fm.replay(sample=9))
 
 
 def test_columns_are_set_behind_the_name_of_their_table(site: Site) -> None:

@@ -46,7 +46,7 @@ def test_appends_updates_and_deletes_are_taken_in(site: Site) -> None:
         assert not fm.has_new() and fm.advance() == []
         assert _rows(fm, "SELECT * FROM t") == [(1, 10, 20), (2, 2, 4), (3, 3, 6), (4, 4, 8)]
         assert _rows(fm, "SELECT * FROM total") == [(4, 38)]
-        assert {r.outcome for r in fm.replay()} == {ReplayOutcome.SAME}
+        assert {r.result for r in fm.replay()} == {ReplayOutcome.SAME}
 
         DeltaTable(folder).delete("k = 2")
         DeltaTable(folder).update(updates={"v": "v + 1"}, predicate="k >= 3")
@@ -55,7 +55,7 @@ def test_appends_updates_and_deletes_are_taken_in(site: Site) -> None:
         assert fm.execute("UPDATE t SET v = v * 10 WHERE k = 3").rowcount == 1
         assert _rows(fm, "SELECT * FROM t") == [(1, 10, 20), (3, 40, 80), (4, 5, 10)]
         assert _rows(fm, "SELECT * FROM total") == [(3, 110)]
-        assert {r.outcome for r in fm.replay()} == {ReplayOutcome.SAME}
+        assert {r.result for r in fm.replay()} == {ReplayOutcome.SAME}
 
         whole = DeltaTable(folder).to_pyarrow_table().filter(pa.compute.field("k") == 1)
         write_deltalake(folder, whole, mode="overwrite")

@@ -10,7 +10,7 @@ from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import Row
-from floodmark.reference.tables import MergeRules, Refusal, merge, of_sinks, rekey
+from floodmark.reference.tables import MergeRules, RefusedRow, merge, of_sinks, rekey
 from floodmark.scalar.types import BOOLEAN, INT
 from floodmark.sql.statements import ConflictAction
 
@@ -24,7 +24,7 @@ def row(k: int, a: Any = None, b: Any = None) -> Row:
     return {"k": k, "a": a, "b": b}
 
 
-def merged(rules: MergeRules, *changes: Change) -> tuple[Row | None, int, list[Refusal]]:
+def merged(rules: MergeRules, *changes: Change) -> tuple[Row | None, int, list[RefusedRow]]:
     rows, ignored, refused = merge({(1,): row(1, 10, 20)}, changes, rules, NOW)
     return rows.get((1,)), ignored, refused
 

@@ -82,7 +82,7 @@ def test_columns_come_and_go_under_views_and_sinks(fm: floodmark.Floodmark) -> N
     assert _rows(fm, "t")[-1] == (5, "x")
     assert [str(n) for (n,) in fm.execute("SHOW OBJECTS").rows] == ["src", "t"]
     for epoch in range(_epoch(fm) - 4, _epoch(fm) + 1):
-        assert {r.outcome.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
+        assert {r.result.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
 
 
 REFUSED = [

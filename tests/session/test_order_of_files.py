@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import BindError
-from floodmark.session.ddl.deployment import Plan, plan_files
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_files
 from floodmark.session.ddl.desired import read_files
 from floodmark.tools.linting import lint_paths
 from floodmark.warehouse.deployed import EMPTY
@@ -24,7 +24,7 @@ FILES = {
 }
 
 
-def planned(folder: Path, files: dict[str, str]) -> Plan:
+def planned(folder: Path, files: dict[str, str]) -> DeploymentPlan:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

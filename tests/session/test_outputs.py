@@ -9,7 +9,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import FloodmarkError
-from floodmark.session.ddl.deployment import Plan, plan_files, plan_statement
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
 from floodmark.session.show import explain_statement, show
 from floodmark.sql import statements as s
@@ -30,7 +30,7 @@ FOR TABLES (
 NAMED = "CREATE MATERIALIZED VIEW named AS SELECT item FROM orders"
 
 
-def planned(sql: str, before: Deployed = EMPTY) -> Plan:
+def planned(sql: str, before: Deployed = EMPTY) -> DeploymentPlan:
     statement = parse_statement(sql)
     plan = plan_statement(statement, before)
     assert plan is not None
@@ -123,7 +123,7 @@ def test_explain_of_the_statement_shows_every_output() -> None:
 
 
 def test_only_the_outputs_that_mean_something_else_are_rebuilt(tmp_path: Path) -> None:
-    def plan(text: str, before: Deployed) -> Plan:
+    def plan(text: str, before: Deployed) -> DeploymentPlan:
         (tmp_path / "a.sql").write_text(text)
         return plan_files(read_files(tmp_path), before)
 

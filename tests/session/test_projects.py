@@ -113,7 +113,7 @@ def test_what_a_connector_refuses_is_no_part_of_the_definition(tmp_path: Path) -
         found = fm.deployed.pipeline["s"]
         assert found.declared is not None
         assert found.declared.connecting["follow_symlinks"] == "true"
-        plain = dataclasses.replace(found.declared, telling=())
+        plain = dataclasses.replace(found.declared, harmless_options=())
         assert plain == found.declared
 
 

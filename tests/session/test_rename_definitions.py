@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.session.ddl.deployment import Plan, defines_else, plan_files, plan_statement
+from floodmark.session.ddl.deployment import (
+    DeploymentPlan,
+    defines_else,
+    plan_files,
+    plan_statement,
+)
 from floodmark.session.ddl.desired import read_files
 from floodmark.session.ddl.file_objects import drift
 from floodmark.sql.parse import parse_script
@@ -48,19 +53,19 @@ class Warehouse:
         self.log = CatalogLog(root / "warehouse")
         self.deployed: Deployed = EMPTY
 
-    def write(self, text: str) -> Plan:
+    def write(self, text: str) -> DeploymentPlan:
         (self.root / "a.sql").write_text(text)
         return self.planned()
 
-    def planned(self) -> Plan:
+    def planned(self) -> DeploymentPlan:
         return plan_files(read_files(self.root), self.deployed)
 
-    def apply(self, plan: Plan) -> None:
+    def apply(self, plan: DeploymentPlan) -> None:
         known = self.deployed
         defined = statements_of(plan.catalog, plan.pins(known), plan.corrections(known))
         self.deployed = load(self.log.append(1, defined, NOW, plan.renamed), known)
 
-    def execute(self, text: str) -> list[Plan]:
+    def execute(self, text: str) -> list[DeploymentPlan]:
         done = []
         for statement in parse_script(text):
             plan = plan_statement(statement, self.deployed)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from floodmark.errors import DataError
-from floodmark.session.audit import Replayed, ReplayOutcome
+from floodmark.session.audit import ObjectReplay, ReplayOutcome
 from tests.warehouses import (
     GROUPED,
     JOINED,
@@ -46,8 +46,8 @@ CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(y) AS y FROM y;
 """
 
 
-def _outcomes(found: Sequence[Replayed]) -> dict[str, str]:
-    return {r.object: r.outcome.name for r in found}
+def _outcomes(found: Sequence[ObjectReplay]) -> dict[str, str]:
+    return {r.object: r.result.name for r in found}
 
 
 @pytest.mark.long
@@ -100,7 +100,7 @@ def test_rows_that_differ_are_shown(site: Site) -> None:
         fm.advance()
         double(site.root / "warehouse" / "public" / "p")
         (doctored,) = fm.replay(objects=["p"])
-    assert doctored.outcome is ReplayOutcome.DIFFERS and "stored files" in doctored.cause
+    assert doctored.result is ReplayOutcome.DIFFERS and "stored files" in doctored.cause
     assert {(d.side, d.count) for d in doctored.differences} == {("stored", 1)}
 
 
@@ -111,9 +111,9 @@ def test_a_source_that_cannot_be_read_again_is_told(site: Site) -> None:
     with site.connect() as fm:
         fm.advance()
 
-        def source() -> Replayed:
+        def source() -> ObjectReplay:
             (found,) = fm.replay(objects=["s"])
-            assert found.outcome is ReplayOutcome.IMPOSSIBLE
+            assert found.result is ReplayOutcome.IMPOSSIBLE
             return found
 
         status = file.stat()
@@ -141,7 +141,7 @@ def test_what_is_not_kept_or_began_anew_cannot_be_replayed(site: Site) -> None:
         assert [r.cause for r in fm.replay(4, objects=["t"])] == [""]
         fm.execute("CREATE MATERIALIZED VIEW v AS SELECT k, a FROM t")
         (v,) = fm.replay(4, objects=["v"])
-        assert v.outcome is ReplayOutcome.IMPOSSIBLE and v.cause == "v began anew in epoch 6"
+        assert v.result is ReplayOutcome.IMPOSSIBLE and v.cause == "v began anew in epoch 6"
         assert _outcomes(fm.replay(6)) == {"v": "SAME"}
         # The first epoch created the table: there is nothing in it to compare.
         assert {r.epoch for r in fm.replay(sample=9, objects=["t"])} == {2, 4}
@@ -179,7 +179,7 @@ def test_the_state_of_a_sink_that_begins_anew_is_gone(site: Site) -> None:
         fm.execute("INSERT INTO o VALUES (5, 1, 1)")
         fm.execute("DELETE FROM r WHERE id = 1")
         found = [r for epoch in range(last - 3, last + 7) for r in fm.replay(epoch)]
-        assert not [r for r in found if r.outcome is ReplayOutcome.DIFFERS], found
+        assert not [r for r in found if r.result is ReplayOutcome.DIFFERS], found
         said = {(r.epoch, r.object): r.cause for r in found if r.cause}
         assert said == {
             (last - 3, "t"): f"sink:s began anew in epoch {last + 1}",

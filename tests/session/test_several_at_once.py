@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import FloodmarkError
-from floodmark.session.ddl.deployment import Plan, plan_files, plan_statement
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
 from floodmark.sql.parse import parse_script
 from floodmark.storage.catalog_log import CatalogLog
@@ -37,7 +37,7 @@ def deployed(tmp_path: Path) -> Deployed:
     return found
 
 
-def _after(root: Path, plan: Plan | None, known: Deployed, number: int) -> Deployed:
+def _after(root: Path, plan: DeploymentPlan | None, known: Deployed, number: int) -> Deployed:
     assert plan is not None
     log = CatalogLog(root / "warehouse")
     log.append(number, statements_of(plan.catalog), datetime(2024, 1, 1, tzinfo=UTC))
@@ -46,7 +46,7 @@ def _after(root: Path, plan: Plan | None, known: Deployed, number: int) -> Deplo
     return load(version, known)
 
 
-def _plan(text: str, deployed: Deployed) -> Plan | None:
+def _plan(text: str, deployed: Deployed) -> DeploymentPlan | None:
     (statement,) = parse_script(text)
     return plan_statement(statement, deployed)
 

@@ -60,7 +60,7 @@ def test_a_transaction_is_one_epoch(site: Site) -> None:
         assert _rows(other, "SELECT * FROM t") == [(1, 11), (12, 20)]
         assert _rows(other, "SELECT line FROM log") == [("end",), ("k1",), ("k12",)]
         assert _rows(other, "SELECT * FROM total") == [(2, 31)]
-        assert {r.outcome for r in fm.replay(before + 1)} == {ReplayOutcome.SAME}
+        assert {r.result for r in fm.replay(before + 1)} == {ReplayOutcome.SAME}
 
 
 def test_nothing_is_written_without_a_commit(site: Site) -> None:

@@ -18,7 +18,7 @@ import floodmark
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.limits import Limits
 from floodmark.spark import deadline, server, session
-from floodmark.spark.clients import Desk, clients, running_marks
+from floodmark.spark.clients import ClientFile, clients, running_marks
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions, open_sessions
 from floodmark.spark.watchdog import Watch, answers
@@ -88,19 +88,19 @@ def test_what_runs_outside_of_the_guard_is_known_to_be_of_its_client(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no disk that is full")
 def test_a_full_cache_disk_ends_no_query(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "clients")
+    client_file = ClientFile(tmp_path / "clients")
     (shown,) = clients(tmp_path / "clients").values()
     assert shown.pid == os.getpid() and shown.running == {} and len(shown.mark) == 12
     full = os.open("/dev/full", os.O_WRONLY)
-    assert desk._file is not None
-    os.dup2(full, desk._file)
-    with pytest.raises(ValueError, match="mine"), desk.running("3-v"):
+    assert client_file._file is not None
+    os.dup2(full, client_file._file)
+    with pytest.raises(ValueError, match="mine"), client_file.running("3-v"):
         raise ValueError("mine")
-    desk.leave()
-    desk.leave()
+    client_file.leave()
+    client_file.leave()
     assert clients(tmp_path / "clients") == {}
     (tmp_path / "file").touch()
-    with Desk(tmp_path / "file" / "clients").running("3-v"):
+    with ClientFile(tmp_path / "file" / "clients").running("3-v"):
         pass
 
 

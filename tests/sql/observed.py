@@ -15,11 +15,11 @@ from floodmark.connectors.copied import copy_file
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS
 from floodmark.plan.declare.functions import functions_of
-from floodmark.query.dml.copying import Copying
+from floodmark.query.dml.copying import CopySource
 from floodmark.query.dml.plan_dml import PlannedDml, plan_dml
 from floodmark.query.dml.writing import target_of
 from floodmark.query.query import Reader
-from floodmark.session.ddl.deployment import Plan, plan_statement
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_statement
 from floodmark.session.show import explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
@@ -75,7 +75,7 @@ def _seen(statement: s.Statement, deployed: Deployed, folder: Path) -> Any:
             file = copy_file(statement.path, statement.options, statement.span, limits=LIMITS)
             return file_of(file), repr(reader.plan(statement.query, statement.span)), None
         case s.CopyFrom():
-            copying = Copying.from_statement(statement, target_of(statement, deployed), reader)
+            copying = CopySource.from_statement(statement, target_of(statement, deployed), reader)
             rows = [piece.to_pylist() for piece in copying.rows()]
             return file_of(copying.file), copying.target.key, (rows, sorted(copying.given))
         case s.Insert() | s.Update() | s.Delete():
@@ -103,7 +103,7 @@ def _written(plan: PlannedDml) -> Any:
     return repr(plan.node), plan.effect, repr(plan.returning)
 
 
-def _changed(plan: Plan, deployed: Deployed) -> Any:
+def _changed(plan: DeploymentPlan, deployed: Deployed) -> Any:
     before = deployed.pipeline.objects
     kept = [(c.key, c.action, c.reason) for c in plan.changes]
     objects = {k: _object(o) for k, o in plan.pipeline.objects.items() if o is not before.get(k)}
@@ -118,7 +118,7 @@ def _object(found: AnalysedObject) -> Any:
         repr(found.relation),
         None if found.plan is None else repr(found.plan.root),
         repr(declared),
-        None if declared is None else (declared.telling, declared.resolved),
+        None if declared is None else (declared.harmless_options, declared.resolved),
         found.feeders,
         found.notes,
         repr(found.split),

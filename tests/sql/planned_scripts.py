@@ -12,7 +12,7 @@ from floodmark.limits import LIMITS
 from floodmark.query.dml.plan_dml import plan_dml
 from floodmark.query.dml.writing import target_of
 from floodmark.query.query import Reader
-from floodmark.session.ddl.deployment import Plan, plan_statement
+from floodmark.session.ddl.deployment import DeploymentPlan, plan_statement
 from floodmark.session.show import explain_name, explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
@@ -62,7 +62,7 @@ class Planner:
             case s.SetOption():
                 Settings(limits=LIMITS).set(statement)
 
-    def _log(self, plan: Plan) -> None:
+    def _log(self, plan: DeploymentPlan) -> None:
         """Take a plan over; what it logs can be read: else each later command would end there."""
         number = self.deployed.version + 1
         logged = tuple(statements_of(plan.catalog, plan.pins(self.deployed)))

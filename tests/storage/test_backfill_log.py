@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from floodmark.storage.backfill_log import BackfillLog, BackfillStep, Standing, forget
+from floodmark.storage.backfill_log import BackfillLog, BackfillState, BackfillStep, forget
 from floodmark.storage.epoch_log import ObjectRecord
 
 
 def test_steps_follow_each_other(tmp_path: Path) -> None:
     log = BackfillLog(tmp_path, 'we"ird', 3)
-    assert log.standing() == Standing()
+    assert log.standing() == BackfillState()
     log.begin(0, BackfillStep(3))
     log.begin(0, BackfillStep(9))
-    assert log.standing() == Standing(1, BackfillStep(3))
+    assert log.standing() == BackfillState(1, BackfillStep(3))
     first = ObjectRecord('we"ird', {"public/v": 0}, position=3)
     log.finish(0, first)
     log.finish(0, ObjectRecord('we"ird', {"public/v": 8}, position=9))
-    assert log.standing() == Standing(1, None, first)
+    assert log.standing() == BackfillState(1, None, first)
     log.begin(1, BackfillStep(7, 4))
-    assert log.standing() == Standing(2, BackfillStep(7, 4), first)
+    assert log.standing() == BackfillState(2, BackfillStep(7, 4), first)
     second = ObjectRecord('we"ird', {"public/v": 1}, position=7)
     log.finish(1, second)
     log.make_ready()
     again = BackfillLog(tmp_path, 'we"ird', 3)
-    assert again.standing() == Standing(2, None, second, ready=True)
+    assert again.standing() == BackfillState(2, None, second, ready=True)
 
 
 def test_one_works_on_a_backfill_at_a_time(tmp_path: Path) -> None:

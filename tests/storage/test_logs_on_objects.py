@@ -14,7 +14,7 @@ from floodmark.storage.epoch_log import EpochLog, LogHead, ObjectRecord
 from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.log_check import check_logs
 from floodmark.storage.memory_objects import Fault, MemoryObjects
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.pending_drops import PendingDrops
 from floodmark.storage.retention import Retention
 from floodmark.storage.seed import pipeline_seed
@@ -24,7 +24,7 @@ RECORD = ObjectRecord("public.v", {"public/v": 3}, rows_out=2)
 STATEMENT = AppliedStatement("CREATE TABLE v (k INT)", None, "statement", "public.v")
 
 
-def work(place: Place) -> None:
+def work(place: Location) -> None:
     """Go on with two epochs and what belongs to them, from wherever the logs are."""
     pipeline_seed(place)
     log, catalog, backfill = EpochLog(place), CatalogLog(place), BackfillLog(place, "v", 1)
@@ -46,7 +46,7 @@ def work(place: Place) -> None:
     PendingDrops(place).forget()
 
 
-def check(place: Place) -> None:
+def check(place: Location) -> None:
     assert EpochLog(place).head() == LogHead(2, None)
     assert [e.message for n in (1, 2) for e in EpochLog(place).events(n)] == [
         "in epoch 1", "in epoch 2",

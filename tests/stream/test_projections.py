@@ -7,7 +7,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
 from floodmark.scalar.types import INT, Field
 from floodmark.stream.operators.lower import lower
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import input_labels, labels_of
 
 
@@ -22,7 +22,7 @@ def described(columns: dict[str, str]) -> Description:
     )
     plan = lower(n.Project(scan, tuple(exprs)))
     labels = labels_of(plan.root)
-    place = Place(plan, labels, {}, "v")
+    place = NodePlace(plan, labels, {}, "v")
     return plan[plan.root].describe(input_labels(plan.root, labels), place)
 
 

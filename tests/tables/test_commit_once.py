@@ -17,7 +17,7 @@ from floodmark.storage.memory import MemoryStore
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables import failpoints
-from floodmark.tables.tables import Change, Writer
+from floodmark.tables.tables import TableChange, Writer
 
 T, SCHEMA = "_state/public/v/x", (Field("k", BIGINT),)
 
@@ -31,18 +31,20 @@ def writer(store: MemoryStore, epoch: int, record: str = "one") -> Writer:
     return Writer(tables, "v", epoch, {"record": record})
 
 
-def refused() -> Change:
+def refused() -> TableChange:
     raise AssertionError("nothing is to be built")
 
 
 def test_a_change_is_built_and_committed_once(tmp_path: Path) -> None:
     store = MemoryStore(tmp_path)
-    done = writer(store, 1).commit_once(T, SCHEMA, lambda: Change([file("a")]))
+    done = writer(store, 1).commit_once(T, SCHEMA, lambda: TableChange([file("a")]))
     assert done is not None and [f.path for f in done.files] == ["a"]
     assert writer(store, 1).commit_once(T, SCHEMA, refused) == done == store.open(T)
     with pytest.raises(DataError, match="E0433"):
         writer(store, 1, "other").commit_once(T, SCHEMA, refused)
-    after = writer(store, 2).commit_once(T, SCHEMA, lambda: Change([file("b")], done.files, done))
+    after = writer(store, 2).commit_once(
+        T, SCHEMA, lambda: TableChange([file("b")], done.files, done)
+    )
     assert after is not None and [f.path for f in after.files] == ["b"]
 
 
@@ -57,7 +59,7 @@ def test_a_failpoint_is_passed_after_a_commit_alone(
 ) -> None:
     store, passed = MemoryStore(tmp_path), list[tuple[str, int]]()
     monkeypatch.setattr(failpoints, "reach", lambda n: passed.append((n, store.open(T).version)))
-    for build in (lambda: None, lambda: Change([file("a")]), refused):
+    for build in (lambda: None, lambda: TableChange([file("a")]), refused):
         writer(store, 1).commit_once(T, SCHEMA, build, "state_committed")
     assert passed == [("state_committed", 1)]
 
@@ -74,9 +76,9 @@ def test_a_state_is_built_on_the_epoch_before(tmp_path: Path) -> None:
     store = MemoryStore(tmp_path)
     seen: list[Handle | None] = []
 
-    def build(before: Handle | None) -> Change:
+    def build(before: Handle | None) -> TableChange:
         seen.append(before)
-        return Change([file(f"f{len(seen)}")], () if before is None else before.files)
+        return TableChange([file(f"f{len(seen)}")], () if before is None else before.files)
 
     first = state(store, 1, None).commit_once(T, SCHEMA, build)
     io = state(store, 2, first)
@@ -92,7 +94,7 @@ def test_a_state_that_does_not_change_stays(tmp_path: Path) -> None:
     store = MemoryStore(tmp_path)
     io = state(store, 1, None)
     assert io.commit_once(T, SCHEMA, lambda _: None) is None and not io.versions
-    first = io.commit_once(T, SCHEMA, lambda _: Change([file("a")]))
+    first = io.commit_once(T, SCHEMA, lambda _: TableChange([file("a")]))
     later = state(store, 2, first)
     assert later.commit_once(T, SCHEMA, lambda _: None) == first == store.open(T)
     assert first is not None and later.versions == {T: first.version}

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from floodmark.epochs.maintenance.reclaiming import End, ending
-from floodmark.plan.declared import Ttl, TtlMode
+from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending
+from floodmark.plan.declaration import Ttl, TtlMode
 from floodmark.scalar.types import TIMESTAMP
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile
@@ -93,4 +93,4 @@ CREATE TABLE fading (k INT PRIMARY KEY, u INT, WATERMARK FOR u AS u - 5 WITH TTL
     }
     (fading,) = (e for e in ends.values() if e.below)
     assert [fading.is_over(v) for v in (6, 7)] == [True, False]
-    assert [End("u", 7).is_over(v) for v in (7, 8)] == [True, False]
+    assert [ExpiryBound("u", 7).is_over(v) for v in (7, 8)] == [True, False]

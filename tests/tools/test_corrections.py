@@ -12,7 +12,7 @@ from floodmark.errors import DataError, FloodmarkError
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables.tables import Tables
-from floodmark.tools.corrections.correct import Corrected, EpochSpan, correct, parse_time
+from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct, parse_time
 from tests.warehouses import NOW, READINGS, START, WINDOWED, Reading, Site, put
 
 pytestmark = pytest.mark.spark
@@ -33,7 +33,9 @@ LATER: list[Reading] = [(4, "a", 300, 1)]
 LATE: list[Reading] = [(5, "a", 15, 8), (6, "b", 190, 2), (7, "a", 20, None)]
 
 
-def _backfill(fm: Floodmark, name: str, first: str = "2013-01-01", end: int = 4) -> Corrected:
+def _backfill(
+    fm: Floodmark, name: str, first: str = "2013-01-01", end: int = 4
+) -> CorrectionResult:
     closed = datetime.fromisoformat(f"{START.isoformat()}+00:00") + timedelta(hours=end)
     return correct(fm, name, EpochSpan(parse_time(first), closed))
 

@@ -15,7 +15,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.tables.failpoints import VARIABLE
-from floodmark.tools.corrections.correct import Corrected, EpochSpan, correct, parse_time
+from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct, parse_time
 from floodmark.tools.equivalence import differences
 from tests.warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put
 
@@ -34,7 +34,7 @@ SELECT window_start, sum(n) AS n FROM h GROUP BY window_start EMIT ON WINDOW CLO
 """
 
 
-def _backfill(fm: Floodmark, end: int = 4) -> Corrected:
+def _backfill(fm: Floodmark, end: int = 4) -> CorrectionResult:
     first = parse_time(START.isoformat())
     return correct(fm, "h", EpochSpan(first, first + timedelta(hours=end)), in_place=True)
 

@@ -15,7 +15,7 @@ from floodmark.plan.expr.expressions import AggCall
 from floodmark.scalar.functions.comparison import print_extreme
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Field, Kind, Schema
-from floodmark.spark.expressions import Compiled, canonical_key
+from floodmark.spark.expressions import CompiledExpr, canonical_key
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators import accumulator_columns as columns
@@ -92,7 +92,7 @@ def _condition(call: AggCall, now: int) -> str | None:
     return columns.condition_of(call, printer(now))
 
 
-def errors_of(call: AggCall, now: int) -> list[Compiled]:
+def errors_of(call: AggCall, now: int) -> list[CompiledExpr]:
     """Return the expressions of a call, compiled, for their errors.
 
     Only of rows that FILTER lets in the others are looked at.

@@ -20,7 +20,7 @@ from floodmark.stream.properties.reach import Reach, move_outward
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TOUCHED = "__touched"
+TOUCHED_MARK = "__touched"
 """BOOLEAN: a change is among the rows that the row's functions see, before or after the epoch."""
 _AT, _MARK = "__at", "__mark"
 _COUNTS = {"touched": "__touching", "seen": "__seeing"}
@@ -46,7 +46,7 @@ def rows_of(node: n.OverWindow, rows: DataFrame, reach: Reach, total: str) -> Da
         *kept, _MARK, *(f"sum({_MARK}.{what}) {over} AS {name}" for what, name in _COUNTS.items())
     )
     rows_of_place = counted.where(f"{_MARK}.kind = {_ROW} AND {_COUNTS['seen']} > 0")
-    return rows_of_place.selectExpr(*kept, f"{_COUNTS['touched']} > 0 AS {TOUCHED}")
+    return rows_of_place.selectExpr(*kept, f"{_COUNTS['touched']} > 0 AS {TOUCHED_MARK}")
 
 
 def near(node: n.OverWindow, reach: Reach, lie: Bounds) -> Bounds:

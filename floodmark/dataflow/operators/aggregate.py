@@ -37,7 +37,7 @@ from floodmark.stream.operators.accumulator_columns import (
     NEW,
     OLD,
     ROWS,
-    Grouping,
+    GroupingNode,
     group_fields,
     ties_of,
 )
@@ -120,7 +120,7 @@ def _initial_rows(op: StreamAggregate, own: Changes, rows: Rows) -> DataFrame:
 
 
 def state_of(
-    op: StreamGrouping[Grouping], ctx: EpochContext, parts: list[acc.Accumulation]
+    op: StreamGrouping[GroupingNode], ctx: EpochContext, parts: list[acc.Accumulation]
 ) -> AggregateState:
     """Return the operator's state table."""
     schema = acc.state_schema(group_fields(op.node), parts)
@@ -128,7 +128,7 @@ def state_of(
 
 
 def accept_changes(
-    op: StreamGrouping[Grouping], below: Input, ctx: EpochContext
+    op: StreamGrouping[GroupingNode], below: Input, ctx: EpochContext
 ) -> DataFrame | None:
     """Return the input's changes without the rows that an argument or FILTER refuses."""
     node, rows = op.node, below.rows
@@ -142,13 +142,13 @@ def accept_changes(
     return ctx.stages.settle(f"{op.identifier}_accepted", marked, columns)
 
 
-def _nothing(node: Grouping, ctx: EpochContext) -> DataFrame:
+def _nothing(node: GroupingNode, ctx: EpochContext) -> DataFrame:
     columns = (*node.input.schema, Field(WEIGHT, INT))
     nulls = (f"CAST(NULL AS {spark_type(f.type)}) AS {ident(f.name)}" for f in columns)
     return ctx.inputs.spark.range(0).selectExpr(*nulls)
 
 
-def mark_failing(node: Grouping, rows: Rows, now: int) -> Rows:
+def mark_failing(node: GroupingNode, rows: Rows, now: int) -> Rows:
     """Return the input's changes, those with a failing argument marked for the dead letters."""
     compiled = [
         (label(node, name), c) for name, call in node.aggregates for c in acc.errors_of(call, now)
@@ -161,14 +161,14 @@ def mark_failing(node: Grouping, rows: Rows, now: int) -> Rows:
     return Rows(frame, failing=True)
 
 
-def label(node: Grouping, name: str) -> str:
+def label(node: GroupingNode, name: str) -> str:
     """Return what an error calls an aggregate: its text, else its name."""
     span = next((call.span for c, call in node.aggregates if c == name), None)
     return span.text if span is not None and span.text else name
 
 
 def changes(
-    node: Grouping,
+    node: GroupingNode,
     merged: DataFrame,
     parts: list[acc.Accumulation],
     *,
@@ -203,11 +203,11 @@ def changes(
     error = [f"e.x AS {ERROR}"] if failing else []
     frame = sides.selectExpr(_pair(" AND ".join(same), failing))
     frame = frame.selectExpr(*columns, *marks, *state, *error)
-    return Rows(frame, failing=failing, consolidated=True, kinded=True, carried=carried)
+    return Rows(frame, failing=failing, consolidated=True, has_kinds=True, extra_columns=carried)
 
 
 def _come(
-    node: Grouping, merged: DataFrame, parts: list[acc.Accumulation], carried: tuple[str, ...]
+    node: GroupingNode, merged: DataFrame, parts: list[acc.Accumulation], carried: tuple[str, ...]
 ) -> Rows:
     """Return the rows of groups that were not there before."""
     bound = binding_texts(parts, NEW)
@@ -225,8 +225,8 @@ def _come(
         frame,
         failing=error is not None,
         consolidated=True,
-        kinded=True,
-        carried=carried,
+        has_kinds=True,
+        extra_columns=carried,
         inserts=not carried,
     )
 
@@ -254,13 +254,13 @@ def _overflows(parts: list[acc.Accumulation], prefix: str) -> dict[str, str]:
     }
 
 
-def refusal(node: Grouping, parts: list[acc.Accumulation], prefix: str) -> str | None:
+def refusal(node: GroupingNode, parts: list[acc.Accumulation], prefix: str) -> str | None:
     """Return the text of a side's dead letter, NULL where its row is not refused."""
     beyond = _overflows(parts, prefix)
     return _letter(node, beyond) if beyond else None
 
 
-def _letter(node: Grouping, beyond: Mapping[str, str]) -> str:
+def _letter(node: GroupingNode, beyond: Mapping[str, str]) -> str:
     """Return the text of the dead letter of a group where an aggregate is out of range.
 
     It names the first that is.
@@ -276,14 +276,14 @@ def _state_struct(carried: tuple[str, ...], prefix: str) -> str:
     return f"struct({', '.join(fields or ['1 AS one'])})"
 
 
-def _output(node: Grouping, parts: list[acc.Accumulation], prefix: str, *, always: bool) -> str:
+def _output(node: GroupingNode, parts: list[acc.Accumulation], prefix: str, *, always: bool) -> str:
     """Return the text of one side's output row as a struct, NULL where the group is absent."""
     row = f"struct({', '.join(_values(node, parts, prefix))})"
     there = _there(parts, prefix, always=always)
     return f"CASE WHEN {there} THEN {row} END" if there else row
 
 
-def _values(node: Grouping, parts: list[acc.Accumulation], prefix: str) -> list[str]:
+def _values(node: GroupingNode, parts: list[acc.Accumulation], prefix: str) -> list[str]:
     """Return the texts of the columns of one side's output row."""
     fields = [f"{ident(c)} AS {ident(c)}" for c in node.group]
     for part, (name, call) in zip(parts, node.aggregates, strict=True):
@@ -300,7 +300,7 @@ def _there(parts: list[acc.Accumulation], prefix: str, *, always: bool) -> str:
     return " AND ".join(there)
 
 
-def _output_before(node: Grouping) -> str:
+def _output_before(node: GroupingNode) -> str:
     """Return the text of the row that a group has in the object's table; NULL where it has none."""
     columns = [(ident(c), c) for c in node.group]
     columns += [(ident(OLD + name), name) for name, _ in node.aggregates]
@@ -308,7 +308,7 @@ def _output_before(node: Grouping) -> str:
     return f"CASE WHEN {ident(OLD + ROWS)} IS NOT NULL THEN struct({row}) END"
 
 
-def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+def batch(node: GroupingNode, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return one row per group; rows that an argument refuses leave the whole group's input."""
     frame = _of_one_zero(node, frame)
     rows = compute(node, drop_refused(node, frame, now, strict=strict), now)
@@ -319,7 +319,7 @@ def batch(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -
     return rows.frame
 
 
-def _of_one_zero(node: Grouping, frame: DataFrame) -> DataFrame:
+def _of_one_zero(node: GroupingNode, frame: DataFrame) -> DataFrame:
     """Return the rows with 0 for -0 in the group: Spark asks conditions on groups of their rows."""
     kinds = {f.name: f.type.kind for f in node.input.schema if f.name in node.group}
     floats = {c for c, kind in kinds.items() if kind in (Kind.REAL, Kind.DOUBLE)}
@@ -331,7 +331,7 @@ def _of_one_zero(node: Grouping, frame: DataFrame) -> DataFrame:
     )
 
 
-def compute(node: Grouping, frame: DataFrame, now: int) -> Rows:
+def compute(node: GroupingNode, frame: DataFrame, now: int) -> Rows:
     """Return one row per group of accepted rows, with `__error` where a group can be refused."""
     from pyspark.sql import functions as F
 

@@ -16,8 +16,8 @@ from floodmark.dataflow.operators.dead_letter_texts import merge_message
 from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.operators.merge import CAME, ORDER, SINKS, row_type
 from floodmark.errors import IntakeCode
+from floodmark.plan.declaration import ConflictRule, Declaration
 from floodmark.plan.declare.conflicts import EXCLUDED
-from floodmark.plan.declared import ConflictRule, Declared
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.expressions import smallest
@@ -53,13 +53,13 @@ def list_operations(
     return grouped.selectExpr(*map(ident, key), f"{kept} AS {OPERATIONS}", *CAME)
 
 
-def can_refuse(declared: Declared, owners: Sequence[Owner] = ()) -> bool:
+def can_refuse(declared: Declaration, owners: Sequence[Owner] = ()) -> bool:
     """Tell whether a row can be refused by the table's conflict behaviour, or by its owners."""
     needs = any(c.not_null for c in declared.columns)
     return (declared.conflict.merges or bool(owners)) and (needs or _fails(declared))
 
 
-def _fails(declared: Declared) -> bool:
+def _fails(declared: Declaration) -> bool:
     conflict = declared.conflict
     generated = [c.generated for c in declared.columns if c.generated is not None]
     exprs = [*dict(conflict.assignments).values(), *generated]
@@ -69,7 +69,7 @@ def _fails(declared: Declared) -> bool:
 
 def fold_operations(
     pairs: DataFrame,
-    declared: Declared,
+    declared: Declaration,
     columns: Schema,
     now: int,
     owners: Sequence[Owner] = (),
@@ -113,7 +113,7 @@ def _one(met: str, result: str) -> str:
 
 
 def _owner_texts(
-    declared: Declared, names: list[str], type_: str, now: int, owners: Sequence[Owner]
+    declared: Declaration, names: list[str], type_: str, now: int, owners: Sequence[Owner]
 ) -> tuple[str, str]:
     """Return the texts of: an owner does it; and of what it leaves, `(code, r)`."""
 
@@ -130,7 +130,7 @@ def _owner_texts(
     return column_owners.BY_OWNER, f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
-def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
+def _met(declared: Declaration, names: list[str], type_: str, now: int) -> str:
     """Return the text of what stays where the row `o.r` meets `a.r`: `(code, r)`."""
     conflict = declared.conflict
     # Alone a row has to have what it could have taken from a stored one.
@@ -157,7 +157,7 @@ def _met(declared: Declared, names: list[str], type_: str, now: int) -> str:
     return f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
-def _set(declared: Declared, names: list[str], type_: str, now: int) -> str:
+def _set(declared: Declaration, names: list[str], type_: str, now: int) -> str:
     conflict = declared.conflict
     around = {c: f"__a.r.{ident(c)}" for c in names}
     around |= {EXCLUDED + c: f"__o.r.{ident(c)}" for c in names}
@@ -181,7 +181,7 @@ def _where(
     return f"CASE {' '.join(whens)} ELSE {_stays('__a.r', type_, writes='FALSE')} END"
 
 
-def _check(row: str, declared: Declared, names: list[str], type_: str, now: int) -> str:
+def _check(row: str, declared: Declaration, names: list[str], type_: str, now: int) -> str:
     """Return the text of a merged row with generated columns; NULL where there is none is refused.
 
     What was generated of the rows that it is merged from is not what is generated of it.
@@ -201,7 +201,7 @@ def _check(row: str, declared: Declared, names: list[str], type_: str, now: int)
     return f"transform(array({out}), __n -> {_stays('__n.r', type_, code)})[0]"
 
 
-def _missing(row: str, declared: Declared) -> str | None:
+def _missing(row: str, declared: Declaration) -> str | None:
     """Return the text of the code of a row without a value that the table needs."""
     needed = [c.name for c in declared.columns if c.not_null]
     if not needed:
@@ -210,7 +210,7 @@ def _missing(row: str, declared: Declared) -> str | None:
     return f"CASE WHEN {missing} THEN {IntakeCode.NULL_VALUE.value} END"
 
 
-def _message(declared: Declared) -> str:
+def _message(declared: Declaration) -> str:
     """Return the text of what a letter says: which values are missing."""
     needed = [c.name for c in declared.columns if c.not_null]
     if not needed:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from floodmark.connectors.lookup import Key, Lookup
+from floodmark.connectors.lookup import Lookup, LookupKey
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
@@ -25,7 +25,7 @@ FileFilter = Callable[[DataFile], bool]
 
 
 @dataclass(frozen=True)
-class Origin:
+class ObjectSeed:
     """Where replay-stable values come from: the warehouse's seed, the key of the plan's object."""
 
     seed: str = ""
@@ -136,7 +136,7 @@ class Inputs(Protocol):
     spark: SparkSession
     epoch: int
     now: int
-    origin: Origin
+    origin: ObjectSeed
     fills: bool
     """The plan's object is new: its input changes are all rows, and there was nothing before."""
 
@@ -304,5 +304,5 @@ class DueChanges(Protocol):
 class FetchedRows(Protocol):
     """What one operator fetches of a table that is kept elsewhere."""
 
-    def fetch(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
+    def fetch(self, keys: Callable[[], list[LookupKey]], by: Sequence[str]) -> DataFrame | None:
         """Return the rows of keys, written; None where there are none."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.connectors.absent import absent_column
 from floodmark.connectors.base import OPERATION, UPSERTS
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, INT
 from floodmark.spark.expressions import compile as compile_expr
@@ -23,11 +23,11 @@ def delivery_seed(seed: str, stored_key: str) -> RowSeed:
     return RowSeed(seed, stored_key, (("__partition", INT), ("__offset", BIGINT)))
 
 
-def with_defaults(frame: DataFrame, declared: Declared, now: int, seed: RowSeed) -> DataFrame:
+def with_defaults(frame: DataFrame, declared: Declaration, now: int, seed: RowSeed) -> DataFrame:
     """Return the rows with defaults in the columns that they came without.
 
     Why a default has no value for a row stands in `__default_0` …, what functions of users say of
-    it in `__default_said_0` …, in the order of `Declared.defaulted`.
+    it in `__default_said_0` …, in the order of `Declaration.defaulted`.
     """
     given = [c for c in declared.columns if c.name in declared.default_columns]
     if not given:

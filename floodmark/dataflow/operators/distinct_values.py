@@ -26,7 +26,7 @@ from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, group_fields, value_columns
 from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.properties.bounds import bounds_of_expression
-from floodmark.stream.properties.state import COUNTED, StateTable
+from floodmark.stream.properties.state import VALUE_COUNT, StateTable
 from floodmark.stream.properties.strategy import Distinct
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _crossings(
     rows = _values(node, one, changes, ctx.now)
     within = {name: below.bounds[name] for name in node.group if name in below.bounds}
     counted = bounds_of_expression(one.argument, below.bounds)
-    within |= {} if counted is None else {COUNTED: counted}
+    within |= {} if counted is None else {VALUE_COUNT: counted}
     partial = partial_of(counts.group, rows, parts)
     merged = against_stored(counts, partial, rows, parts, state, within, ctx)
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
@@ -91,7 +91,7 @@ def _crossings(
     texts = dict(columns)
     columns_of = value_columns(op.distinct)
     for call, condition in one.calls.items():
-        texts |= dict(zip(columns_of[call], (COUNTED, signs[condition]), strict=True))
+        texts |= dict(zip(columns_of[call], (VALUE_COUNT, signs[condition]), strict=True))
     inputs = [
         ident(f.name)
         if f.name in node.group
@@ -122,8 +122,8 @@ def _counts(node: n.Aggregate, one: Distinct) -> n.Aggregate:
             flags.append((f"{_PASSES}{m}", condition))
             wanted = ColumnRef(BOOLEAN, f"{_PASSES}{m}")
         calls.append((f"__count{m}", AggCall("count", (), BIGINT, filter=wanted)))
-    below = n.Project(node.input, (*passed, (COUNTED, one.argument), *flags))
-    return n.Aggregate(below, (*node.group, COUNTED), tuple(calls))
+    below = n.Project(node.input, (*passed, (VALUE_COUNT, one.argument), *flags))
+    return n.Aggregate(below, (*node.group, VALUE_COUNT), tuple(calls))
 
 
 def _values(node: n.Aggregate, one: Distinct, changes: DataFrame, now: int) -> DataFrame:
@@ -133,6 +133,6 @@ def _values(node: n.Aggregate, one: Distinct, changes: DataFrame, now: int) -> D
         for m, condition in enumerate(one.filters)
         if condition is not None
     ]
-    value = f"{compile_expr(one.argument, now).value} AS {COUNTED}"
+    value = f"{compile_expr(one.argument, now).value} AS {VALUE_COUNT}"
     rows = changes.selectExpr(*map(ident, node.group), value, *flags, WEIGHT)
-    return rows.where(f"{COUNTED} IS NOT NULL")
+    return rows.where(f"{VALUE_COUNT} IS NOT NULL")

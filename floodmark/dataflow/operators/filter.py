@@ -41,14 +41,16 @@ def passing(
     compiled = compile_expr(predicate, now, seed)
     passes = f"{WEIGHT} < 0 OR ({compiled.value})" if rows.replacing else compiled.value
     if compiled.error is None and not rows.failing:
-        return replace(rows, frame=rows.frame.where(passes), kinded=False, carried=())
+        return replace(rows, frame=rows.frame.where(passes), has_kinds=False, extra_columns=())
     label = predicate.span.text if predicate.span is not None else "WHERE"
     error = error_column([(label, compiled)], rows.letter_columns(names), failing=rows.failing)
     assert error is not None
     columns = [ident(name) for name in names]
     frame = rows.frame.selectExpr(*columns, WEIGHT, error, f"({passes}) AS __passes")
     kept = frame.where(f"__passes OR {ERROR} IS NOT NULL").drop("__passes")
-    return replace(rows, frame=kept, failing=True, consolidated=False, kinded=False, carried=())
+    return replace(
+        rows, frame=kept, failing=True, consolidated=False, has_kinds=False, extra_columns=()
+    )
 
 
 def batch(node: n.Filter, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:

@@ -34,7 +34,7 @@ def delta(op: StreamHop, inputs: Sequence[Input], ctx: EpochContext) -> Rows | N
     (below,) = inputs
     if below.rows is None:
         return None
-    rows = replace(below.rows, kinded=False, carried=())
+    rows = replace(below.rows, has_kinds=False, extra_columns=())
     return rows.with_frame(_explode(op.node, rows.frame, rows.system_columns, failing=rows.failing))
 
 

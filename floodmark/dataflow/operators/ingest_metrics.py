@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import ERROR
 from floodmark.dataflow.operators.source import DEAD
 from floodmark.errors import IntakeCode
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.intervals import datetime_of
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, SqlType
@@ -29,7 +29,7 @@ _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 class IngestCounts:
     """A count on the way: known once the frame that `observe` returns has been written."""
 
-    def __init__(self, declared: Declared | None, lacks: Sequence[str] = ()) -> None:
+    def __init__(self, declared: Declaration | None, lacks: Sequence[str] = ()) -> None:
         """Count rows, times and values of what files seem to lack; undeclared, those alone."""
         types = {} if declared is None else {c.name: c.type for c in declared.columns}
         marks = () if declared is None else declared.watermarks

@@ -19,7 +19,7 @@ from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.dataflow.operators.join_sides import JoinSides
 from floodmark.dataflow.operators.project import raise_text
 from floodmark.plan import nodes as n
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.keyed import hint_broadcast
 from floodmark.spark.rows import ERROR_TYPE, Rows, empty, error_struct, negate, set_weight
@@ -189,7 +189,7 @@ def _equal(node: n.Pairing) -> list[str]:
     return [f"{ident(a)} = {ident(b)}" for a, b in node.equi]
 
 
-def failing_residual(node: n.Pairing, now: int) -> Compiled | None:
+def failing_residual(node: n.Pairing, now: int) -> CompiledExpr | None:
     """Return the residual condition if it can refuse a pair."""
     if node.residual is None:
         return None
@@ -202,7 +202,7 @@ def add_flag(frame: DataFrame, name: str) -> DataFrame:
     return frame.selectExpr("*", f"true AS {name}")
 
 
-def pair_error(node: n.Pairing, failing: Compiled, *real: str) -> str:
+def pair_error(node: n.Pairing, failing: CompiledExpr, *real: str) -> str:
     """Return the text of `__error` of a joined row; padding (`real` is not TRUE) has no error."""
     assert failing.error is not None and node.residual is not None
     label = node.residual.span.text if node.residual.span is not None else ""
@@ -249,7 +249,7 @@ def semi_or_anti_join(
     return kept.unionAll(refused.selectExpr(*columns, pair_error(node, failing)))
 
 
-def _refuses(node: n.Pairing, failing: Compiled) -> Column:
+def _refuses(node: n.Pairing, failing: CompiledExpr) -> Column:
     from pyspark.sql import functions as F
 
     return F.expr(" AND ".join([*_equal(node), f"({failing.error}) IS NOT NULL"]))
@@ -282,7 +282,7 @@ def nulls(node: n.Node, prefix: str = "") -> list[str]:
     return [f"CAST(NULL AS {spark_type(f.type)}) AS {ident(prefix + f.name)}" for f in node.schema]
 
 
-def _no_error(failing: Compiled | None) -> list[str]:
+def _no_error(failing: CompiledExpr | None) -> list[str]:
     return [] if failing is None else [f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"]
 
 

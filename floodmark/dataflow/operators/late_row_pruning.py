@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from floodmark.plan.declared import WatermarkInfo
+from floodmark.plan.declaration import WatermarkInfo
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.spark.expressions import compile_bound
 from floodmark.spark.literals import literal

@@ -39,10 +39,10 @@ def changelog(rows: Rows, columns: Schema, key: tuple[str, ...], epoch: int) -> 
     """
     if rows.inserts:
         return insert(rows.frame, columns, epoch)
-    if rows.kinded:
+    if rows.has_kinds:
         stamp = epoch_expr(epoch)
         names = [ident(f.name) for f in columns]
-        return rows.frame.selectExpr(stamp, KIND, *names, *map(ident, rows.carried))
+        return rows.frame.selectExpr(stamp, KIND, *names, *map(ident, rows.extra_columns))
     frame = rows.frame if rows.consolidated else cancel(rows.frame, columns, key)
     pairs = _pairs(frame, columns, key)
     return as_changes(pairs, columns, epoch)

@@ -21,7 +21,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr, error_column
 from floodmark.spark.types import ident, spark_type
@@ -173,6 +173,6 @@ def _seed(below: Input, frame: DataFrame, ctx: EpochContext) -> tuple[DataFrame,
 
 
 def _label_all(
-    node: n.MaterializeProject, compiled: dict[str, Compiled]
-) -> list[tuple[str, Compiled]]:
+    node: n.MaterializeProject, compiled: dict[str, CompiledExpr]
+) -> list[tuple[str, CompiledExpr]]:
     return [(label(node, name), c) for name, c in compiled.items()]

@@ -12,7 +12,7 @@ from floodmark.changelog import EPOCH, ERROR, ROW_ID
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, UPSERTS
 from floodmark.dataflow.operators.materialize import OLD_ROW, comparable
 from floodmark.dataflow.operators.source import PLACE
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.scalar.types import VARCHAR, Field, Schema, struct_of
 from floodmark.spark.types import ident
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 _STEP = "__step"
 
 
-def message_fields(declared: Declared) -> Schema:
+def message_fields(declared: Declaration) -> Schema:
     """Return the columns that operations have beside those of the row."""
     return (Field(OPERATION, VARCHAR, nullable=False), before_field(declared))
 
 
-def before_field(declared: Declared) -> Field:
+def before_field(declared: Declaration) -> Field:
     """Return the column with the old row as a message delivered it."""
     return Field(BEFORE, struct_of(*((f.name, f.type) for f in declared.physical)))
 
 
-def operations(frame: DataFrame, declared: Declared) -> DataFrame:
+def operations(frame: DataFrame, declared: Declaration) -> DataFrame:
     """Return the operations of typed messages; `__before` stays with the one of its own key."""
     key = declared.primary_key
     steps = f"explode({_steps(key)}) AS {_STEP}"
@@ -61,7 +61,7 @@ def _steps(key: tuple[str, ...]) -> str:
     return f"CASE WHEN {moves} THEN array('take', 'put') ELSE array('only') END"
 
 
-def differs(before: str, declared: Declared) -> str:
+def differs(before: str, declared: Declaration) -> str:
     """Return the test whether a delivered old row says something else than the stored one.
 
     What it leaves out, or has as NULL, it does not say: databases send the key alone, too.

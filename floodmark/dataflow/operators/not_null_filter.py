@@ -7,14 +7,14 @@ from dataclasses import replace
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.dataflow.operators.dead_letter_texts import lacking
 from floodmark.errors import IntakeCode
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import ERROR_TYPE, Rows, letter_of
 from floodmark.spark.types import ident
 
 
-def mark_nulls(rows: Rows, columns: Schema, declared: Declared, *, owned: bool = False) -> Rows:
+def mark_nulls(rows: Rows, columns: Schema, declared: Declaration, *, owned: bool = False) -> Rows:
     """Return the rows, those without a value that the table needs on their way aside.
 
     A time with a watermark is judged by that; where a row can be merged with the stored one, or

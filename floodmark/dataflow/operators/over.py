@@ -56,8 +56,8 @@ def _of_ranges(op: StreamOverWindow, below: Input, reach: Reach, ctx: EpochConte
         return affected_frames.rows_of(node, rows, reach, total_order(node, key))
 
     def compute(tagged: list[DataFrame]) -> DataFrame:
-        done = batch(node, tagged[0], ctx.now, key, (AFTER,), (affected_frames.TOUCHED,))
-        return done.where(affected_frames.TOUCHED)
+        done = batch(node, tagged[0], ctx.now, key, (AFTER,), (affected_frames.TOUCHED_MARK,))
+        return done.where(affected_frames.TOUCHED_MARK)
 
     near = affected_frames.near(node, reach, below.bounds)
     return recompute_partitions.delta(

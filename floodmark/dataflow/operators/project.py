@@ -10,7 +10,7 @@ from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.scalar.functions.volatile import RowSeed
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.failures import RAISED, SAID
 from floodmark.spark.rows import Rows, error_column, message_text
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def _compile(node: n.Project, now: int, seed: RowSeed | None = None) -> list[tuple[str, Compiled]]:
+def _compile(
+    node: n.Project, now: int, seed: RowSeed | None = None
+) -> list[tuple[str, CompiledExpr]]:
     return [(name, compile_expr(expr, now, seed)) for name, expr in node.columns]
 
 
@@ -50,8 +52,8 @@ def delta(op: StreamProject, inputs: Sequence[Input], ctx: EpochContext) -> Rows
         failing=error is not None,
         consolidated=rows.consolidated and alike,
         narrowed=rows.narrowed or not whole,
-        kinded=rows.kinded and whole,
-        carried=rows.carried if whole else (),
+        has_kinds=rows.has_kinds and whole,
+        extra_columns=rows.extra_columns if whole else (),
         unknown=unknown(node, rows),
     )
 
@@ -72,7 +74,7 @@ def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) 
     return frame.selectExpr(*(f"{c.value} AS {ident(name)}" for name, c in compiled))
 
 
-def raising(compiled: Compiled) -> str:
+def raising(compiled: CompiledExpr) -> str:
     """Return the text of a value that ends the query where a row is refused."""
     if compiled.error is None:
         return compiled.value

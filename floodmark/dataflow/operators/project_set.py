@@ -31,7 +31,7 @@ def delta(op: StreamProjectSet, inputs: Sequence[Input], ctx: EpochContext) -> R
     label = node.call.span.text if node.call.span is not None else "a table function"
     names = list(node.input.names)
     error = error_column([(label, compiled)], names, failing=rows.failing)
-    passed = [*map(ident, names), *replace(rows, kinded=False, carried=()).marks]
+    passed = [*map(ident, names), *replace(rows, has_kinds=False, extra_columns=()).marks]
     frame = rows.frame
     value = compiled.value
     if error is not None:
@@ -44,8 +44,8 @@ def delta(op: StreamProjectSet, inputs: Sequence[Input], ctx: EpochContext) -> R
         frame=_explode(node, frame, value, passed, failing=error is not None),
         failing=error is not None,
         consolidated=False,
-        kinded=False,
-        carried=(),
+        has_kinds=False,
+        extra_columns=(),
         inserts=rows.inserts,
     )
 
@@ -69,7 +69,7 @@ def _explode(
     if failing and not node.outer:
         frame = frame.where(f"{_PLACE} IS NOT NULL OR {ERROR} IS NOT NULL")
     fields = [f.name for f in node.call.type.element.fields] if node.call.type.element else []
-    made = [f"{_ELEMENT}.{ident(f)}" for f in fields] if node.spread else [_ELEMENT]
+    made = [f"{_ELEMENT}.{ident(f)}" for f in fields] if node.unpacks else [_ELEMENT]
     outputs = [f"{e} AS {ident(o)}" for e, o in zip(made, node.outputs, strict=True)]
     place = f"coalesce({_PLACE} + 1, 0)" if outer else f"{_PLACE} + 1"
     inputs, marks = passed[: len(node.input.names)], passed[len(node.input.names) :]

@@ -29,7 +29,7 @@ AFTER = "__after"
 _KEY = "__scope_"
 Scopes = Sequence[tuple[str, ...]]
 """The scope columns of each input; they meet by position. Without any, everything is touched."""
-Narrow = Callable[["DataFrame"], "DataFrame"]
+NarrowFrame = Callable[["DataFrame"], "DataFrame"]
 """Chooses among the rows of the touched scopes; the changed rows are there once more, to show the
 places of changes: they have NULL in `__after`, and none is chosen."""
 Batch = Callable[[list["DataFrame"]], "DataFrame"]
@@ -44,7 +44,7 @@ def delta(
     ctx: EpochContext,
     *,
     failing: bool = False,
-    narrow: Narrow | None = None,
+    narrow: NarrowFrame | None = None,
     near: Bounds = EVERYWHERE,
 ) -> Rows | None:
     """Return the changes of an operator: of the scopes that the changes of its inputs touch.

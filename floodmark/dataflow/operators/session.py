@@ -29,7 +29,7 @@ _TIME, _OPENS, _NUMBER = "__time", "__opens", "__number"
 """Microseconds; BOOLEAN: the row is the first of a session; the session's number."""
 _FIRST, _LAST = "__first", "__last"
 """The first and the last time of a session, in microseconds."""
-_TOUCHED = "__touched"
+_TOUCHED_MARK = "__touched"
 
 
 def delta(op: StreamSession, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
@@ -70,9 +70,9 @@ def _changed_sessions(node: n.Session, rows: DataFrame) -> DataFrame:
     within = _partition_text(node.partition)
     kept = [*map(ident, node.input.names), AFTER]
     numbered = _number_sessions(node, rows, within, (*node.input.names, AFTER))
-    changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED}"
+    changed = f"bool_or({AFTER} IS NULL) OVER (PARTITION BY {within}, {_NUMBER}) AS {_TOUCHED_MARK}"
     marked = numbered.selectExpr(*kept, changed)
-    touched = marked.where(f"{_TOUCHED} AND {AFTER} IS NOT NULL").selectExpr(*kept)
+    touched = marked.where(f"{_TOUCHED_MARK} AND {AFTER} IS NOT NULL").selectExpr(*kept)
     if not node.keeps_untimed:
         return touched
     untimed = rows.where(f"{ident(node.time)} IS NULL AND {AFTER} IS NOT NULL")

@@ -18,7 +18,7 @@ from floodmark.connectors.metadata import metadata_column
 from floodmark.dataflow.operators import dead_letter_texts
 from floodmark.dataflow.operators.defaults import with_defaults
 from floodmark.errors import IntakeCode
-from floodmark.plan.declared import MAX_AHEAD, ColumnInfo, Declared, WatermarkInfo
+from floodmark.plan.declaration import MAX_AHEAD, ColumnInfo, Declaration, WatermarkInfo
 from floodmark.scalar.functions.intervals import datetime_of
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.volatile import RowSeed
@@ -59,7 +59,7 @@ class LateFilter:
 
 
 def add_types(
-    frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed
+    frame: DataFrame, declared: Declaration, epoch: int, now: int, seed: RowSeed
 ) -> DataFrame:
     """Return the declared columns, the row id, the epoch, and `__error` for rows that are dead."""
     frame = _complete(frame, declared, now, seed)
@@ -73,7 +73,7 @@ def add_types(
     return marked.selectExpr(*names, ROW_ID, EPOCH, *passed, f"{_WHERE} AS {PLACE}", _error_text())
 
 
-def required_columns(declared: Declared, now: int) -> tuple[str, ...] | None:
+def required_columns(declared: Declaration, now: int) -> tuple[str, ...] | None:
     """Return the delivered columns without whose values a row that can be read is dead.
 
     None where other rows may be dead, too: values are computed, or messages say what happens.
@@ -88,18 +88,18 @@ def required_columns(declared: Declared, now: int) -> tuple[str, ...] | None:
     return tuple(names) if {f.name for f in declared.physical} >= set(names) else None
 
 
-def good(frame: DataFrame, declared: Declared, epoch: int, now: int, seed: RowSeed) -> DataFrame:
+def good(frame: DataFrame, declared: Declaration, epoch: int, now: int, seed: RowSeed) -> DataFrame:
     """Return the declared columns, the row id and the epoch of rows none of which goes aside."""
     frame = _complete(frame, declared, now, seed)
     return frame.selectExpr(*(ident(c.name) for c in declared.columns), _ROW_ID, epoch_expr(epoch))
 
 
-def _complete(frame: DataFrame, declared: Declared, now: int, seed: RowSeed) -> DataFrame:
+def _complete(frame: DataFrame, declared: Declaration, now: int, seed: RowSeed) -> DataFrame:
     frame = with_defaults(_with_metadata(frame, declared, now), declared, now, seed)
     return _generate(frame, declared, now)
 
 
-def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
+def _with_metadata(frame: DataFrame, declared: Declaration, now: int) -> DataFrame:
     """Add what messages and files say of themselves under the names of the columns."""
     texts = []
     for column in declared.columns:
@@ -112,7 +112,7 @@ def _with_metadata(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
     return frame.selectExpr("*", *texts) if texts else frame
 
 
-def _generate(frame: DataFrame, declared: Declared, now: int) -> DataFrame:
+def _generate(frame: DataFrame, declared: Declaration, now: int) -> DataFrame:
     computed = [c for c in declared.columns if c.generated is not None]
     if not computed:
         return frame
@@ -139,7 +139,7 @@ def _error_text() -> str:
     return f"CASE WHEN {_WHY} IS NOT NULL THEN {struct} END AS {ERROR}"
 
 
-def latest(declared: Declared, now: int) -> dict[str, str]:
+def latest(declared: Declaration, now: int) -> dict[str, str]:
     """Return, by column with a watermark, the text of the last time that is not too far ahead."""
     moment = datetime_of(now, zoned=True)
     values = ((m, declared.clock.latest(moment, m.expr.type)) for m in declared.watermarks)
@@ -150,7 +150,7 @@ def _limit(column: str) -> str:
     return f"__latest_{column}"
 
 
-def _dead(declared: Declared, limits: Collection[str]) -> str:
+def _dead(declared: Declaration, limits: Collection[str]) -> str:
     """Return the text of what sends a row to the dead letters, without its place."""
     whens = _faults(declared)
     row = as_json(declared)
@@ -180,7 +180,7 @@ def _dead(declared: Declared, limits: Collection[str]) -> str:
     return f"CASE {' '.join(whens)} END"
 
 
-def _faults(declared: Declared) -> list[str]:
+def _faults(declared: Declaration) -> list[str]:
     """Return the cases of what does not parse, or is no message that can be applied."""
     error = _error(IntakeCode.CORRUPT, "parse", "__corrupt", REASON)
     corrupt = f"WHEN __corrupt IS NOT NULL THEN {error}"
@@ -193,7 +193,7 @@ def _faults(declared: Declared) -> list[str]:
     return [*faults, corrupt, f"WHEN {OPERATION} = '{IGNORED}' THEN NULL"]
 
 
-def as_json(declared: Declared) -> str:
+def as_json(declared: Declaration) -> str:
     """Return the text of a delivered row as a dead letter shows it."""
     physical = ", ".join(ident(f.name) for f in declared.physical)
     return f"to_json(struct({physical}), map('ignoreNullFields', 'false'))"

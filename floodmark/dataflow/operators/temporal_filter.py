@@ -17,7 +17,7 @@ from floodmark.dataflow.operators.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
-from floodmark.spark.expressions import Compiled, compile_bound
+from floodmark.spark.expressions import CompiledExpr, compile_bound
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import ERROR_TYPE, Rows, constants, error_column
 from floodmark.spark.types import ident
@@ -71,12 +71,12 @@ def batch(node: n.TemporalFilter, frame: DataFrame, now: int) -> DataFrame:
 
 
 def _add_period(
-    node: n.TemporalFilter, changes: DataFrame, bounds: Sequence[Compiled], now: int
+    node: n.TemporalFilter, changes: DataFrame, bounds: Sequence[CompiledExpr], now: int
 ) -> DataFrame:
     """Return changes with the microseconds at which their periods begin and end."""
     names = [ident(c) for c in node.names]
     texts = [f"unix_micros({bound.value})" for bound in bounds]
-    lowers, uppers = texts[: len(node.lowers)], texts[len(node.lowers) :]
+    lowers, uppers = texts[: len(node.lower_bounds)], texts[len(node.lower_bounds) :]
     # Spark passes NULLs over where it looks for the greatest.
     whole = " AND ".join(f"({text}) IS NOT NULL" for text in texts)
     begin = f"CASE WHEN {whole} THEN {_extreme('greatest', lowers, -_EVER)} END AS {_FROM}"

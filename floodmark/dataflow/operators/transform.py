@@ -15,11 +15,11 @@ from floodmark.changelog import ERROR
 from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
 from floodmark.dataflow.operators.ingest_metrics import IngestCounts
 from floodmark.dataflow.operators.source import DEAD, PLACE
-from floodmark.plan.declared import LOWER, UPPER, RowTransform
+from floodmark.plan.declaration import LOWER, UPPER, RowTransform
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import ERROR_TYPE, constants, message_text
@@ -103,15 +103,15 @@ class _Transformation:
         return [*(f"{value} AS {name}" for name, value in columns), *bounds]
 
     @property
-    def _condition(self) -> Compiled:
+    def _condition(self) -> CompiledExpr:
         condition = self.transform.condition
-        return Compiled("TRUE") if condition is None else self._compile(condition)
+        return CompiledExpr("TRUE") if condition is None else self._compile(condition)
 
     @property
     def _bounds(self) -> tuple[Expr, ...]:
-        return (*self.transform.lowers, *self.transform.uppers)
+        return (*self.transform.lower_bounds, *self.transform.upper_bounds)
 
-    def _compile(self, expr: Expr) -> Compiled:
+    def _compile(self, expr: Expr) -> CompiledExpr:
         return compile_expr(expr, self.now)
 
     def _error(self) -> str:
@@ -124,7 +124,7 @@ class _Transformation:
             whens.append(f"WHEN NOT coalesce({asked.value}, FALSE) THEN NULL")
         return f"CASE {' '.join([*whens, *self._dead_letters(values)])} END"
 
-    def _dead_letters(self, labelled: Sequence[tuple[str, Compiled]]) -> list[str]:
+    def _dead_letters(self, labelled: Sequence[tuple[str, CompiledExpr]]) -> list[str]:
         return [
             f"WHEN ({c.error}) IS NOT NULL THEN {_letter(label, c, self.row)}"
             for label, c in labelled
@@ -142,8 +142,8 @@ class _Transformation:
 
     def _ends(self) -> tuple[str, str]:
         """Return the texts of the microseconds at which the period begins and ends."""
-        lowers = [self._micros(bound) for bound in self.transform.lowers]
-        uppers = [self._micros(bound) for bound in self.transform.uppers]
+        lowers = [self._micros(bound) for bound in self.transform.lower_bounds]
+        uppers = [self._micros(bound) for bound in self.transform.upper_bounds]
         return _extreme("greatest", lowers, -_EVER), _extreme("least", uppers, _EVER)
 
     def _micros(self, bound: Expr) -> str:
@@ -160,7 +160,7 @@ def _label(expr: Expr, otherwise: str) -> str:
     return expr.span.text if expr.span is not None and expr.span.text else otherwise
 
 
-def _letter(label: str, compiled: Compiled, row: str) -> str:
+def _letter(label: str, compiled: CompiledExpr, row: str) -> str:
     assert compiled.error is not None
     said = message_text(compiled.error, compiled.message)
     fields = f"'code', {compiled.error}, 'expression', {literal(label, VARCHAR)}, 'row', {row}"

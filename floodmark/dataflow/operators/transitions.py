@@ -19,7 +19,7 @@ from floodmark.stream.operators.accumulator_columns import (
     NEW,
     OLD,
     ROWS,
-    Grouping,
+    GroupingNode,
     Upkeep,
     accumulator_names,
     group_fields,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Accumulation]:
+def parts_of(node: GroupingNode, mode: ChangelogMode, now: int) -> list[acc.Accumulation]:
     """Return how each aggregate of the node is kept."""
     ties = ties_of(node)
     values = value_columns(distinct_arguments(node))
@@ -44,7 +44,7 @@ def parts_of(node: Grouping, mode: ChangelogMode, now: int) -> list[acc.Accumula
     return share_columns(parts, accumulator_names(node, mode, acc.printer(now)))
 
 
-def transition_schema(node: Grouping, parts: list[acc.Accumulation]) -> Schema:
+def transition_schema(node: GroupingNode, parts: list[acc.Accumulation]) -> Schema:
     """Return the columns of the transitions."""
     state = acc.state_schema((), parts)
     sides = [Field(prefix + f.name, f.type) for prefix in (OLD, NEW) for f in state]
@@ -52,7 +52,7 @@ def transition_schema(node: Grouping, parts: list[acc.Accumulation]) -> Schema:
 
 
 def transitions(
-    node: Grouping,
+    node: GroupingNode,
     below: Input,
     changes: DataFrame,
     parts: list[acc.Accumulation],
@@ -83,7 +83,7 @@ def transitions(
 
 
 def against_stored(
-    node: Grouping,
+    node: GroupingNode,
     partial: DataFrame,
     changes: DataFrame,
     parts: list[acc.Accumulation],
@@ -117,7 +117,7 @@ def _all_come(below: Input, ctx: EpochContext) -> bool:
 
 
 def _rows_of_panes(
-    node: Grouping, below: Input, parts: list[acc.Accumulation], ctx: EpochContext
+    node: GroupingNode, below: Input, parts: list[acc.Accumulation], ctx: EpochContext
 ) -> DataFrame | None:
     """Return the changes below hopping windows, where the groups are added up by their panes."""
     if not panes.pay(node, parts, many=_has_many(ctx)):
@@ -144,7 +144,7 @@ def partial_of(
 
 
 def _with_scope(
-    node: Grouping,
+    node: GroupingNode,
     partial: DataFrame,
     scoped: list[acc.Accumulation],
     rows: DataFrame | None,
@@ -178,7 +178,7 @@ def _with_scope(
 
 
 def _join(
-    node: Grouping,
+    node: GroupingNode,
     partial: DataFrame,
     old: DataFrame | None,
     parts: list[acc.Accumulation],
@@ -193,7 +193,7 @@ def _join(
 
 
 def _sides(
-    node: Grouping, parts: list[acc.Accumulation], values: Schema, has_old: bool
+    node: GroupingNode, parts: list[acc.Accumulation], values: Schema, has_old: bool
 ) -> list[str]:
     """Return the texts of the old and the new side of a transition."""
     out: list[str] = []
@@ -219,7 +219,9 @@ def _merge_text(part: acc.Accumulation, i: int, has_old: bool) -> str:
     return part.merge[i].format(old=old, new=ident(NEW + field.name))
 
 
-def drop_refused(node: Grouping, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
+def drop_refused(
+    node: GroupingNode, frame: DataFrame, now: int, *, strict: bool = False
+) -> DataFrame:
     """Return the rows that no argument or FILTER refuses; `strict` raises for one that does."""
     compiled = [c for _, call in node.aggregates for c in acc.errors_of(call, now)]
     for error, message in {c.error: c.message for c in compiled if c.error is not None}.items():

@@ -11,7 +11,7 @@ from floodmark.dataflow.operators.project import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.functions.quoting import quote
-from floodmark.spark.expressions import Compiled
+from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_of, set_weight
 from floodmark.spark.types import ident, nullable_ddl
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _REFUSED = "__refused"
 _REFUSED_TYPE = "struct<code:int,expression:string,message:string>"
-Row = list[tuple[Expr, Compiled]]
+CompiledRow = list[tuple[Expr, CompiledExpr]]
 
 
 def delta(op: StreamValues, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
@@ -70,16 +70,16 @@ def constant_pieces(node: n.Values, size: int) -> Iterator[pa.Table]:
         yield pa.table(arrays, names=list(node.names))
 
 
-def _compile(node: n.Values, now: int) -> list[Row]:
+def _compile(node: n.Values, now: int) -> list[CompiledRow]:
     return [[(e, compile_expr(e, now)) for e in row] for row in node.rows]
 
 
-def _can_fail(rows: list[Row]) -> bool:
+def _can_fail(rows: list[CompiledRow]) -> bool:
     return any(c.error is not None for row in rows for _, c in row)
 
 
 def _frame(
-    node: n.Values, spark: SparkSession, rows: list[Row], *, strict: bool = False
+    node: n.Values, spark: SparkSession, rows: list[CompiledRow], *, strict: bool = False
 ) -> DataFrame:
     """Return the rows with why one is refused; with `strict` the query ends there instead."""
     aliases = [f"s.c{i} AS {ident(name)}" for i, name in enumerate(node.names)]
@@ -93,7 +93,7 @@ def _frame(
     return frame.selectExpr(*aliases, f"s.e AS {_REFUSED}")
 
 
-def _error_text(row: Row) -> str:
+def _error_text(row: CompiledRow) -> str:
     """Return the text of the first error of a row, NULL where there is none."""
     whens = []
     for expr, compiled in row:

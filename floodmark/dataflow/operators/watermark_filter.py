@@ -13,7 +13,7 @@ from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.dataflow.operators import dead_letter_texts
 from floodmark.dataflow.operators.source import DEAD, GOOD, LATE, NOTHING, latest
 from floodmark.errors import IntakeCode
-from floodmark.plan.declared import MAX_AHEAD, Declared
+from floodmark.plan.declaration import MAX_AHEAD, Declaration
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE, WATERMARK
@@ -32,7 +32,7 @@ WRITERS = 10
 def add_route(
     frame: DataFrame,
     columns: Schema,
-    declared: Declared,
+    declared: Declaration,
     bounds: Mapping[str, Any],
     at: tuple[int, int],
     writer: int,
@@ -95,7 +95,7 @@ Test = tuple[str, IntakeCode, str, str]
 """What sends a row to the dead letters: the test, the reason, what says so, the message."""
 
 
-def _tests(declared: Declared, limits: Collection[str]) -> list[Test]:
+def _tests(declared: Declaration, limits: Collection[str]) -> list[Test]:
     tests: list[Test] = []
     for column in (mark.column for mark in declared.watermarks):
         label, message = f"WATERMARK FOR {column}", dead_letter_texts.null_time_message(column)

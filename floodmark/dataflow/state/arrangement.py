@@ -33,7 +33,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.tables import Change
+from floodmark.tables.tables import TableChange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,14 +115,16 @@ class ArrangedRows:
             " AND ".join(f"{ident(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
         )
 
-    def _change(self, changes: DataFrame | None, handle: Handle | None) -> Change | None:
+    def _change(self, changes: DataFrame | None, handle: Handle | None) -> TableChange | None:
         """Write what becomes of the log; None where nothing does."""
         if handle is not None and changes is not None and self._is_long(handle):
             return replacement(handle, self._compact(changes, handle))
         over = () if handle is None else self._expired_files(handle)
         if changes is None and not over:
             return None
-        return Change(() if changes is None else self.io.writer.write(self.table, changes), over)
+        return TableChange(
+            () if changes is None else self.io.writer.write(self.table, changes), over
+        )
 
     def _is_long(self, handle: Handle) -> bool:
         most = self.io.tables.limits.log_files

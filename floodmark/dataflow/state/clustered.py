@@ -10,7 +10,7 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables.tables import Change
+from floodmark.tables.tables import TableChange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,14 +49,14 @@ class ClusteredRows:
     def replace(self, rows: DataFrame | None, bound: Any, *, few: bool) -> Handle | None:
         """Commit rows in place of those files, once; return the table as it is then."""
 
-        def build(before: Handle | None) -> Change | None:
+        def build(before: Handle | None) -> TableChange | None:
             if rows is None:
                 return None
             touched = self.passed_files(before, bound)
             files = self.io.writer.write(
                 self.table, self._order(rows, few=few), self.io.tables.limits.state_file_rows
             )
-            return Change(files, touched) if files or touched else None
+            return TableChange(files, touched) if files or touched else None
 
         return self.io.commit_once(self.table, self.schema, build)
 

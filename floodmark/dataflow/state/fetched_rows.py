@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
-from floodmark.connectors.lookup import Key, Lookup, Values
+from floodmark.connectors.lookup import Lookup, LookupKey, RowValues
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.types import nullable_ddl
@@ -26,7 +26,7 @@ _AT_ONCE = 50_000
 """So many fetched rows are in memory."""
 
 
-def as_columns(row: Values, columns: Schema, end: Sequence[Any] = ()) -> Values:
+def as_columns(row: RowValues, columns: Schema, end: Sequence[Any] = ()) -> RowValues:
     """Return a fetched row and its number as an object's columns, hidden ones included."""
     *values, number = row
     hidden = [number if f.name == ROW_ID else None for f in columns[len(values) :]]
@@ -34,7 +34,7 @@ def as_columns(row: Values, columns: Schema, end: Sequence[Any] = ()) -> Values:
 
 
 @dataclass
-class FetchedRows:
+class FetchedFiles:
     """What one operator fetches of one object in one epoch; `kept` in a table of its own."""
 
     io: StateIO
@@ -47,7 +47,7 @@ class FetchedRows:
     def _schema(self) -> Schema:
         return (*self.columns, Field(EPOCH, BIGINT, nullable=False))
 
-    def fetch(self, keys: Callable[[], list[Key]], by: Sequence[str]) -> DataFrame | None:
+    def fetch(self, keys: Callable[[], list[LookupKey]], by: Sequence[str]) -> DataFrame | None:
         """Return the rows of keys, written; None where there are none.
 
         An epoch that is recorded keeps what it recorded.
@@ -63,13 +63,13 @@ class FetchedRows:
         return None if done is None else io.tables.of_epoch(done, self.columns, io.writer.epoch)
 
     def _fetch_and_write(
-        self, keys: Callable[[], list[Key]], by: Sequence[str]
+        self, keys: Callable[[], list[LookupKey]], by: Sequence[str]
     ) -> tuple[DataFile, ...]:
         newest = self.lookup.pin().store.version
         version = self.io.pin(self.lookup.spec.name, newest)
         return self._write(self.lookup.pin(version).fetch(by, keys()))
 
-    def _write(self, rows: Iterator[Values]) -> tuple[DataFile, ...]:
+    def _write(self, rows: Iterator[RowValues]) -> tuple[DataFile, ...]:
         writer, files = self.io.writer, tuple[DataFile, ...]()
         ddl = nullable_ddl(self._schema)
         while part := [

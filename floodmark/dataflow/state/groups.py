@@ -18,7 +18,7 @@ from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import rewrite
 from floodmark.tables.keys import files_with_keys
-from floodmark.tables.tables import Change, rows_of
+from floodmark.tables.tables import TableChange, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,7 +69,7 @@ class AggregateFiles:
         paths = self.io.writer.paths(scratch, files)
         read_back = self.io.tables.read_paths(paths, schema)
 
-        def build(before: Handle | None) -> Change:
+        def build(before: Handle | None) -> TableChange:
             touched = () if before is None else files_with_keys(before, files, paths, key)
             if _only_new(files):
                 touched = ()
@@ -77,7 +77,7 @@ class AggregateFiles:
             if written is None:
                 rows = self._merge(read_back, files, before, touched, key)
                 written = self.io.writer.write(self.table, rows)
-            return Change(written, touched)
+            return TableChange(written, touched)
 
         self.io.commit_once(self.table, self.schema, build)
         return read_back
@@ -87,9 +87,9 @@ class AggregateFiles:
     ) -> DataFrame:
         """Write the first groups; read back, they are the transitions."""
 
-        def build(_: Handle | None) -> Change | None:
+        def build(_: Handle | None) -> TableChange | None:
             written = self.io.writer.write(self.table, self._new_groups(transitions, key))
-            return Change(written) if written else None
+            return TableChange(written) if written else None
 
         done = self.io.commit_once(self.table, self.schema, build)
         groups = None if done is None else self.io.tables.read(done, self.schema)

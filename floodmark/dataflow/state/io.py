@@ -13,7 +13,7 @@ from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut
-from floodmark.tables.tables import Change, Tables, Writer
+from floodmark.tables.tables import TableChange, Tables, Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,30 +22,30 @@ Pin = Callable[[str, int | None], int | None]
 """Returns at which version an epoch asks a table, given its newest; without one, if it has."""
 
 
-def replacement(before: Handle | None, files: Sequence[DataFile]) -> Change:
+def replacement(before: Handle | None, files: Sequence[DataFile]) -> TableChange:
     """Return the change that puts files in the place of all that a table has."""
-    return Change(files, () if before is None else before.files)
+    return TableChange(files, () if before is None else before.files)
 
 
 @dataclass
 class StateIO:
     """The state tables of one object in one epoch; `versions` is what they end at.
 
-    `dues` are the times of the first changes that operators have still to make. `pin` settles at
+    `due_times` are those of the first changes that operators have still to make. `pin` settles at
     which version a table elsewhere is asked.
 
-    `owner` is the object (or the sink that feeds it) whose plan runs; `home` is the object whose
+    `owner` is the object (or the sink that feeds it) whose plan runs; `obj` is the object whose
     record and application id the tables belong to.
     """
 
     tables: Tables
     writer: Writer
     before: Cut
-    home: AnalysedObject
+    obj: AnalysedObject
     owner: AnalysedObject
     pin: Pin
     versions: dict[str, int] = field(default_factory=dict)
-    dues: list[int] = field(default_factory=list)
+    due_times: list[int] = field(default_factory=list)
 
     def table(self, name: str) -> str:
         """Return the state table of a name."""
@@ -53,11 +53,11 @@ class StateIO:
 
     def handle_before(self, table: str) -> Handle | None:
         """Return a state table as of the epoch before."""
-        version = self.before.version(self.home.key, table)
+        version = self.before.version(self.obj.key, table)
         return None if version is None else self.tables.open(table, version)
 
     def commit_once(
-        self, table: str, schema: Schema, build: Callable[[Handle | None], Change | None]
+        self, table: str, schema: Schema, build: Callable[[Handle | None], TableChange | None]
     ) -> Handle | None:
         """Return a state table after the epoch: what is recorded, or what `build` makes of it.
 
@@ -65,7 +65,7 @@ class StateIO:
         change the table stays; None where there is none.
         """
 
-        def make_change() -> Change | None:
+        def make_change() -> TableChange | None:
             before = self.handle_before(table)
             change = build(before)
             return None if change is None else replace(change, on=before)
@@ -93,9 +93,9 @@ class StateIO:
 
     def fall_due(self, times: Sequence[int]) -> None:
         """Remember times, in microseconds, at which an operator has something to change."""
-        self.dues.extend(times)
+        self.due_times.extend(times)
 
     @property
     def first_due(self) -> datetime | None:
         """Return the first time at which an operator has something to change."""
-        return datetime_of(min(self.dues), zoned=True) if self.dues else None
+        return datetime_of(min(self.due_times), zoned=True) if self.due_times else None

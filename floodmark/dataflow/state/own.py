@@ -31,7 +31,7 @@ class OwnGroups:
         self, keys: DataFrame, key: tuple[str, ...], within: Bounds
     ) -> DataFrame | None:
         """Return the stored groups as of the epoch before; None when there are none."""
-        home = self.io.home
+        home = self.io.obj
         assert home.plan is not None
         names = home.plan.names_above_projections
         held, rows = _rows_before(self.io, names, within)
@@ -51,7 +51,7 @@ class OwnRows:
 
     def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return those of before the epoch, at least of the scopes within bounds."""
-        home = self.io.home
+        home = self.io.obj
         assert home.plan is not None
         names = home.plan.names_above_projections
         _, rows = _rows_before(self.io, names, within)
@@ -64,7 +64,7 @@ def _rows_before(
     io: StateIO, names: Mapping[str, str], within: Bounds
 ) -> tuple[int, DataFrame | None]:
     """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
-    current = current_at(io.tables.store, io.home, io.before)
+    current = current_at(io.tables.store, io.obj, io.before)
     if current is None:
         return 0, None
     files = prune(current.base, None, {names[c]: ends for c, ends in within.items()})

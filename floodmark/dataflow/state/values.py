@@ -15,7 +15,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.tables import Change
+from floodmark.tables.tables import TableChange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,7 +57,7 @@ class ValuesFiles:
         the next.
         """
 
-        def build(before: Handle | None) -> Change:
+        def build(before: Handle | None) -> TableChange:
             overlapping = () if before is None else prune(before, None, gone.within)
             ended = () if before is None else _expired_files(before, over)
             overlapping = tuple(file for file in overlapping if file not in ended)
@@ -69,11 +69,11 @@ class ValuesFiles:
                 lasting = stored.where(self._lasts(over))
                 others = keyed.anti_join(lasting, gone.rows, gone.key, few=gone.few)
                 rows = others.selectExpr(*names).unionAll(rows)
-            return Change(self.io.writer.write(self.table, rows), (*overlapping, *ended))
+            return TableChange(self.io.writer.write(self.table, rows), (*overlapping, *ended))
 
         return self._commit(build)
 
-    def _commit(self, build: Callable[[Handle | None], Change]) -> DataFrame | None:
+    def _commit(self, build: Callable[[Handle | None], TableChange]) -> DataFrame | None:
         """Return the rows of the epoch as they are stored."""
         done = self.io.commit_once(self.table, self.schema, build)
         return None if done is None else self.io.tables.of_epoch(done, self.schema, self.epoch)

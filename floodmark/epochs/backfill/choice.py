@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable
 
-from floodmark.catalog.objects import Kind
-from floodmark.catalog.option_values import UnfitError, Whole
+from floodmark.catalog.objects import ObjectKind
+from floodmark.catalog.option_values import Integer, UnfitError
 from floodmark.errors import UserError
 from floodmark.limits import Limits
 from floodmark.storage.backfill_log import BackfillLog
@@ -65,7 +65,7 @@ def backfills(
 
 def backfillable(pipeline: Pipeline) -> set[str]:
     """Return the materialized views from which only other such views are filled."""
-    views = (o for o in pipeline.writing_objects if o.kind is Kind.MATERIALIZED_VIEW)
+    views = (o for o in pipeline.writing_objects if o.kind is ObjectKind.MATERIALIZED_VIEW)
     out = {o.key for o in views if takes_snapshot(o.object)}
     for obj in reversed(list(pipeline.writing_objects)):
         if obj.key not in out:
@@ -88,7 +88,7 @@ def large_bytes(limits: Limits) -> int:
     """Return the size of inputs in bytes above which a view is backfilled; E0881 if malformed."""
     text = os.environ.get(VARIABLE, str(limits.backfill_bytes)).strip()
     try:
-        return int(Whole(0).parse(text))
+        return int(Integer(0).parse(text))
     except UnfitError:
         raise UserError(
             "E0881",

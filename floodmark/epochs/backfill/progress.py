@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floodmark.storage.backfill_log import BackfillLog, BackfillStep, Standing
+from floodmark.storage.backfill_log import BackfillLog, BackfillState, BackfillStep
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -38,7 +38,9 @@ def can_go_on(warehouse: Warehouse) -> dict[str, int]:
     }
 
 
-def next_step(warehouse: Warehouse, obj: AnalysedObject, standing: Standing) -> BackfillStep | None:
+def next_step(
+    warehouse: Warehouse, obj: AnalysedObject, standing: BackfillState
+) -> BackfillStep | None:
     """Return the next step of a backfill; None if the view can join the epochs."""
     if standing.open is not None:
         return standing.open

@@ -9,7 +9,7 @@ from functools import partial
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.objects.epoch import AdvanceInput, advance
-from floodmark.storage.backfill_log import BackfillStep, Standing, fence
+from floodmark.storage.backfill_log import BackfillState, BackfillStep, fence
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.fencing import FencedStore
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -60,7 +60,7 @@ class Backfill:
         if record is None or not record.backfilling or record.position != self.created:
             raise EndedError(self.key)
 
-    def run(self, step: BackfillStep, standing: Standing) -> ObjectRecord:
+    def run(self, step: BackfillStep, standing: BackfillState) -> ObjectRecord:
         """Do a step, or the rest of an earlier attempt, and return the view's record."""
         warehouse = self.warehouse
         sessions = warehouse.sessions()
@@ -70,7 +70,7 @@ class Backfill:
             record = advance(self.obj, self._work(step, standing), tables, sessions, None)
         return replace(record, position=step.epoch)
 
-    def _work(self, step: BackfillStep, standing: Standing) -> AdvanceInput:
+    def _work(self, step: BackfillStep, standing: BackfillState) -> AdvanceInput:
         warehouse = self.warehouse
         opened = warehouse.log.open_record(step.epoch)
         after = self._others(step.epoch)

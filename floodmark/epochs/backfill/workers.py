@@ -8,9 +8,9 @@ from types import TracebackType
 
 from floodmark.epochs.backfill.progress import can_go_on, next_step
 from floodmark.epochs.backfill.step import Backfill, EndedError
-from floodmark.epochs.run import Progressed
+from floodmark.epochs.run import OnRecord
 from floodmark.errors import TransientError
-from floodmark.storage.backfill_log import BackfillLog, Standing
+from floodmark.storage.backfill_log import BackfillLog, BackfillState
 from floodmark.storage.table import OtherHistory
 from floodmark.tables import failpoints
 from floodmark.warehouse.suspensions import suspend
@@ -23,7 +23,7 @@ _PATIENCE = 20
 class Workers:
     """The backfills of one run, for the duration of a block."""
 
-    def __init__(self, warehouse: Warehouse, on_progress: Progressed | None = None) -> None:
+    def __init__(self, warehouse: Warehouse, on_progress: OnRecord | None = None) -> None:
         self._warehouse = warehouse
         self._on_progress = on_progress
         self._stop = threading.Event()
@@ -115,7 +115,7 @@ class Workers:
             behind.append(warehouse.log.head().sealed - step.epoch)
         return True
 
-    def _gains_nothing(self, behind: list[int], standing: Standing) -> bool:
+    def _gains_nothing(self, behind: list[int], standing: BackfillState) -> bool:
         """Tell whether epochs come as fast as they are done one by one: the view joins then."""
         return (
             standing.open is None and len(behind) >= _PATIENCE and behind[-1] >= behind[-_PATIENCE]

@@ -20,7 +20,7 @@ from floodmark.epochs.backfill.progress import under_way
 from floodmark.epochs.maintenance import folding
 from floodmark.epochs.maintenance.after_seal import harmless, warn
 from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_files, write_files
-from floodmark.epochs.maintenance.reclaiming import End, ending, reclaim
+from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.backfill_log import forget
 from floodmark.storage.delta_log import LOG
@@ -70,7 +70,7 @@ class MaintenanceReport:
 class _Horizon:
     """What a maintenance leaves: epochs from `oldest` on, which pin `versions`, and young files.
 
-    `histories` are the tables whose rows expire by epoch, `letters` those of dead letters that live
+    `histories` are the tables whose rows expire by epoch, `dead_letter_tables` those that live
     as long as their rows; `anew` are the tables that began after `oldest`. Rows of the tables in
     `ending` are over, as that says.
     """
@@ -79,17 +79,17 @@ class _Horizon:
     limit: datetime
     versions: Mapping[str, int]
     histories: frozenset[str]
-    letters: frozenset[str]
+    dead_letter_tables: frozenset[str]
     anew: frozenset[str]
-    ending: Mapping[str, End]
+    ending: Mapping[str, ExpiryBound]
 
 
-Hold = Callable[[str], AbstractContextManager[None]]
+HoldTable = Callable[[str], AbstractContextManager[None]]
 """Holds the lease for a purpose; whatever epoch is open is completed first."""
 
 
 def maintain(
-    warehouse: Warehouse, hold: Hold, retention: timedelta | None = None
+    warehouse: Warehouse, hold: HoldTable, retention: timedelta | None = None
 ) -> MaintenanceReport:
     """Maintain every table of a warehouse; an open epoch is finished first.
 
@@ -200,7 +200,7 @@ def _fold_layers(warehouse: Warehouse) -> int:
 
 
 def _maintain_table(
-    warehouse: Warehouse, hold: Hold, table: str, horizon: _Horizon
+    warehouse: Warehouse, hold: HoldTable, table: str, horizon: _Horizon
 ) -> MaintenanceReport:
     """Maintain a table; what is wrong with it alone is logged, and keeps nothing from the others.
 
@@ -216,14 +216,14 @@ def _maintain_table(
 
 
 def _maintain_one(
-    warehouse: Warehouse, hold: Hold, table: str, horizon: _Horizon
+    warehouse: Warehouse, hold: HoldTable, table: str, horizon: _Horizon
 ) -> MaintenanceReport:
     with hold(f"maintaining {table}"):
         store = warehouse.store
         if not store.exists(table):
             return MaintenanceReport()
         expired = _expire_rows(warehouse, table, horizon) if table in horizon.histories else 0
-        if table in horizon.letters:
+        if table in horizon.dead_letter_tables:
             expired = _expire_letters(warehouse, table, horizon)
         if table in horizon.ending:
             with warehouse.sessions().guard():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from floodmark.epochs.maintenance.compacting import merge_files
-from floodmark.plan.declared import UPPER
+from floodmark.plan.declaration import UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, SqlType
 from floodmark.spark.literals import literal
@@ -30,7 +30,7 @@ WORTH = 0.5
 
 
 @dataclass(frozen=True)
-class End:
+class ExpiryBound:
     """The expired rows of a table: those whose column is up to a value, or `below` it."""
 
     column: str
@@ -50,29 +50,29 @@ class End:
         return f"NOT coalesce({over}, FALSE)"
 
 
-def ending(pipeline: Pipeline, records: Mapping[str, ObjectRecord]) -> dict[str, End]:
+def ending(pipeline: Pipeline, records: Mapping[str, ObjectRecord]) -> dict[str, ExpiryBound]:
     """Return the expired rows, by table, of objects whose rows end without a change."""
     found = ((pipeline[key], r) for key, r in records.items() if key in pipeline.objects)
-    ends = {layout.current_table(item): _end_of(item, record) for item, record in found}
+    ends = {layout.current_table(obj): _end_of(obj, record) for obj, record in found}
     return {table: end for table, end in ends.items() if end is not None}
 
 
-def _end_of(obj: AnalysedObject, record: ObjectRecord) -> End | None:
+def _end_of(obj: AnalysedObject, record: ObjectRecord) -> ExpiryBound | None:
     declared = obj.declared
     if record.as_of is not None and any(field.name == UPPER for field in obj.period):
-        return End(UPPER, micros_of(record.as_of))
+        return ExpiryBound(UPPER, micros_of(record.as_of))
     if declared is None or not declared.drops_silently:
         return None
     if declared.ttl_column is not None:
         bound = record.watermarks.get(declared.ttl_column)
         types = {f.name: f.type for f in obj.relation.columns}
         type_ = types[declared.ttl_column]
-        return None if bound is None else End(declared.ttl_column, bound, type_, below=True)
+        return None if bound is None else ExpiryBound(declared.ttl_column, bound, type_, below=True)
     cutoff = find_cutoff(obj, record)
-    return None if cutoff is None else End(cutoff.column, cutoff.value, cutoff.type)
+    return None if cutoff is None else ExpiryBound(cutoff.column, cutoff.value, cutoff.type)
 
 
-def reclaim(tables: Tables, table: str, end: End) -> int:
+def reclaim(tables: Tables, table: str, end: ExpiryBound) -> int:
     """Delete expired rows of a table; return how many files were replaced or dropped.
 
     Whole files are dropped if possible. The commit is marked as changing no data, because readers
@@ -101,7 +101,7 @@ def reclaim(tables: Tables, table: str, end: End) -> int:
     return len(gone) + len(rewritten)
 
 
-def _is_worth_it(tables: Tables, handle: Handle, file: DataFile, end: End) -> bool:
+def _is_worth_it(tables: Tables, handle: Handle, file: DataFile, end: ExpiryBound) -> bool:
     """Tell whether enough rows of a file are over; of one that was taken over, none are alone."""
     import pyarrow as pa
     from pyarrow import compute as pc

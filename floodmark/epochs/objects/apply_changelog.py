@@ -17,7 +17,7 @@ from floodmark.tables import layout, rewrite
 from floodmark.tables.current import CurrentRows
 from floodmark.tables.cut import Cut
 from floodmark.tables.keys import files_with_keys
-from floodmark.tables.tables import Change, Tables, Writer, rows_of
+from floodmark.tables.tables import TableChange, Tables, Writer, rows_of
 
 _KIND_FIELD = Field(KIND, VARCHAR)
 
@@ -38,9 +38,9 @@ class ObjectRows:
         """
         table, schema = layout.current_table(self.obj), layout.current_schema(self.obj)
 
-        def build() -> Change:
+        def build() -> TableChange:
             current = self.writer.newest(table, schema)
-            return self._change(source, files, current) if files else Change(on=current)
+            return self._change(source, files, current) if files else TableChange(on=current)
 
         handle = self.writer.commit_once(table, schema, build)
         assert handle is not None
@@ -49,18 +49,18 @@ class ObjectRows:
         versions = {} if layered is None else {layered.table: layered.version}
         return {**versions, table: handle.version}
 
-    def _change(self, source: str, files: Sequence[DataFile], current: Handle) -> Change:
+    def _change(self, source: str, files: Sequence[DataFile], current: Handle) -> TableChange:
         """Return what written changes do to the table; a layer is committed here."""
         paths, key = self.writer.paths(source, files), self.obj.relation.stream_key
         if self._has_layer(current):
             return self._commit_layer(current, paths)
         if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
             # New rows alone: the files of the changelog are those of the table, too.
-            return Change(self._share_files(current.table, paths), on=current)
+            return TableChange(self._share_files(current.table, paths), on=current)
         touched = files_with_keys(current, files, paths, key)
         if self._is_layered(touched, files):
             return self._commit_layer(current, paths)
-        return Change(self._rewrite(current, touched, files, paths), touched, current)
+        return TableChange(self._rewrite(current, touched, files, paths), touched, current)
 
     def _has_layer(self, current: Handle) -> bool:
         """Tell whether changes are beside the rows; then those that follow have to be, too."""
@@ -79,14 +79,14 @@ class ObjectRows:
         large = rewritten > max(most.layer_bytes, factor * changed)
         return large or rows_of(touched) > max(most.layer_rows, factor * rows_of(files))
 
-    def _commit_layer(self, current: Handle, paths: Sequence[str]) -> Change:
+    def _commit_layer(self, current: Handle, paths: Sequence[str]) -> TableChange:
         """Put the files of the changelog into the layer, as they are; drop what was folded."""
         layer, schema = layout.layer_table(self.obj), layout.layer_schema(self.obj)
         handle = self.writer.newest(layer, schema)
         over = CurrentRows(self.obj, current, handle).layer_files
         folded = [file for file in handle.files if file not in over]
         self.writer.commit(layer, schema, self._share_files(layer, paths), folded, handle)
-        return Change(on=current)
+        return TableChange(on=current)
 
     def _share_files(self, table: str, paths: Sequence[str]) -> tuple[DataFile, ...]:
         store = self.tables.store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.connectors.base import Connector
 from floodmark.epochs.objects import external_sink, source, table, view
 from floodmark.epochs.objects.object_advance import AdvanceInput, ObjectAdvance
@@ -31,12 +31,12 @@ def advance(
     writer = Writer(tables, obj.object.storage_key, work.epoch, work.metadata, pinned)
     task = ObjectAdvance(obj, work, tables, writer)
     match obj.kind:
-        case Kind.SOURCE if obj.append_only:
+        case ObjectKind.SOURCE if obj.append_only:
             assert connector is not None
             record = source.advance(task, sessions, connector)
-        case Kind.SOURCE | Kind.TABLE:
+        case ObjectKind.SOURCE | ObjectKind.TABLE:
             record = table.advance(task, sessions, connector)
-        case Kind.SINK:
+        case ObjectKind.SINK:
             record = external_sink.advance(task)
         case _:
             record = view.advance(task)

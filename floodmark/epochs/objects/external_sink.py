@@ -42,7 +42,7 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
     if outgoing is None:
         outgoing, versions = _compute_changes(task, stages, inputs)
     rows = 0
-    if task.work.outside:
+    if task.work.writes_outside:
         initial = obj.key in task.work.created
         rows = sender_of(obj, task.work.seed, task.tables.limits).send(
             task.work.epoch, outgoing, initial=initial, records=task.work.record_of
@@ -137,4 +137,4 @@ def _drop_failing(
     if rows is None or not rows.failing:
         return rows
     frame = stages.settle("root", rows, columns)
-    return None if frame is None else replace(rows, frame=frame, failing=False, kinded=False)
+    return None if frame is None else replace(rows, frame=frame, failing=False, has_kinds=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.plan import nodes as n
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -21,7 +21,7 @@ def is_initial_fill(obj: AnalysedObject, pipeline: Pipeline, before: Cut, store:
 
     Needs no Spark. If an input table has ever had rows, the answer is no.
     """
-    if obj.kind is not Kind.MATERIALIZED_VIEW or obj.plan is None:
+    if obj.kind is not ObjectKind.MATERIALIZED_VIEW or obj.plan is None:
         return False
     if any(map(_has_rows_of_nothing, obj.plan.nodes)):
         return False

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.operators import materialize, merge, source
-from floodmark.dataflow.operators.context import Origin
+from floodmark.dataflow.operators.context import ObjectSeed
 from floodmark.dataflow.operators.defaults import delivery_seed
 from floodmark.dataflow.operators.merge_output import SILENT
 from floodmark.dataflow.stages import ObjectStages
@@ -26,7 +26,7 @@ from floodmark.epochs.objects.initial_fill import is_initial_fill
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.epochs.sinks.records import unknown
 from floodmark.plan import nodes as n
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _ChangelogFiles:
     """The files of a changelog, and those of changes that nobody sees."""
 
     changes: tuple[DataFile, ...] = ()
@@ -64,8 +64,8 @@ class AdvanceInput:
     are taken in at once. From `exhausted` sources the epoch takes all rows that they had.
     `corrected` has the numbers up to which corrections belong to the rows of refilled views.
     `previous` has, by key, the former definitions of views and sinks that continue with another
-    query, and of sinks that are dropped with their rows. Without `outside`, as in a replay, nothing
-    is written outside the warehouse. No query has more than `plan_nodes`, where it can be split.
+    query, and of sinks that are dropped with their rows. Without `writes_outside`, as in a replay,
+    nothing is written outside the warehouse. No query has more than `plan_nodes`, where it can be split.
     """
 
     epoch: int
@@ -85,7 +85,7 @@ class AdvanceInput:
     time_of: Callable[[int], datetime] | None = None
     record_of: Callable[[int], str | None] = unknown
     previous: Mapping[str, AnalysedObject] = field(default_factory=dict)
-    outside: bool = True
+    writes_outside: bool = True
     plan_nodes: int = field(kw_only=True)
 
     def inputs(self, tables: Tables, obj: AnalysedObject) -> EpochInputs:
@@ -99,7 +99,7 @@ class AdvanceInput:
             self.after,
             self.now,
             fills=fills or is_initial_fill(obj, self.pipeline, self.before, tables.store),
-            origin=Origin(self.seed, obj.object.storage_key),
+            origin=ObjectSeed(self.seed, obj.object.storage_key),
             first=self.first,
             time_of=self.time_of,
         )
@@ -115,7 +115,7 @@ class ObjectAdvance:
     writer: Writer
 
     @property
-    def declaration(self) -> Declared:
+    def declaration(self) -> Declaration:
         """Return the declaration of a source or table."""
         assert self.obj.declared is not None
         return self.obj.declared
@@ -231,7 +231,7 @@ class ObjectAdvance:
             settled = (
                 None
                 if frame is None
-                else replace(rows, frame=frame, failing=False, kinded=False, carried=())
+                else replace(rows, frame=frame, failing=False, has_kinds=False, extra_columns=())
             )
         changes = None
         if settled is not None and settled.replacing:
@@ -280,11 +280,11 @@ class ObjectAdvance:
         put `aside` otherwise is committed with the dead letters.
         """
         table = layout.changes_table(self.obj)
-        written = _Written()
+        written = _ChangelogFiles()
         if changes is not None and routed:
             files = self.writer.write_routed(table, changes)
             stages.add_dead_letters(table, files.get(source.DEAD, ()))
-            written = _Written(files.get(source.GOOD, ()), files.get(SILENT, ()))
+            written = _ChangelogFiles(files.get(source.GOOD, ()), files.get(SILENT, ()))
         elif changes is not None:
             written = self._write_changes(table, changes)
         failpoints.reach("files_written")
@@ -300,16 +300,18 @@ class ObjectAdvance:
         followed = ObjectRows(self.obj, self.work.before, self.tables, self.writer).apply_changelog(
             table, (*written.changes, *written.silent)
         )
-        failpoints.reach("sink_committed" if self.obj.kind is Kind.TABLE else "view_committed")
+        failpoints.reach(
+            "sink_committed" if self.obj.kind is ObjectKind.TABLE else "view_committed"
+        )
         return rows_of(written.changes), {**versions, table: handle.version, **followed}
 
-    def _write_changes(self, table: str, changes: DataFrame) -> _Written:
+    def _write_changes(self, table: str, changes: DataFrame) -> _ChangelogFiles:
         """Write a changelog; changes of accumulators alone go to files of their own."""
         if not layout.own_state(self.obj):
-            return _Written(self.writer.write(table, changes))
+            return _ChangelogFiles(self.writer.write(table, changes))
         silent = f"CASE WHEN {KIND} IN ('-S', '+S') THEN 1 ELSE 0 END AS {ROUTE}"
         files = self.writer.write_routed(table, changes.selectExpr("*", silent))
-        return _Written(files.get(0, ()), files.get(1, ()))
+        return _ChangelogFiles(files.get(0, ()), files.get(1, ()))
 
 
 @dataclass
@@ -329,6 +331,6 @@ class TablePart:
         return layout.row_schema(self.task.obj)
 
     @property
-    def declaration(self) -> Declared:
+    def declaration(self) -> Declaration:
         """Return what CREATE says."""
         return self.task.declaration

@@ -12,7 +12,7 @@ from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.fresh import FreshStages
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.operators import not_null_filter
-from floodmark.dataflow.operators.context import Origin
+from floodmark.dataflow.operators.context import ObjectSeed
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects import recomputed_letters as letters
 from floodmark.epochs.objects.object_advance import ObjectAdvance
@@ -33,7 +33,7 @@ class PreviousDefinitions:
     """The former definitions of sinks into a table, whose rows and letters are retracted."""
 
     task: ObjectAdvance
-    letters: list[DataFrame] = field(default_factory=list)
+    dead_letters: list[DataFrame] = field(default_factory=list)
 
     @property
     def sinks_to_remove(self) -> list[AnalysedObject]:
@@ -45,7 +45,7 @@ class PreviousDefinitions:
     def rows(self, sink: AnalysedObject) -> DataFrame | None:
         """Return the rows of a sink with weight -1; its dead letters are remembered."""
         rows, put_aside = _compute_rows(self.task, sink)
-        self.letters += [] if put_aside is None else [put_aside]
+        self.dead_letters += [] if put_aside is None else [put_aside]
         return rows
 
     def withdraw_letters(self, stages: ObjectStages) -> int:
@@ -54,8 +54,8 @@ class PreviousDefinitions:
         Return by how many letters those of the stages are more, less than 0 where they stood.
         """
         before = stages.dead_rows
-        if self.letters:
-            letters.withdraw(self.task, stages, self.letters)
+        if self.dead_letters:
+            letters.withdraw(self.task, stages, self.dead_letters)
         return stages.dead_rows - before
 
 
@@ -84,7 +84,7 @@ def _compute_rows(
         work.before,
         now,
         fills=True,
-        origin=Origin(work.seed, sink.object.storage_key),
+        origin=ObjectSeed(work.seed, sink.object.storage_key),
         time_of=work.time_of,
     )
     rows = Evaluation(sink.plan, inputs, stages).root()

@@ -17,7 +17,7 @@ from floodmark.tables import layout
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_LETTERS = "letters"
+_DEAD_LETTERS = "letters"
 _LEFT = "__left"
 
 
@@ -68,7 +68,7 @@ def _replace_letters(task: ObjectAdvance, stages: ObjectStages, sides: Sequence[
     sides = [*sides, *([] if new is None else [_side(new, WEIGHT, "0")])]
     if not sides:
         return
-    scratch = layout.state_table(task.obj, _LETTERS)
+    scratch = layout.state_table(task.obj, _DEAD_LETTERS)
     files_of = task.writer.write_routed(scratch, _differ(reduce(_union, sides), task.work.epoch))
     stages.add_dead_letters(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
 

@@ -20,7 +20,7 @@ from floodmark.dataflow.operators.transform import of_rows
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.epochs.objects.period_times import set_period_times
 from floodmark.epochs.objects.watermarks import CONNECTOR
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark import columns
 from floodmark.spark.session import Sessions
@@ -118,7 +118,7 @@ class SourceIngest:
         return kept if whole else None
 
     def _ingest_transformed(
-        self, rows: DataFrame, declared: Declared, late: LateFilter
+        self, rows: DataFrame, declared: Declaration, late: LateFilter
     ) -> ObjectRecord:
         """Store what the transformation makes of the rows; what came is counted on the way."""
         assert declared.transform is not None

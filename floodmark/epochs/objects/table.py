@@ -20,7 +20,6 @@ from floodmark.dataflow.operators.transform import of_messages
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.apply_changelog import ObjectRows
 from floodmark.epochs.objects.foreign_commits import undo
-from floodmark.epochs.objects.merging import Counts, Merging, Operations
 from floodmark.epochs.objects.object_advance import ObjectAdvance, TablePart
 from floodmark.epochs.objects.period_times import set_period_times
 from floodmark.epochs.objects.previous_definition import (
@@ -30,6 +29,7 @@ from floodmark.epochs.objects.previous_definition import (
 )
 from floodmark.epochs.objects.row_owners import moves, with_former_owners
 from floodmark.epochs.objects.source import fields_in, reading
+from floodmark.epochs.objects.table_merge import Counts, Operations, TableMerge
 from floodmark.epochs.objects.watermarked_table import WatermarkedTable
 from floodmark.epochs.objects.watermarks import DML, SINK, Marks
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
@@ -83,12 +83,12 @@ class TableIngest(TablePart):
     watermarked: WatermarkedTable | None = None
     rows_in: int = 0
     inserted: Observation | None = None
-    delivered: tuple[int, Fields] = (0, Fields())
+    arrivals: tuple[int, Fields] = (0, Fields())
 
     def __post_init__(self) -> None:
         work, before = self.task.work, self.task.work.before.records.get(self.obj.key)
         cutoff = cutoff_of(self.obj, work.now, before, work.epoch, work.time_of)
-        self.merging = Merging(self.task, cutoff)
+        self.merging = TableMerge(self.task, cutoff)
         self._late_keys: list[Operations] = []
         self._formers = PreviousDefinitions(self.task)
 
@@ -165,7 +165,7 @@ class TableIngest(TablePart):
     def _finish_record(self, record: ObjectRecord) -> ObjectRecord:
         """Return the record with the fields that came, and what time alone does from here on."""
         time_of = self.task.work.time_of
-        rows, fields = self.delivered
+        rows, fields = self.arrivals
         lacks = fields.lacks if rows == record.rows_in else ()  # others bring rows, too
         record = set_period_times(self.task, replace(record, lacking=lacks, unused=fields.unused))
         if self.merging.cutoff is None or time_of is None:
@@ -267,7 +267,7 @@ class TableIngest(TablePart):
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
         came = sum(rows_of(f) for f in files.values())
-        self.delivered = came, fields_in(splits, read)
+        self.arrivals = came, fields_in(splits, read)
         self.rows_in += came
         if good is None:
             return None

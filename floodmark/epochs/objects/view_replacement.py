@@ -87,7 +87,7 @@ def _initial_rows(task: ObjectAdvance, stages: ObjectStages, rows: Rows | None) 
         frame = stages.settle("root", rows, (*relation.columns, WEIGHT_FIELD))
         if frame is None:
             return None
-        rows = replace(rows, frame=frame, failing=False, kinded=False, carried=())
+        rows = replace(rows, frame=frame, failing=False, has_kinds=False, extra_columns=())
     if rows is None:
         return None
     return materialize.changelog(rows, relation.columns, relation.stream_key, task.work.epoch)

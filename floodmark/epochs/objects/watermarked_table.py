@@ -21,8 +21,8 @@ from floodmark.dataflow.operators.watermark_filter import (
     without_over,
 )
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.epochs.objects.merging import Operations
 from floodmark.epochs.objects.object_advance import TablePart
+from floodmark.epochs.objects.table_merge import Operations
 from floodmark.epochs.objects.watermarks import CONNECTOR, DML, SINK, Marks
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import WEIGHT_FIELD
@@ -37,7 +37,7 @@ from floodmark.tables.tables import rows_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Written = tuple[str, tuple[DataFile, ...]]
+WrittenFiles = tuple[str, tuple[DataFile, ...]]
 """The table into whose folder files were written, and the files."""
 
 
@@ -46,7 +46,7 @@ class WatermarkedTable(TablePart):
     """A table with watermarks in one epoch; `late` are the late rows of its connector."""
 
     stages: ObjectStages
-    late: list[Written] = field(default_factory=list)
+    late: list[WrittenFiles] = field(default_factory=list)
     highs: dict[str, dict[str, Any]] = field(default_factory=dict)
     aside_of_sinks: int = 0
 

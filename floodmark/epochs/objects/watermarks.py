@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from floodmark.plan.declared import Declared, WatermarkInfo
+from floodmark.plan.declaration import Declaration, WatermarkInfo
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.storage.epoch_log import ObjectRecord
 
@@ -16,7 +16,7 @@ CONNECTOR = "0"
 DML = "dml"
 SINK = "sink:"
 """What the partition of a sink begins with; its key follows."""
-Reached = Mapping[str, Mapping[str, Any]]
+PartitionTimes = Mapping[str, Mapping[str, Any]]
 """By partition and column, the highest time of the rows that came."""
 
 
@@ -24,18 +24,20 @@ Reached = Mapping[str, Mapping[str, Any]]
 class Marks:
     """The watermarks of an object: the published ones, and those of each partition.
 
-    A connector's partition holds the watermark back; statements and sinks do not. `heard` is the
-    time of a partition's last rows, if silent partitions stop holding it back.
+    A connector's partition holds the watermark back; statements and sinks do not. `last_activity` is
+    the time of a partition's last rows, if silent partitions stop holding it back.
     """
 
-    declared: Declared
+    declared: Declaration
     now: datetime
     sealed: Mapping[str, Any]
-    reached: Reached
-    heard: Mapping[str, datetime]
+    max_event_times: PartitionTimes
+    last_activity: Mapping[str, datetime]
 
     @classmethod
-    def from_record(cls, declared: Declared, before: ObjectRecord | None, now: datetime) -> Marks:
+    def from_record(
+        cls, declared: Declaration, before: ObjectRecord | None, now: datetime
+    ) -> Marks:
         """Return the watermarks as of the epoch before."""
         if before is None:
             return cls(declared, now, {}, {}, {})
@@ -50,18 +52,20 @@ class Marks:
                   for m in marks}  # fmt: skip
         return {column: bound for column, bound in bounds.items() if bound is not None}
 
-    def raise_by(self, highs: Reached) -> Marks:
+    def raise_by(self, highs: PartitionTimes) -> Marks:
         """Return the watermarks after rows of some partitions; `highs` are their highest values.
 
         A partition whose rows were all put aside is in it with no value.
         """
-        reached = {p: dict(values) for p, values in self.reached.items()}
+        reached = {p: dict(values) for p, values in self.max_event_times.items()}
         for partition, values in highs.items():
             mine = reached.setdefault(partition, {})
             for column, value in values.items():
                 mine[column] = _greatest((mine.get(column), value))
         after = replace(
-            self, reached=reached, heard={**self.heard, **dict.fromkeys(highs, self.now)}
+            self,
+            max_event_times=reached,
+            last_activity={**self.last_activity, **dict.fromkeys(highs, self.now)},
         )
         return after._raise_to({m.column: after._hold_back(m, after._holding) for m in self._marks})
 
@@ -70,16 +74,18 @@ class Marks:
 
         Only then silent partitions stop holding them back, and the clock raises them.
         """
-        first = {p: self.now for p in self._holding if p not in self.heard}
-        after = replace(self, heard={**first, **self.heard})
+        first = {p: self.now for p in self._holding if p not in self.last_activity}
+        after = replace(self, last_activity={**first, **self.last_activity})
         if not exhausted:
             return after
         options = self.declared.clock
         idle = options.idle_after
-        awake = [p for p in after._holding if idle is None or self.now - after.heard[p] < idle]
+        awake = [
+            p for p in after._holding if idle is None or self.now - after.last_activity[p] < idle
+        ]
         values = {}
         for mark in self._marks:
-            high = _greatest(r.get(mark.column) for r in after.reached.values())
+            high = _greatest(r.get(mark.column) for r in after.max_event_times.values())
             terms = options.clock_values(mark.column, mark.expr.type, high, self.now)
             values[mark.column] = _greatest((after._hold_back(mark, awake), *terms))
         return after._raise_to(values)
@@ -93,9 +99,9 @@ class Marks:
     @property
     def record_fields(self) -> dict[str, Any]:
         """Return the fields that an epoch's record needs beside the published watermarks."""
-        alone = set(self.reached) <= {CONNECTOR} and not self.declared.clock.acts
-        heard = {} if self.declared.clock.idle_after is None else self.heard
-        return {"reached": {} if alone else self.reached, "heard": heard}
+        alone = set(self.max_event_times) <= {CONNECTOR} and not self.declared.clock.acts
+        heard = {} if self.declared.clock.idle_after is None else self.last_activity
+        return {"reached": {} if alone else self.max_event_times, "heard": heard}
 
     @property
     def _marks(self) -> tuple[WatermarkInfo, ...]:
@@ -109,7 +115,7 @@ class Marks:
     def _hold_back(self, mark: WatermarkInfo, holding: Iterable[str]) -> Any:
         """Return the least of the partitions that hold it back, else the greatest of all."""
         names = list(holding)
-        running = [self._running(p, mark) for p in names or self.reached]
+        running = [self._running(p, mark) for p in names or self.max_event_times]
         if not running or (names and None in running):
             return None
         return min(running) if names else _greatest(running)
@@ -121,7 +127,7 @@ class Marks:
         return replace(self, sealed={**self.sealed, **known})
 
     def _running(self, partition: str, mark: WatermarkInfo) -> Any:
-        high = self.reached.get(partition, {}).get(mark.column)
+        high = self.max_event_times.get(partition, {}).get(mark.column)
         if high is None:
             return None
         value, _ = evaluate(mark.expr, {mark.column: high}, self.now)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import KIND
-from floodmark.epochs.sinks.identity import Identity, check_permission, out_of_reach, reaching
+from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, out_of_reach, reaching
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.epochs.sinks.sink_batch import PUT, SinkBatch
 from floodmark.errors import DataError, FloodmarkError, TransientError
@@ -37,14 +37,14 @@ _OWNER = "_owner"
 class DeltaSender:
     """Writes the Delta table of one sink."""
 
-    outside: ExternalSink
-    identity: Identity
+    sink: ExternalSink
+    identity: SinkIdentity
     limits: Limits
 
     @property
     def folder(self) -> Path:
         """Return the table's folder."""
-        return self.outside.path
+        return self.sink.path
 
     @property
     def _store(self) -> DeltaElsewhere:
@@ -56,7 +56,7 @@ class DeltaSender:
 
     def check(self) -> None:
         """Raise E0741 out of reach, E0743 for other columns, E0744 for what cannot be written."""
-        delta_schema(self.outside.written_columns)
+        delta_schema(self.sink.written_columns)
         with reaching(self.identity.name, self.folder):
             check_permission(self.identity.name, self.folder)
             if self._store.exists(self._name):
@@ -69,10 +69,10 @@ class DeltaSender:
                 )
 
     def _check_table(self, handle: Handle) -> None:
-        wanted = [(f.name, delta_type(f.type)) for f in self.outside.written_columns]
+        wanted = [(f.name, delta_type(f.type)) for f in self.sink.written_columns]
         there = [(f.name, delta_type(f.type)) for f in handle.schema]
         if there != wanted or not all(f.nullable for f in handle.schema):
-            own = ", ".join(f"{f.name} {f.type}" for f in self.outside.written_columns)
+            own = ", ".join(f"{f.name} {f.type}" for f in self.sink.written_columns)
             others = ", ".join(f"{f.name} {f.type}" for f in handle.schema)
             raise DataError(
                 "E0743",
@@ -83,7 +83,7 @@ class DeltaSender:
             )
         traits = traits_of(self.folder)
         problems = [f"needs {', '.join(traits.strange)}"] if traits.strange else []
-        if self.outside.type is SinkType.UPSERT:
+        if self.sink.type is SinkType.UPSERT:
             problems += ["keeps a change data feed"] if traits.has_feed else []
             problems += ["takes new rows alone"] if traits.only_adds else []
         if problems:
@@ -120,7 +120,7 @@ class DeltaSender:
                 "put the table back; or DROP the sink and create it again, with all rows",
             )
         make_folder(self.folder, durable=True)
-        handle = store.create(self._name, self.outside.written_columns)
+        handle = store.create(self._name, self.sink.written_columns)
         self._check_table(handle)
         attempt, tries = secrets.randbelow(10**9) + 1, 0
         rows: int | None = None
@@ -129,7 +129,7 @@ class DeltaSender:
                 has = self._has(handle, epoch, records)
                 self._clear(epoch, committed=has)
                 if has:
-                    return rows or sum(int(p.num_rows) for p in outgoing.rows(self.outside))
+                    return rows or sum(int(p.num_rows) for p in outgoing.rows(self.sink))
                 with self._staging(store, epoch, attempt):
                     adds, removes, rows = self._change(
                         store, handle, epoch, attempt, outgoing, initial
@@ -229,24 +229,24 @@ class DeltaSender:
         stage = Path(store.stage(self._name, epoch, attempt))
         anew = initial and self.identity.app in handle.transactions
         removes = handle.files if anew else ()
-        if self.outside.type is not SinkType.UPSERT:
-            rows = _write(stage, outgoing.rows(self.outside), self.limits)
+        if self.sink.type is not SinkType.UPSERT:
+            rows = _write(stage, outgoing.rows(self.sink), self.limits)
             return store.list_stage(self._name, epoch, attempt), removes, rows
         base = () if anew else handle.files
         if not base:
-            puts = (_of_kind(part, PUT) for part in outgoing.rows(self.outside))
+            puts = (_of_kind(part, PUT) for part in outgoing.rows(self.sink))
             rows = _write(stage, (part.drop_columns([KIND]) for part in puts), self.limits)
             return store.list_stage(self._name, epoch, attempt), removes, rows
         import pyarrow as pa
 
-        parts = list(outgoing.rows(self.outside))
+        parts = list(outgoing.rows(self.sink))
         if not parts:
             return (), removes, 0
         changed = pa.concat_tables(parts)
         touched = self._files_with_keys(handle, changed)
         added = _of_kind(changed, PUT).drop_columns([KIND])
         paths = self._alike(store.paths(handle, touched), added, stage)
-        rewrite.replace_rows(paths, changed.select(list(self.outside.key)), added, str(stage))
+        rewrite.replace_rows(paths, changed.select(list(self.sink.key)), added, str(stage))
         shutil.rmtree(stage / _OTHERS, ignore_errors=True)
         return store.list_stage(self._name, epoch, attempt), touched, changed.num_rows
 
@@ -254,7 +254,7 @@ class DeltaSender:
         """Return the files that can have a key that changes."""
         if changed.num_rows > self.limits.sink_keys:
             return handle.files
-        keys = {c: changed.column(c).to_pylist() for c in self.outside.key}
+        keys = {c: changed.column(c).to_pylist() for c in self.sink.key}
         return prune(handle, keys, None)
 
     def _alike(self, paths: Sequence[str], rows: pa.Table, stage: Path) -> list[str]:

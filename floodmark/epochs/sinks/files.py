@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.connectors.copied import CopyFile
 from floodmark.connectors.copied_out import lines
-from floodmark.epochs.sinks.identity import Identity, check_permission, reaching
+from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, reaching
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
@@ -43,14 +43,14 @@ _EPOCH = re.compile(r"-(\d{10})-\d{5}\.\w+")
 class FilesSender:
     """Writes the files of one sink."""
 
-    outside: ExternalSink
-    identity: Identity
+    sink: ExternalSink
+    identity: SinkIdentity
     limits: Limits
 
     @property
     def folder(self) -> Path:
         """Return the folder."""
-        return self.outside.path
+        return self.sink.path
 
     def check(self) -> None:
         """Raise E0741 for a folder that cannot be written to, E0742 for that of another sink."""
@@ -135,7 +135,7 @@ class FilesSender:
         """Claim the folder."""
         make_folder(self.folder, durable=True)
         self._check_owner()
-        said = {"begins": epoch, "type": str(self.outside.type), "format": self.outside.encode}
+        said = {"begins": epoch, "type": str(self.sink.type), "format": self.sink.encode}
         self._note({**self._mine, **said}, epoch, record)
 
     def _note(self, mark: dict[str, Any], epoch: int, record: str | None) -> None:
@@ -148,8 +148,8 @@ class FilesSender:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._clear(epoch)
         total, parts = 0, list[tuple[Path, Path]]()
-        for number, rows in enumerate(_parts(outgoing.rows(self.outside), self._most)):
-            name = f"{self.identity.file_name}-{epoch:010}-{number:05}.{self.outside.encode}"
+        for number, rows in enumerate(_parts(outgoing.rows(self.sink), self._most)):
+            name = f"{self.identity.file_name}-{epoch:010}-{number:05}.{self.sink.encode}"
             temporary = self.folder / f".{name}.{secrets.token_hex(4)}.tmp"
             total += self._write(temporary, rows)
             parts.append((self.folder / name, temporary))
@@ -164,14 +164,14 @@ class FilesSender:
 
     @property
     def _most(self) -> int:
-        return self.outside.rows_per_file or self.limits.sink_file_rows
+        return self.sink.rows_per_file or self.limits.sink_file_rows
 
     def _write(self, path: Path, rows: Iterator[pa.Table]) -> int:
         from pyarrow import parquet as pq
 
         total = 0
-        outside = self.outside
-        file = CopyFile(path, outside.encode, outside.header, outside.delimiter, limits=self.limits)
+        sink = self.sink
+        file = CopyFile(path, sink.encode, sink.header, sink.delimiter, limits=self.limits)
         with ExitStack() as open_:
             writer: Any = None
             for part in rows:
@@ -183,7 +183,7 @@ class FilesSender:
                         path.open("w", encoding="utf-8", newline="")
                     )
                     headed = file if not total else _headless(file)
-                    writer.writelines(lines(headed, self.outside.written_columns, part))
+                    writer.writelines(lines(headed, self.sink.written_columns, part))
                 total += part.num_rows
         flush(path)
         return total

@@ -19,7 +19,7 @@ _PROBE = ".floodmark-probe-"
 
 
 @dataclass(frozen=True)
-class Identity:
+class SinkIdentity:
     """A sink's name and the seed of its warehouse, which distinguishes sinks of the same name."""
 
     name: str

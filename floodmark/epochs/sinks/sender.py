@@ -6,7 +6,7 @@ from typing import Protocol
 
 from floodmark.epochs.sinks.delta import DeltaSender
 from floodmark.epochs.sinks.files import FilesSender
-from floodmark.epochs.sinks.identity import Identity
+from floodmark.epochs.sinks.identity import SinkIdentity
 from floodmark.epochs.sinks.records import Records, unknown
 from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.limits import Limits
@@ -32,7 +32,7 @@ class Sender(Protocol):
 def sender_of(obj: AnalysedObject, seed: str, limits: Limits) -> Sender:
     """Return what writes for a sink of the warehouse that has a seed."""
     assert obj.external_sink is not None
-    identity = Identity(obj.object.storage_name, seed)
+    identity = SinkIdentity(obj.object.storage_name, seed)
     if obj.external_sink.connector == DELTA:
         return DeltaSender(obj.external_sink, identity, limits)
     return FilesSender(obj.external_sink, identity, limits)

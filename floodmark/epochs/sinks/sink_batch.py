@@ -37,21 +37,21 @@ class SinkBatch:
     kinds: bool = True
     order: Schema = ()
 
-    def rows(self, outside: ExternalSink) -> Iterator[pa.Table]:
+    def rows(self, sink: ExternalSink) -> Iterator[pa.Table]:
         """Yield the rows to write in batches, with the columns of `outside.written`."""
-        for part in self._by_type(outside):
+        for part in self._by_type(sink):
             if part.num_rows:
-                yield _sink_columns(part, outside)
+                yield _sink_columns(part, sink)
 
-    def _by_type(self, outside: ExternalSink) -> Iterator[pa.Table]:
-        columns = outside.columns
-        match outside.type:
+    def _by_type(self, sink: ExternalSink) -> Iterator[pa.Table]:
+        columns = sink.columns
+        match sink.type:
             case SinkType.RETRACT:
                 yield from self._changes(columns)
             case SinkType.APPEND_ONLY:
                 yield from (_of_kinds(part, ADDED) for part in self._changes(columns))
             case SinkType.UPSERT:
-                yield from self._upserts(columns, outside.key)
+                yield from self._upserts(columns, sink.key)
 
     def _upserts(self, columns: Schema, key: tuple[str, ...]) -> Iterator[pa.Table]:
         """Yield the last row of each key, or its delete."""
@@ -104,17 +104,17 @@ class SinkBatch:
                 yield pa.Table.from_arrays([kind, *arrays], schema=schema)
 
 
-def _sink_columns(part: pa.Table, outside: ExternalSink) -> pa.Table:
+def _sink_columns(part: pa.Table, sink: ExternalSink) -> pa.Table:
     """Return the columns at the outside, the kind under its name there."""
-    shown = part.select([f.name for f in outside.columns])
-    if outside.op is None:
-        return shown if not _keeps_kind(outside) else shown.append_column(KIND, part.column(KIND))
-    return shown.add_column(0, outside.op, part.column(KIND))
+    shown = part.select([f.name for f in sink.columns])
+    if sink.op is None:
+        return shown if not _keeps_kind(sink) else shown.append_column(KIND, part.column(KIND))
+    return shown.add_column(0, sink.op, part.column(KIND))
 
 
-def _keeps_kind(outside: ExternalSink) -> bool:
+def _keeps_kind(sink: ExternalSink) -> bool:
     """Tell whether who writes has to know the kinds of rows that nobody is shown."""
-    return outside.type is SinkType.UPSERT
+    return sink.type is SinkType.UPSERT
 
 
 def _of_kinds(part: pa.Table, kinds: Sequence[str]) -> pa.Table:

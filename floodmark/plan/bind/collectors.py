@@ -22,7 +22,7 @@ class SetCall:
     name: str
     call: Expr
     columns: tuple[str, ...] = ()
-    spread: bool = False
+    unpacks: bool = False
 
     @property
     def element(self) -> SqlType:
@@ -33,7 +33,7 @@ class SetCall:
     @property
     def value(self) -> SqlType:
         """Return the type of a row as one value."""
-        one = self.spread and len(self.columns) == 1
+        one = self.unpacks and len(self.columns) == 1
         return self.element.fields[0].type if one else self.element
 
 

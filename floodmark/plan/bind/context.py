@@ -16,13 +16,13 @@ from floodmark.scalar.functions.user import UserFunction
 class Positions:
     """Numbers the volatile calls of a statement; a node that is bound twice keeps its number."""
 
-    _seen: dict[int, tuple[int, exp.Expression]] = field(default_factory=dict)
+    _numbers: dict[int, tuple[int, exp.Expression]] = field(default_factory=dict)
     _bodies: dict[int, tuple[exp.Expression, exp.Expression]] = field(default_factory=dict)
 
     def number_of(self, node: exp.Expression) -> int:
         """Return the number of a node."""
         # The node is kept as well, so that no other takes its identity.
-        return self._seen.setdefault(id(node), (len(self._seen), node))[0]
+        return self._numbers.setdefault(id(node), (len(self._numbers), node))[0]
 
     def body(self, node: exp.Expression, parse: Callable[[], exp.Expression]) -> exp.Expression:
         """Return the body that stands in the place of a call, the same each time."""

@@ -16,7 +16,7 @@ from floodmark.plan.bind.protocol import ExpressionBinder
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import INTERVAL, Kind, SqlType
 
-Frame = tuple[str, str, str, str]
+FrameClause = tuple[str, str, str, str]
 SESSION = "SESSION"
 _WHOLE = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _NUMBERS = (*_WHOLE, Kind.NUMERIC, Kind.REAL, Kind.DOUBLE)
@@ -25,7 +25,9 @@ _MOST_ROWS = 2**31 - 1
 _DAY = 86_400_000_000
 
 
-def bind_frame(binder: ExpressionBinder, spec: object, order: tuple[SqlType, ...]) -> Frame | None:
+def bind_frame(
+    binder: ExpressionBinder, spec: object, order: tuple[SqlType, ...]
+) -> FrameClause | None:
     """Return the frame, None where none is written; `order` are the types of ORDER BY.
 
     Raises E0291 for bounds that cannot be, E0292 for a distance that does not fit.

@@ -94,7 +94,7 @@ OUTER = "__outer:"
 """Stands before the name of a column of the query around a subquery."""
 
 
-class Correlated(NotSupported):
+class CorrelationError(NotSupported):
     """A subquery reads a column of the query around it where it cannot be joined by that."""
 
 
@@ -113,7 +113,7 @@ class OuterScope:
             raise unknown from None
         if self.allowed and not ref.name.startswith(OUTER):
             return ColumnRef(ref.type, OUTER + ref.name, span=unknown.span)
-        raise Correlated(
+        raise CorrelationError(
             "E0325",
             f'a subquery cannot read "{column}" of the query around it in this place',
             span=unknown.span,

@@ -27,14 +27,14 @@ def bind_set(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> SetCal
     if name not in SETS:
         user = binder.context.functions[name]
         call = user_call(user, bind_arguments(binder, user, node, node.expressions), span)
-        return SetCall(name, call, tuple(f.name for f in user.result.fields), spread=True)
+        return SetCall(name, call, tuple(f.name for f in user.result.fields), unpacks=True)
     args = [binder.bind(e) for e in node.expressions]
     entry, args = choose_overload(name, SETS[name], args, span)
     bound = make_call(name, entry, args, span)
     columns = entry.columns or (name,)
-    if entry.spread and not entry.columns:
+    if entry.unpacks and not entry.columns:
         columns = (name,) * len(args)
-    return SetCall(name, bound, columns, entry.spread)
+    return SetCall(name, bound, columns, entry.unpacks)
 
 
 def bind_set_column(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr:

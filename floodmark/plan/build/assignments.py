@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError
-from floodmark.plan.bind.scope import Correlated
+from floodmark.plan.bind.scope import CorrelationError
 from floodmark.plan.build.parentheses import without_parentheses
 from floodmark.plan.build.protocol import QueryBuilder
 from floodmark.sql import statements as s
@@ -110,7 +110,7 @@ class _Parts:
         assert self._builder is not None
         try:
             node = self._builder.query(query)
-        except Correlated as error:
+        except CorrelationError as error:
             error.hint = "leave GROUP BY, DISTINCT, ORDER BY, LIMIT and * out of this subquery"
             raise
         width = sum(not is_hidden(f.name) for f in node.schema)

@@ -17,7 +17,7 @@ from floodmark.plan.bind.scope import OuterScope, QueryScope
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.ordering import order_rows
 from floodmark.plan.build.outputs import ColumnTypes
-from floodmark.plan.build.protocol import Bound
+from floodmark.plan.build.protocol import BoundNode
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.select import select_rows
 from floodmark.plan.build.set_operations import set_operation
@@ -96,7 +96,7 @@ class Builder:
             case _:
                 raise self.refuse("E0337", "this form of query is not available yet", query)
 
-    def filter(self, bound: Bound, where: exp.Expression) -> tuple[Bound, list[Expr]]:
+    def filter(self, bound: BoundNode, where: exp.Expression) -> tuple[BoundNode, list[Expr]]:
         """Apply a WHERE clause; return the conditions that read columns around the query, too."""
         return filter_rows(self, bound, where)
 

@@ -34,7 +34,7 @@ _FROM_TEXT = frozenset({
     Kind.JSONB, Kind.UUID,
 })  # fmt: skip
 _NAMED = {Kind.DATE: "date", Kind.TIME: "time", Kind.TIMESTAMP: "timestamp"}
-Reader = Callable[[str], Literal | None]
+ReadLiteral = Callable[[str], Literal | None]
 
 
 def rows_with_types(
@@ -87,7 +87,7 @@ class _Cells:
         return self.binder.bind(tree)
 
 
-def reader_of(type_: SqlType) -> Reader:
+def reader_of(type_: SqlType) -> ReadLiteral:
     """Return what reads the plainest spellings of a type's values; None from it for the others."""
     number = _number_reader(type_)
     named = re.compile(rf"(?i:{_NAMED[type_.kind]})\s*('[^']*')") if type_.kind in _NAMED else None
@@ -122,7 +122,7 @@ def _of_text(text: str, type_: SqlType) -> Literal | None:
         return None
 
 
-def _number_reader(type_: SqlType) -> Reader | None:
+def _number_reader(type_: SqlType) -> ReadLiteral | None:
     match type_.kind:
         case Kind.SMALLINT | Kind.INT | Kind.BIGINT:
             limit = 1 << BITS[type_.kind]

@@ -16,9 +16,9 @@ from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector
-from floodmark.plan.bind.scope import OUTER, Correlated, OuterScope, QueryScope
+from floodmark.plan.bind.scope import OUTER, CorrelationError, OuterScope, QueryScope
 from floodmark.plan.build.parentheses import without_parentheses
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.build.relations import build_from
 from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.table_functions import ONE_ROW
@@ -52,7 +52,7 @@ def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> 
     query = without_parentheses(query)
     try:
         node = inner.query(query)
-    except Correlated:
+    except CorrelationError:
         if not isinstance(query, exp.Select):
             raise
         bound, conditions = build_correlated(inner, query, scope)
@@ -84,22 +84,22 @@ def _has_rows_of_from(query: exp.Select) -> bool:
 
 def build_correlated(
     builder: QueryBuilder, query: exp.Select, scope: QueryScope
-) -> tuple[Bound, list[Expr]]:
+) -> tuple[BoundNode, list[Expr]]:
     """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
     inner = builder.with_ctes(query)
-    bound = build_from(inner, query) or Bound(ONE_ROW, QueryScope())
+    bound = build_from(inner, query) or BoundNode(ONE_ROW, QueryScope())
     bound = replace(bound, scope=replace(bound.scope, outer=OuterScope(scope, allowed=True)))
     where = query.args.get("where")
     conditions: list[Expr] = []
     if where is not None:
         bound, conditions = inner.filter(bound, where)
-    return Bound(bound.node, replace(bound.scope, outer=OuterScope(scope))), conditions
+    return BoundNode(bound.node, replace(bound.scope, outer=OuterScope(scope))), conditions
 
 
 def values_of(
     builder: QueryBuilder,
     query: exp.Select,
-    bound: Bound,
+    bound: BoundNode,
     collector: AggregateCollector | None = None,
 ) -> Iterable[Expr]:
     """Return the select list; an aggregate without a collector makes one row of many."""

@@ -12,7 +12,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import OVER_COLUMN, SET_COLUMN, AggregateCollector
 from floodmark.plan.build.outputs import Item, item_at, position_of, same_output
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.expr.expressions import (
     ColumnRef,
@@ -48,7 +48,7 @@ class GroupedQuery:
 
     builder: QueryBuilder
     query: exp.Select
-    bound: Bound
+    bound: BoundNode
     subqueries: Subqueries
     collector: AggregateCollector
 

@@ -15,7 +15,7 @@ from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.coercion import coerce
 from floodmark.plan.bind.scope import Column
 from floodmark.plan.build.lookups import lookup_join
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.plan.nodes.columns import fresh_name, with_column
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def rename_clashes(left: Bound, right: Bound) -> Bound:
+def rename_clashes(left: BoundNode, right: BoundNode) -> BoundNode:
     """Return the right side with plan names that the left one does not use."""
     taken = set(left.node.names)
     clashes = [f.name for f in right.node.schema if f.name in taken]
@@ -46,12 +46,17 @@ def rename_clashes(left: Bound, right: Bound) -> Bound:
     columns: list[tuple[str, Expr]] = [
         (renames.get(f.name, f.name), ColumnRef(f.type, f.name)) for f in right.node.schema
     ]
-    return Bound(n.Project(right.node, tuple(columns)), right.scope.rename(renames))
+    return BoundNode(n.Project(right.node, tuple(columns)), right.scope.rename(renames))
 
 
 def join_relations(
-    builder: QueryBuilder, left: Bound, right: Bound, join: exp.Join, *, looked_up: bool = False
-) -> Bound:
+    builder: QueryBuilder,
+    left: BoundNode,
+    right: BoundNode,
+    join: exp.Join,
+    *,
+    looked_up: bool = False,
+) -> BoundNode:
     """Return two relations joined as a JOIN says."""
     kind = _KINDS[(join.side or join.kind or "").upper()]
     both = replace(left.scope, outer=builder.outer).join(right.scope, builder.span(join))
@@ -71,7 +76,7 @@ def join_relations(
     node: n.Node = join_on(left.node, right.node, kind, condition, span, by_value=by_value)
     if looked_up:
         node = lookup_join(builder, node, join)
-    return _merge_columns(Bound(node, both), kind, pairs)
+    return _merge_columns(BoundNode(node, both), kind, pairs)
 
 
 def join_on(
@@ -118,7 +123,7 @@ def _sides(
 
 
 def _using(
-    builder: QueryBuilder, left: Bound, right: Bound, names: Iterable[str], join: exp.Join
+    builder: QueryBuilder, left: BoundNode, right: BoundNode, names: Iterable[str], join: exp.Join
 ) -> tuple[dict[str, tuple[Expr, Expr]], list[Expr]]:
     """Return the columns that USING makes one, brought to their common type, and the equalities."""
     pairs: dict[str, tuple[Expr, Expr]] = {}
@@ -146,7 +151,9 @@ def _using(
     return pairs, equal
 
 
-def _merge_columns(bound: Bound, kind: n.JoinKind, pairs: Mapping[str, tuple[Expr, Expr]]) -> Bound:
+def _merge_columns(
+    bound: BoundNode, kind: n.JoinKind, pairs: Mapping[str, tuple[Expr, Expr]]
+) -> BoundNode:
     """Put what USING made one before the other columns, in their place."""
     if not pairs:
         return bound
@@ -162,7 +169,7 @@ def _merge_columns(bound: Bound, kind: n.JoinKind, pairs: Mapping[str, tuple[Exp
         node = n.Project(node, (*node.identity, *made))
     used = {c for pair in pairs.values() for e in pair for c in columns_of(e)}
     rest = (c for c in bound.scope.columns if c.plan_name not in used)
-    return Bound(node, replace(bound.scope, columns=(*shown, *rest)))
+    return BoundNode(node, replace(bound.scope, columns=(*shown, *rest)))
 
 
 def _one_of(kind: n.JoinKind, a: Expr, b: Expr) -> Expr:

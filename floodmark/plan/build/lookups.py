@@ -7,7 +7,7 @@ from sqlglot import exp
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Now
 from floodmark.scalar.types import Kind
 
@@ -30,7 +30,7 @@ def refuse_version(builder: QueryBuilder, item: exp.Table) -> None:
             )
 
 
-def lookup_table(builder: QueryBuilder, item: exp.Expression, left: Bound) -> exp.Table | None:
+def lookup_table(builder: QueryBuilder, item: exp.Expression, left: BoundNode) -> exp.Table | None:
     """Return the relation of `t FOR SYSTEM_TIME AS OF PROCTIME()` without its time, or None.
 
     As in Flink, the time may also be a column of the left side that a subquery gave PROCTIME().

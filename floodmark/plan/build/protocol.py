@@ -18,7 +18,7 @@ from floodmark.plan.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundNode:
     """A node and the names by which the query reaches its columns."""
 
     node: Node
@@ -66,7 +66,7 @@ class QueryBuilder(Protocol):
     def query(self, query: exp.Expression) -> Node:
         """Return the plan of a query."""
 
-    def filter(self, bound: Bound, where: exp.Expression) -> tuple[Bound, list[Expr]]:
+    def filter(self, bound: BoundNode, where: exp.Expression) -> tuple[BoundNode, list[Expr]]:
         """Apply a WHERE clause; return the conditions that read columns around the query, too."""
 
     def with_ctes(self, query: exp.Expression) -> QueryBuilder:

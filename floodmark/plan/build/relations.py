@@ -15,13 +15,13 @@ from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.joins import join_relations, rename_clashes
 from floodmark.plan.build.lookups import lookup_only, lookup_table, refuse_version
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.build.table_functions import function_of, function_rows, join_function
 from floodmark.plan.build.window_tables import window_table
 from floodmark.sql.nodes import WindowTable
 
 
-def build_from(builder: QueryBuilder, select: exp.Expression) -> Bound | None:
+def build_from(builder: QueryBuilder, select: exp.Expression) -> BoundNode | None:
     """Return the joined relations of a SELECT, or None when it has no FROM."""
     clause = select.args.get("from_") or select.args.get("from")
     if clause is None:
@@ -32,7 +32,7 @@ def build_from(builder: QueryBuilder, select: exp.Expression) -> Bound | None:
     return bound
 
 
-def build_relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
+def build_relation(builder: QueryBuilder, item: exp.Expression) -> BoundNode:
     """Return one relation of FROM with the joins that are nested in it."""
     bound = _relation(builder, item)
     for join in item.args.get("joins") or ():
@@ -40,7 +40,7 @@ def build_relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
     return bound
 
 
-def _relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
+def _relation(builder: QueryBuilder, item: exp.Expression) -> BoundNode:
     match item:
         case WindowTable():
             return window_table(builder, item, _relation(builder, item.this))
@@ -62,7 +62,7 @@ def _relation(builder: QueryBuilder, item: exp.Expression) -> Bound:
             return function_rows(builder, item)
 
 
-def _table(builder: QueryBuilder, item: exp.Table, *, looked_up: bool = False) -> Bound:
+def _table(builder: QueryBuilder, item: exp.Table, *, looked_up: bool = False) -> BoundNode:
     refuse_version(builder, item)
     name = table_name(item)
     cte = None if item.db else builder.ctes.get(item.name)
@@ -96,7 +96,7 @@ def scan_of(relation: Relation, span: Span | None) -> n.Scan:
     )
 
 
-def _subquery(builder: QueryBuilder, item: exp.Subquery) -> Bound:
+def _subquery(builder: QueryBuilder, item: exp.Subquery) -> BoundNode:
     if not _holds_relations(item):
         return _name_columns(builder, builder.query(item), item, "")
     bound = build_relation(builder, item.this)
@@ -121,7 +121,7 @@ def _name_columns(
     item: exp.Expression,
     default: str,
     key: tuple[str, ...] = (),
-) -> Bound:
+) -> BoundNode:
     """Put a relation in scope under its alias and column aliases."""
     columns = tuple(Column(f.name, f.name, f.type) for f in node.schema)
     return _rename_columns(builder, node, columns, item, default, key)
@@ -134,15 +134,15 @@ def _rename_columns(
     item: exp.Expression,
     default: str,
     key: tuple[str, ...] = (),
-) -> Bound:
+) -> BoundNode:
     shown = [c for c in columns if not is_hidden(c.name)]
     name, given = alias_of(builder, item, default, len(shown))
     names = dict(zip((c.plan_name for c in shown), given, strict=False))
     columns = tuple(replace(c, name=names.get(c.plan_name, c.name)) for c in columns)
-    return Bound(node, QueryScope.from_sources(Source(name, columns, key=key)))
+    return BoundNode(node, QueryScope.from_sources(Source(name, columns, key=key)))
 
 
-def _join(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound:
+def _join(builder: QueryBuilder, left: BoundNode, join: exp.Join) -> BoundNode:
     if (join.args.get("method") or "").upper() == "ASOF":
         raise builder.refuse(
             "E0334",

@@ -22,12 +22,12 @@ from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.joins import rename_clashes
 from floodmark.plan.build.ordering import one_of_each
 from floodmark.plan.build.outputs import ColumnTypes, visible_name
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.build.relations import build_from, scan_of
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.build.where import filter_rows
-from floodmark.plan.declared import ColumnInfo
+from floodmark.plan.declaration import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import Field, Kind, Schema
@@ -42,7 +42,7 @@ WRITTEN = "__written"
 
 
 @dataclass(frozen=True)
-class Changing:
+class TargetTable:
     """A table whose rows a statement changes; `columns` are as declared, in order."""
 
     relation: Relation
@@ -72,13 +72,13 @@ class TargetRows:
 
 def find_rows(
     builder: QueryBuilder,
-    target: Changing,
+    target: TargetTable,
     beside: exp.Expression | None,
     where: exp.Expression | None,
 ) -> TargetRows:
     """Return each row that a statement finds once; `beside` is a SELECT of FROM or USING alone."""
     relation = target.relation
-    bound = Bound(scan_of(relation, builder.source), target.scope)
+    bound = BoundNode(scan_of(relation, builder.source), target.scope)
     others: tuple[Source, ...] = ()
     if beside is not None:
         joined = build_from(builder, beside)
@@ -86,7 +86,7 @@ def find_rows(
         right = rename_clashes(bound, joined)
         others = right.scope.sources
         node = n.Join(bound.node, right.node, n.JoinKind.INNER, (), span=builder.span(beside))
-        bound = Bound(node, bound.scope.join(right.scope, builder.span(beside)))
+        bound = BoundNode(node, bound.scope.join(right.scope, builder.span(beside)))
     if where is not None:
         bound, _ = filter_rows(builder, bound, exp.Where(this=where))
     if beside is not None:
@@ -96,7 +96,7 @@ def find_rows(
 
 def build_update(
     builder: QueryBuilder,
-    target: Changing,
+    target: TargetTable,
     rows: TargetRows,
     statement: s.Update,
     passed: Sequence[tuple[str, Expr]],
@@ -117,7 +117,7 @@ def build_update(
 
 
 def _values(
-    builder: QueryBuilder, target: Changing, scope: QueryScope, statement: s.Update
+    builder: QueryBuilder, target: TargetTable, scope: QueryScope, statement: s.Update
 ) -> dict[str, Expr]:
     writable, out = target.writable, dict[str, Expr]()
     generated = {c.name for c in target.columns} - set(writable)
@@ -137,7 +137,9 @@ def _values(
     return out
 
 
-def build_delete(target: Changing, rows: TargetRows, passed: Sequence[tuple[str, Expr]]) -> n.Node:
+def build_delete(
+    target: TargetTable, rows: TargetRows, passed: Sequence[tuple[str, Expr]]
+) -> n.Node:
     """Return the old rows, and the columns `passed`."""
     own = [(f.name, ColumnRef(f.type, f.name)) for f in target.relation.columns]
     return n.Project(rows.node, (*own, *passed))
@@ -167,7 +169,7 @@ class Returning:
 
 def returning(
     builder: QueryBuilder,
-    target: Changing,
+    target: TargetTable,
     rows: TargetRows | None,
     items: Sequence[exp.Expression],
     ordinal: Field,

@@ -28,7 +28,7 @@ from floodmark.plan.build.outputs import (
     same_output,
     visible_name,
 )
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.table_functions import ONE_ROW
@@ -48,24 +48,27 @@ from floodmark.scalar.types import Kind
 
 
 def select_rows(
-    builder: QueryBuilder, query: exp.Select, bound: Bound | None, given: ColumnTypes | None = None
+    builder: QueryBuilder,
+    query: exp.Select,
+    bound: BoundNode | None,
+    given: ColumnTypes | None = None,
 ) -> n.Node:
     """Return the plan of a SELECT over its FROM."""
-    bound = bound or Bound(ONE_ROW, QueryScope())
+    bound = bound or BoundNode(ONE_ROW, QueryScope())
     bound = replace(bound, scope=replace(bound.scope, outer=builder.outer))
     where = query.args.get("where")
     if where is not None:
         bound, _ = filter_rows(builder, bound, where)
-    return Selection(builder, query, bound, given or ColumnTypes()).plan()
+    return SelectBody(builder, query, bound, given or ColumnTypes()).plan()
 
 
 @dataclass
-class Selection:
+class SelectBody:
     """What follows FROM and WHERE in one SELECT."""
 
     builder: QueryBuilder
     query: exp.Select
-    bound: Bound
+    bound: BoundNode
     given: ColumnTypes
 
     def __post_init__(self) -> None:
@@ -253,11 +256,11 @@ def _repeat_rows(node: n.Node, sets: SetCollector) -> n.Node:
     outputs = tuple(name for name, _ in sets.calls)
     if len(outputs) == 1:
         ((_, one),) = sets.calls
-        call, spread = one.call, one.spread and len(one.columns) == 1
+        call, spread = one.call, one.unpacks and len(one.columns) == 1
     else:
         call, spread = zip_sets(sets.calls), True
     ordinal = fresh_name("__ordinal", set(node.names))
-    return n.ProjectSet(node, call, outputs, ordinal, spread=spread, span=call.span)
+    return n.ProjectSet(node, call, outputs, ordinal, unpacks=spread, span=call.span)
 
 
 def _check_sets(expr: Expr, sets: SetCollector, span: Span | None) -> None:

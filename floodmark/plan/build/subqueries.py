@@ -13,7 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.calls import bind_call
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN, AggregateCollector
-from floodmark.plan.bind.scope import OUTER, Correlated, QueryScope
+from floodmark.plan.bind.scope import OUTER, CorrelationError, QueryScope
 from floodmark.plan.build.correlated_subqueries import (
     SHAPES,
     SubqueryRows,
@@ -50,7 +50,7 @@ from floodmark.scalar.types import BIGINT, BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class SubqueryJoin:
     """What stands for one subquery beside the rows around it; at most one row for each of them."""
 
     right: n.Node
@@ -68,7 +68,7 @@ class Subqueries:
 
     builder: QueryBuilder
     scope: QueryScope
-    found: list[Attached] = field(default_factory=list)
+    joins: list[SubqueryJoin] = field(default_factory=list)
 
     def bind(self, node: exp.Expression) -> Expr:
         """Return what stands for a subquery in an expression."""
@@ -102,31 +102,31 @@ class Subqueries:
 
         `change` makes an expression over FROM one over the rows.
         """
-        for attached in list(self.found):
+        for attached in list(self.joins):
             if only is not None and not {*only} & {*attached.right.names}:
                 continue
-            self.found.remove(attached)
+            self.joins.remove(attached)
             conditions = [unmark_outer(c, change) for c in attached.conditions]
             node = join_on(node, attached.right, attached.kind, all_of(conditions), None)
         return node
 
     def reads(self) -> list[Expr]:
         """Return what joins the subqueries, over the columns of FROM and their own."""
-        return [unmark_outer(c, _same) for attached in self.found for c in attached.conditions]
+        return [unmark_outer(c, _same) for attached in self.joins for c in attached.conditions]
 
     def name(self) -> str:
         """Return a name that no other subquery's column has."""
         return f"{SUBQUERY_COLUMN}{next(self.builder.numbers)}"
 
     def _add(self, right: n.Node, kind: n.JoinKind, conditions: Iterable[Expr] = ()) -> None:
-        self.found.append(Attached(right, kind, tuple(conditions)))
+        self.joins.append(SubqueryJoin(right, kind, tuple(conditions)))
 
     def _scalar(self, node: exp.Subquery) -> Expr:
         query = without_parentheses(node)
         inner = self.builder.inside(self.scope)
         try:
             below = inner.query(query)
-        except Correlated:
+        except CorrelationError:
             if not isinstance(query, exp.Select):
                 raise
             return self._join_scalar(inner, query)

@@ -11,7 +11,7 @@ from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.bind.set_calls import bind_set, is_set
 from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.lookups import refuse_version
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.expr.expressions import TRUE, Call, Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import BIGINT, BOOLEAN, Field
@@ -27,13 +27,13 @@ def function_of(item: exp.Expression) -> exp.Expression | None:
     return table.this if called else None
 
 
-def function_rows(builder: QueryBuilder, item: exp.Expression) -> Bound:
+def function_rows(builder: QueryBuilder, item: exp.Expression) -> BoundNode:
     """Return a table function that reads nothing of its FROM."""
-    below = Bound(ONE_ROW, QueryScope())
+    below = BoundNode(ONE_ROW, QueryScope())
     return _repeat_rows(builder, below, item, _bind_function(builder, below, item))
 
 
-def join_function(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound | None:
+def join_function(builder: QueryBuilder, left: BoundNode, join: exp.Join) -> BoundNode | None:
     """Return the rows on the left, each repeated for the rows that the function gives for it.
 
     None for a join that a function which reads nothing of the left side takes part in like any
@@ -50,7 +50,7 @@ def join_function(builder: QueryBuilder, left: Bound, join: exp.Join) -> Bound |
         if on is None:
             return bound
         condition = Binder(bound.scope, builder.context).condition(on, "ON")
-        return Bound(n.Filter(bound.node, condition, span=builder.span(on)), bound.scope)
+        return BoundNode(n.Filter(bound.node, condition, span=builder.span(on)), bound.scope)
     if plain and side == "LEFT" and on is not None:
         condition = Binder(left.scope, builder.context).bind(on) if _is_true(on) else None
         if condition == TRUE:
@@ -70,7 +70,7 @@ def _is_true(on: exp.Expression) -> bool:
     return isinstance(on, exp.Boolean) or (isinstance(on, exp.Paren) and _is_true(on.this))
 
 
-def _bind_function(builder: QueryBuilder, below: Bound, item: exp.Expression) -> SetCall:
+def _bind_function(builder: QueryBuilder, below: BoundNode, item: exp.Expression) -> SetCall:
     call = function_of(item)
     assert call is not None
     if isinstance(item, exp.Table):
@@ -88,13 +88,18 @@ def _bind_function(builder: QueryBuilder, below: Bound, item: exp.Expression) ->
 
 
 def _repeat_rows(
-    builder: QueryBuilder, below: Bound, item: exp.Expression, call: SetCall, *, outer: bool = False
-) -> Bound:
+    builder: QueryBuilder,
+    below: BoundNode,
+    item: exp.Expression,
+    call: SetCall,
+    *,
+    outer: bool = False,
+) -> BoundNode:
     taken = set(below.node.names)
     outputs = tuple(fresh_name(name, taken) for name in call.columns)
     ordinal = fresh_name("__ordinal", taken)
     node: n.Node = n.ProjectSet(
-        below.node, call.call, outputs, ordinal, spread=call.spread, outer=outer,
+        below.node, call.call, outputs, ordinal, unpacks=call.unpacks, outer=outer,
         span=builder.span(item),
     )  # fmt: skip
     columns = [*zip(call.columns, outputs, strict=True)]
@@ -104,7 +109,7 @@ def _repeat_rows(
             node, ordinal = _visible_ordinal(node, ordinal, fresh_name("ordinality", taken))
         columns.append(("ordinality", ordinal))
     source = _source(builder, item, call, node, columns)
-    return Bound(node, below.scope.join(QueryScope.from_sources(source), builder.span(item)))
+    return BoundNode(node, below.scope.join(QueryScope.from_sources(source), builder.span(item)))
 
 
 def _visible_ordinal(node: n.Node, ordinal: str, name: str) -> tuple[n.Node, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.scope import unknown_column
-from floodmark.plan.declared import ColumnInfo
+from floodmark.plan.declaration import ColumnInfo
 
 
 def not_writable(name: str, columns: Iterable[ColumnInfo], span: Span | None) -> BindError:

@@ -22,7 +22,7 @@ from floodmark.plan.build.correlated_subqueries import (
     unmark_outer,
 )
 from floodmark.plan.build.joins import join_on
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.expr.conjunctions import all_of, conjunction, conjuncts
 from floodmark.plan.expr.expressions import (
@@ -44,21 +44,21 @@ _COMPARISONS = ("=", "<", "<=", ">", ">=")
 
 
 def filter_rows(
-    builder: QueryBuilder, bound: Bound, where: exp.Expression
-) -> tuple[Bound, list[Expr]]:
+    builder: QueryBuilder, bound: BoundNode, where: exp.Expression
+) -> tuple[BoundNode, list[Expr]]:
     """Apply a WHERE clause; return the conditions that read columns around the query, too."""
     parts = list(_conjuncts(where.this)) if where.find(*_SUBQUERY) else [where.this]
     node, rest = bound.node, list[Expr]()
     for part in parts:
         semi = _semi_of(part)
         if semi is not None:
-            node = _semi_join(builder, Bound(node, bound.scope), semi)
+            node = _semi_join(builder, BoundNode(node, bound.scope), semi)
             continue
         collector = Subqueries(builder, bound.scope)
         inner = builder.with_subqueries(collector.bind)
         expr = bind_condition(part, bound.scope, inner.context, "WHERE")
         if _is_dynamic(expr, collector, node):
-            (attached,) = collector.found
+            (attached,) = collector.joins
             node = join_on(node, attached.right, n.JoinKind.SEMI, expr, builder.span(part))
             continue
         node = collector.attach(node)
@@ -69,16 +69,16 @@ def filter_rows(
         place = where.this if len(parts) == 1 else where
         predicate = replace(predicate, span=predicate.span or builder.span(place))
         node = n.Filter(node, predicate, span=builder.span(where))
-    return Bound(node, bound.scope), [e for e in rest if is_outer(e)]
+    return BoundNode(node, bound.scope), [e for e in rest if is_outer(e)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Semi:
-    """A condition that an IN or EXISTS is, or is not; `asked` is what stands before IN."""
+    """A condition that an IN or EXISTS is, or is not; `tested` is what stands before IN."""
 
     place: exp.Expression
     query: exp.Expression
-    asked: tuple[exp.Expression, ...]
+    tested: tuple[exp.Expression, ...]
     negated: bool
 
 
@@ -119,17 +119,17 @@ def _operands(e: exp.Expression) -> tuple[exp.Expression, ...]:
     return tuple(inner.expressions) if isinstance(inner, exp.Tuple) else (e,)
 
 
-def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
-    if not semi.asked:
+def _semi_join(builder: QueryBuilder, bound: BoundNode, semi: _Semi) -> n.Node:
+    if not semi.tested:
         related = rows_of_exists(builder, semi.query, bound.scope)
         kind = n.JoinKind.ANTI if semi.negated else n.JoinKind.SEMI
         return _reduce_rows(builder, bound.node, related, [], kind, semi.place)
     related = rows_of(builder, semi.query.unnest(), bound.scope)
-    if len(related.values) != len(semi.asked):
+    if len(related.values) != len(semi.tested):
         raise BindError(
             "E0296",
             "the subquery must return as many columns as the row before IN has: "
-            f"{len(semi.asked)}, not {len(related.values)}",
+            f"{len(semi.tested)}, not {len(related.values)}",
             span=builder.span(semi.place),
             hint="write (a, b) IN (SELECT x, y …) for several",
         )
@@ -137,7 +137,7 @@ def _semi_join(builder: QueryBuilder, bound: Bound, semi: _Semi) -> n.Node:
     if own.outer is not None:
         own = replace(own, outer=OuterScope(own.outer.scope))
     node, tests = bound.node, list[Call]()
-    for e, value in zip(semi.asked, related.values, strict=True):
+    for e, value in zip(semi.tested, related.values, strict=True):
         equal = bind_call(
             "=",
             [bind_scalar(e, own, builder.context), give_type(value)],
@@ -209,9 +209,9 @@ def _is_dynamic(expr: Expr, collector: Subqueries, node: n.Node) -> bool:
 
     A semi join with that row then is the filter.
     """
-    if len(collector.found) != 1 or not isinstance(expr, Call):
+    if len(collector.joins) != 1 or not isinstance(expr, Call):
         return False
-    (attached,) = collector.found
+    (attached,) = collector.joins
     if attached.conditions or attached.kind is not n.JoinKind.INNER:
         return False
     plain = expr.function in _COMPARISONS and all(

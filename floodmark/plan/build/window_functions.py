@@ -80,7 +80,7 @@ def add_windows(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     """
     if not sites:
         return node
-    below = _Below(node)
+    below = _WindowInput(node)
     windows: dict[_Window, list[tuple[str, WindowSite]]] = {}
     for name, site in sites:
         guarded = (
@@ -103,7 +103,7 @@ def add_windows(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     return out
 
 
-def _guard_arguments(site: WindowSite, below: _Below) -> WindowSite:
+def _guard_arguments(site: WindowSite, below: _WindowInput) -> WindowSite:
     """Compute the arguments only where FILTER lets the row in."""
     condition = site.call.filter
     assert condition is not None
@@ -126,7 +126,7 @@ def _column_name(expr: Expr) -> str:
     return expr.name
 
 
-class _Below:
+class _WindowInput:
     """The projection below the windows."""
 
     def __init__(self, node: n.Node) -> None:

@@ -9,7 +9,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_interval, bind_scalar
 from floodmark.plan.bind.scope import Column, QueryScope, Source
 from floodmark.plan.build.aliases import alias_of
-from floodmark.plan.build.protocol import Bound, QueryBuilder
+from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.columns import fresh_name, with_column
 from floodmark.scalar.types import Kind, SqlType
@@ -19,7 +19,7 @@ _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 _DAY = 86_400_000_000
 
 
-def window_table(builder: QueryBuilder, item: WindowTable, inner: Bound) -> Bound:
+def window_table(builder: QueryBuilder, item: WindowTable, inner: BoundNode) -> BoundNode:
     """Return a relation with the columns of its windows."""
     time = bind_scalar(item.args["time"], inner.scope, builder.context)
     if not isinstance(time, ColumnRef) or time.type.kind not in _TIMES:
@@ -41,13 +41,18 @@ def window_table(builder: QueryBuilder, item: WindowTable, inner: Bound) -> Boun
     hidden = tuple(c for c in old.columns if c not in old.visible)
     name, given = alias_of(builder, item, old.alias, len(shown))
     named = [replace(column, name=name) for column, name in zip(shown, given, strict=False)]
-    return Bound(
+    return BoundNode(
         node, QueryScope.from_sources(Source(name, (*named, *shown[len(named) :], *hidden)))
     )
 
 
 def _window_node(
-    builder: QueryBuilder, item: WindowTable, inner: Bound, time: ColumnRef, start: str, end: str
+    builder: QueryBuilder,
+    item: WindowTable,
+    inner: BoundNode,
+    time: ColumnRef,
+    start: str,
+    end: str,
 ) -> n.Node:
     span = builder.span(item)
     match item.args["kind"]:

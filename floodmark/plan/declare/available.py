@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import NotSupported
+from floodmark.plan.declaration import DEBEZIUM, INGESTION_TIMESTAMP, PLAIN, UPSERT
 from floodmark.plan.declare.definitions import primary_key_of
-from floodmark.plan.declared import DEBEZIUM, INGESTION_TIMESTAMP, PLAIN, UPSERT
 from floodmark.sql import statements as s
 
 

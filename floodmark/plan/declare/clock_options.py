@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
-from floodmark.catalog.option_values import Length, UnfitError, Value
+from floodmark.catalog.option_values import Duration, UnfitError, Value
 from floodmark.errors import BindError, Span
-from floodmark.plan.declared import (
+from floodmark.plan.declaration import (
     ADVANCE,
     IDLE_AFTER,
     MAX_AHEAD,
@@ -97,7 +97,7 @@ def _terms(option: Option, marked: Mapping[str, SqlType]) -> Iterable[Term]:
         if (function.lower() == "now") == bool(column):
             raise _wrong(option, f"{text.strip()!r} is neither max(column) nor now(), less a time")
         name = _column(option, column, marked) if column else None
-        yield Term(name, timedelta() if delay is None else _length(option, Length(), delay))
+        yield Term(name, timedelta() if delay is None else _length(option, Duration(), delay))
 
 
 def _column(option: Option, column: str, marked: Mapping[str, SqlType]) -> str:

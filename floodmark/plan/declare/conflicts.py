@@ -16,7 +16,7 @@ from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import Column, QueryScope, Source, unknown_column
 from floodmark.plan.build.assignments import check_tables, values_of
 from floodmark.plan.build.targets import not_writable
-from floodmark.plan.declared import REPLACE, ColumnInfo, ConflictRule
+from floodmark.plan.declaration import REPLACE, ColumnInfo, ConflictRule
 from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Case, Cast, ColumnRef, Expr, Literal, UserCall, walk
 from floodmark.scalar.types import BOOLEAN, SqlType

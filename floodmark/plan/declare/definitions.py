@@ -6,24 +6,23 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.objects import Kind as ObjectKind
+from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.errors import BindError, Span
 from floodmark.plan.bind.assignment import assign
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.coercion import bind_type
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import Column, QueryScope, Source, unknown_column
+from floodmark.plan.declaration import LOOKUP, PLAIN, UPSERT, ColumnInfo, Declaration, WatermarkInfo
 from floodmark.plan.declare.clock_options import clock_options
 from floodmark.plan.declare.conflicts import (
     bind_conflict,
     check_append_only,
     default_of,
 )
-from floodmark.plan.declare.expiring import expiring
+from floodmark.plan.declare.expiry import expiring
 from floodmark.plan.declare.format_options import format_options
-from floodmark.plan.declare.table_options import TELLING, without_ttl
-from floodmark.plan.declared import LOOKUP, PLAIN, UPSERT, ColumnInfo, Declared, WatermarkInfo
+from floodmark.plan.declare.table_options import HARMLESS_OPTIONS, without_ttl
 from floodmark.plan.expr.determinism import asks_again, class_of
 from floodmark.plan.expr.expressions import Expr, Now, walk
 from floodmark.scalar.functions import Determinism
@@ -38,7 +37,7 @@ FEED = ("delta", "change_feed")
 
 def declare_columns(
     obj: CatalogObject, functions: Mapping[str, UserFunction] | None = None
-) -> Declared:
+) -> Declaration:
     """Return the bound declaration of a source or table; `functions` are those of users.
 
     Raises E0220 and following for what does not fit together.
@@ -62,12 +61,12 @@ def declare_columns(
     connector = dict(options).get("connector")
     conflict = getattr(st, "conflict", None)
     ends = expiring(st, {c.name: c.type for c in columns}, key)
-    declared = Declared(
+    declared = Declaration(
         columns=columns,
         primary_key=key,
         watermarks=watermarks,
         append_only=st.append_only or (isinstance(st, s.CreateSource) and format_ == PLAIN),
-        options=tuple(o for o in without_ttl(options) if o[0] not in TELLING),
+        options=tuple(o for o in without_ttl(options) if o[0] not in HARMLESS_OPTIONS),
         connector=connector,
         format=format_,
         encode=_encode_of(st, dict(options)),
@@ -82,8 +81,8 @@ def declare_columns(
         if conflict is None
         else bind_conflict(conflict, columns, key, obj.base_name, context),
         ttl=ends.ttl,
-        ttl_column=ends.fading,
-        telling=tuple(o for o in options if o[0] in TELLING),
+        ttl_column=ends.ttl_column,
+        harmless_options=tuple(o for o in options if o[0] in HARMLESS_OPTIONS),
         resolved=obj.resolved,
     )
     _check(declared, st)
@@ -104,7 +103,7 @@ def _encode_of(st: s.CreateSource | s.CreateTable, options: Mapping[str, str]) -
     return options.get("encode", options.get("format", "JSON")).upper()
 
 
-def _check(declared: Declared, st: s.CreateSource | s.CreateTable) -> None:
+def _check(declared: Declaration, st: s.CreateSource | s.CreateTable) -> None:
     """Refuse what is declared but does not fit together."""
     if declared.is_messages:
         if declared.append_only:
@@ -120,7 +119,7 @@ def _check(declared: Declared, st: s.CreateSource | s.CreateTable) -> None:
         _check_repeatable(declared)
 
 
-def _check_key_types(declared: Declared, span: Span | None) -> None:
+def _check_key_types(declared: Declaration, span: Span | None) -> None:
     """Refuse a key of intervals: several are equal that are not the same."""
     types = {c.name: c.type for c in declared.columns}
     for column in declared.primary_key:
@@ -133,7 +132,7 @@ def _check_key_types(declared: Declared, span: Span | None) -> None:
             )
 
 
-def _check_repeatable(declared: Declared) -> None:
+def _check_repeatable(declared: Declaration) -> None:
     """Refuse what another try of an epoch would give a row that has gone aside in the first one."""
     for column in declared.columns:
         if column.generated is not None and asks_again(column.generated):
@@ -146,7 +145,7 @@ def _check_repeatable(declared: Declared) -> None:
             )
 
 
-def _check_key(declared: Declared, span: Span | None) -> None:
+def _check_key(declared: Declaration, span: Span | None) -> None:
     """Refuse messages that nothing tells the row of."""
     said = f"FORMAT {declared.format}"
     if declared.connector == FEED[0]:
@@ -291,7 +290,7 @@ def _watermark(w: s.WatermarkDef, scope: QueryScope, context: BindContext) -> Wa
     return WatermarkInfo(w.column, expr)
 
 
-def check_external(obj: CatalogObject, declared: Declared) -> None:
+def check_external(obj: CatalogObject, declared: Declaration) -> None:
     """Raise E0398 for what a table that is kept elsewhere cannot have."""
     if declared.connector != LOOKUP:
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.errors import BindError, NotSupported
 from floodmark.limits import LIMITS
 from floodmark.plan.bind.binder import Binder
@@ -37,7 +37,7 @@ def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
 
     Raises E0283 to E0285 for a definition that does not hold.
     """
-    return {o.name: function_of(o.statement) for o in objects if o.kind is Kind.FUNCTION}
+    return {o.name: function_of(o.statement) for o in objects if o.kind is ObjectKind.FUNCTION}
 
 
 def function_of(statement: s.Definition) -> UserFunction:

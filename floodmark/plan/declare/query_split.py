@@ -15,14 +15,14 @@ from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.build.relations import scan_of
+from floodmark.plan.declaration import RowTransform
 from floodmark.plan.declare.transform import (
-    Columns,
+    NamedExprs,
     can_be_asked,
     is_kept,
     substitute,
     transform_of,
 )
-from floodmark.plan.declared import RowTransform
 from floodmark.plan.expr.can_fail import can_fail
 from floodmark.plan.expr.conjunctions import all_of, conjunction, conjuncts
 from floodmark.plan.expr.determinism import reads_now
@@ -38,7 +38,7 @@ from floodmark.sql import statements as s
 class _Chain:
     """What stands for a read of the source: columns and conditions, over the rows that come."""
 
-    columns: Columns
+    columns: NamedExprs
     parts: tuple[Expr, ...] = ()
 
 
@@ -46,13 +46,13 @@ class _Chain:
 class QuerySplit:
     """A query in two: the `transform` of rows that come, and a plan over what that stores.
 
-    `asked` are the conditions of the first; of the rest `read` are the names of columns.
+    `conditions` are the conditions of the first; of the rest `read` are the names of columns.
     """
 
     transform: RowTransform
     plan: n.Node
     source: str
-    asked: tuple[Expr, ...]
+    conditions: tuple[Expr, ...]
     read: frozenset[str]
 
     def rest(self, stored: Relation) -> n.Node:
@@ -64,7 +64,9 @@ class QuerySplit:
         if chain is None:
             return node.with_inputs([self._read_stored(child, stored) for child in node.inputs])
         rows: n.Node = scan_of(stored, node.span)
-        left = all_of([self._as_stored(part) for part in chain.parts if part not in self.asked])
+        left = all_of(
+            [self._as_stored(part) for part in chain.parts if part not in self.conditions]
+        )
         if left is not None:
             rows = n.Filter(rows, left, span=node.span)
         kept = (c for c in chain.columns if c[0] in self.read)
@@ -191,7 +193,7 @@ def _split_conditions(
 
 def _columns(
     chains: Sequence[_Chain], asked: Sequence[Expr], read: frozenset[str], raw: Relation
-) -> Columns:
+) -> NamedExprs:
     """Return what is stored of a row: values that every read computes, else what they are made of.
 
     A value that may fail is computed where some read of the source sees every row that is stored.

@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 
 from floodmark.catalog.option_table import OptionPlace, refuse_unknown, specs_of
-from floodmark.catalog.option_values import Length, lacks_unit
+from floodmark.catalog.option_values import Duration, lacks_unit
 from floodmark.errors import BindError, Span
-from floodmark.plan import declared
+from floodmark.plan import declaration
 from floodmark.sql import statements as s
 from floodmark.sql.statements import Option
 
 TTL, RETENTION, COLUMN, MODE = "ttl", "retention_seconds", "ttl_column", "ttl_mode"
 OPTIONS = (TTL, COLUMN, MODE, RETENTION)
 """What says how long rows stay."""
-TELLING = ("follow_symlinks", "on_missing")
+HARMLESS_OPTIONS = ("follow_symlinks", "on_missing")
 """Options of a connector that say what it refuses: what is taken in is the same without them."""
 
 
@@ -32,7 +32,7 @@ def check_names(options: Sequence[Option], span: Span | None) -> None:
         return BindError("E0750", f"a table has no option {name}", span=where, hint=hint)
 
     if "connector" not in given:
-        plain = (name for name in given if not name.startswith(declared.PREFIX))
+        plain = (name for name in given if not name.startswith(declaration.PREFIX))
         refuse_unknown(plain, specs_of(OptionPlace.TABLE), error)
 
 
@@ -55,10 +55,10 @@ def check_values(statement: s.Statement) -> None:
 
 def _lengths(name: str, text: str) -> list[str]:
     """Return the lengths of time in an option's text."""
-    if name == declared.ADVANCE:
+    if name == declaration.ADVANCE:
         return re.findall("-([^,]*)", text)
     spec = specs_of(OptionPlace.TABLE).get(name)
-    return [text] if spec is not None and isinstance(spec.parse, Length) else []
+    return [text] if spec is not None and isinstance(spec.parse, Duration) else []
 
 
 def without_ttl(options: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

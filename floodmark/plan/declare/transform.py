@@ -19,7 +19,7 @@ from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import build_query
-from floodmark.plan.declared import RowTransform
+from floodmark.plan.declaration import RowTransform
 from floodmark.plan.expr.conjunctions import all_of, conjuncts
 from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import (
@@ -37,7 +37,7 @@ from floodmark.scalar.functions.user import UserFunction
 from floodmark.sql import statements as s
 from floodmark.sql.spans import span_of
 
-Columns = tuple[tuple[str, Expr], ...]
+NamedExprs = tuple[tuple[str, Expr], ...]
 _KEPT_KEY = "__key_{}"
 """The name of a key column that the query projects away."""
 _RELATIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation)
@@ -64,7 +64,7 @@ def bind_transform(
     return transform_of(columns, parts, raw)
 
 
-def transform_of(columns: Columns, parts: Sequence[Expr], raw: Relation) -> RowTransform:
+def transform_of(columns: NamedExprs, parts: Sequence[Expr], raw: Relation) -> RowTransform:
     """Return a transformation of columns and conditions over the rows that come."""
     lowers, uppers, plain = _split(parts)
     shown = [(name, expr) for name, expr in columns if not is_hidden(name)]
@@ -95,7 +95,7 @@ def _check_relations(query: exp.Expression, raw: Relation, source: Span) -> None
             )
 
 
-def _flatten(node: n.Node, part: s.Transform) -> tuple[Columns, list[Expr]]:
+def _flatten(node: n.Node, part: s.Transform) -> tuple[NamedExprs, list[Expr]]:
     """Return columns and conditions of a query over the rows that came."""
     match node:
         case n.Scan():
@@ -150,7 +150,7 @@ def _words(node: n.Node) -> str:
             return "an aggregate, GROUP BY or DISTINCT"
         case n.OverWindow():
             return "a window function"
-        case n.Ordered():
+        case n.OrderedNode():
             return "ORDER BY, LIMIT or DISTINCT ON"
         case n.ProjectSet():
             return "a function that returns several rows"
@@ -217,8 +217,8 @@ def _split(
             period = period_of(part, branches=False)
         except NoPeriodError as error:
             raise error.refusal("does not say when a row is seen") from None
-        lowers += period.lowers
-        uppers += period.uppers
+        lowers += period.lower_bounds
+        uppers += period.upper_bounds
         plain += period.plain
     # The same bound may be asked for twice.
     return tuple(dict.fromkeys(lowers)), tuple(dict.fromkeys(uppers)), plain

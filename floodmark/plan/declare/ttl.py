@@ -15,8 +15,8 @@ from datetime import timedelta
 from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.catalog.option_values import UnfitError
 from floodmark.errors import BindError, Span
+from floodmark.plan.declaration import Ttl, TtlMode
 from floodmark.plan.declare.table_options import COLUMN, MODE, OPTIONS, RETENTION, TTL
-from floodmark.plan.declared import Ttl, TtlMode
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.statements import Option
 

@@ -32,20 +32,20 @@ from floodmark.scalar.functions import Determinism, RowError, lookup
 from floodmark.scalar.functions.comparison import COMPARISONS, interval_micros
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.volatile import RowSeed, replay
-from floodmark.scalar.functions.years import ENDS, Beyond
+from floodmark.scalar.functions.years import ENDS, OutOfRange
 
-Pair = tuple[Any, int | None]
+ValueOrCode = tuple[Any, int | None]
 """A value and the code of the error that took its place; one of the two is None."""
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
+class _RowContext:
     """Where an expression is evaluated; `drawn` are the values that calls gave there, each once."""
 
     row: Mapping[str, Any]
     now: datetime | None
     seed: RowSeed | None
-    drawn: dict[Expr, Pair] = field(default_factory=dict)
+    drawn: dict[Expr, ValueOrCode] = field(default_factory=dict)
 
 
 def evaluate(
@@ -53,25 +53,25 @@ def evaluate(
     row: Mapping[str, Any],
     now: datetime | None = None,
     seed: RowSeed | None = None,
-) -> Pair:
+) -> ValueOrCode:
     """Return the value of an expression for a row, or why it has none.
 
     `now` is the epoch's time, naive in UTC or aware; needed only where the expression reads it.
     `seed` says what identifies the row, for replay-stable volatile functions; its columns are in
     `row`. Without it each evaluation draws anew. Equal calls in one expression are one call.
     """
-    return _value(expr, _At(row, now, seed))
+    return _value(expr, _RowContext(row, now, seed))
 
 
-def evaluate_bound(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) -> Pair:
+def evaluate_bound(expr: Expr, row: Mapping[str, Any], now: datetime | None = None) -> ValueOrCode:
     """Return a time that others are compared with; one outside of the years is no error there."""
-    return _comparison_value(expr, _At(row, now, None))
+    return _comparison_value(expr, _RowContext(row, now, None))
 
 
-def _comparison_value(expr: Expr, at: _At) -> Pair:
+def _comparison_value(expr: Expr, at: _RowContext) -> ValueOrCode:
     if isinstance(expr, Cast) and {expr.type.kind, expr.operand.type.kind} <= ENDS.keys():
         value, error = _comparison_value(expr.operand, at)
-        if error is not None or isinstance(value, Beyond):
+        if error is not None or isinstance(value, OutOfRange):
             return value, error
         return _catch_error(lambda: cast_value(value, expr.operand.type, expr.type))
     value, error = _value(expr, at)
@@ -83,10 +83,10 @@ def _comparison_value(expr: Expr, at: _At) -> Pair:
         return None, error
     step = next(a.value for a in expr.args if isinstance(a, Literal))
     forward = step > 0 if isinstance(step, int) else interval_micros(step) > 0
-    return Beyond(1 if forward == (expr.function == "+") else -1), None
+    return OutOfRange(1 if forward == (expr.function == "+") else -1), None
 
 
-def _value(expr: Expr, at: _At) -> Pair:
+def _value(expr: Expr, at: _RowContext) -> ValueOrCode:
     match expr:
         case ColumnRef():
             return at.row[expr.name], None
@@ -121,14 +121,14 @@ def _value(expr: Expr, at: _At) -> Pair:
             raise AssertionError(expr)
 
 
-def _catch_error(compute: Any) -> Pair:
+def _catch_error(compute: Any) -> ValueOrCode:
     try:
         return compute(), None
     except RowError as refused:
         return None, int(refused.code)
 
 
-def _logic(expr: BoolOp, pairs: Sequence[Pair]) -> Pair:
+def _logic(expr: BoolOp, pairs: Sequence[ValueOrCode]) -> ValueOrCode:
     """FALSE absorbs for AND and TRUE for OR; else the smallest error; else NULL."""
     absorbing = expr.op == "or"
     if any(value is absorbing for value, _ in pairs):
@@ -139,7 +139,7 @@ def _logic(expr: BoolOp, pairs: Sequence[Pair]) -> Pair:
     return (None if any(value is None for value, _ in pairs) else not absorbing), None
 
 
-def _case(expr: Case, at: _At) -> Pair:
+def _case(expr: Case, at: _RowContext) -> ValueOrCode:
     for condition, result in expr.whens:
         value, error = _value(condition, at)
         if error is not None:
@@ -149,7 +149,7 @@ def _case(expr: Case, at: _At) -> Pair:
     return (None, None) if expr.otherwise is None else _value(expr.otherwise, at)
 
 
-def _call(expr: Call, at: _At) -> Pair:
+def _call(expr: Call, at: _RowContext) -> ValueOrCode:
     if expr.function == "coalesce":
         for arg in expr.args:
             value, error = _value(arg, at)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from floodmark.plan.expr.window_values import Interval, SortKey, WindowCall
 from floodmark.plan.nodes.aggregates import Aggregate, CloseAggregate
-from floodmark.plan.nodes.base import Node, Passed, Unary, walk
+from floodmark.plan.nodes.base import Node, PassedColumns, Unary, walk
 from floodmark.plan.nodes.joins import Join, JoinKind, LookupJoin, Pairing, is_lookup
-from floodmark.plan.nodes.ordered import Ordered, OverWindow, SortBuffer, TopN
+from floodmark.plan.nodes.ordered import OrderedNode, OverWindow, SortBuffer, TopN
 from floodmark.plan.nodes.row_local import (
     Filter,
     GrowingSeries,
@@ -33,7 +33,8 @@ NODE_CLASSES: tuple[type[Node], ...] = (
 __all__ = [
     "NODE_CLASSES", "Aggregate", "CloseAggregate", "CloseSession", "Filter", "GrowingSeries",
     "Hop", "Interval", "Join", "JoinKind", "LookupJoin", "MaterializeProject", "Node",
-    "Ordered", "OverWindow", "Pairing", "Passed", "Project", "ProjectSet", "Scan", "Session",
+    "OrderedNode", "OverWindow", "Pairing", "PassedColumns", "Project", "ProjectSet", "Scan",
+    "Session",
     "SetKind", "SetOperation", "SortBuffer", "SortKey", "TemporalFilter", "TopN", "Tumble", "Unary",
     "UnionAll", "Values", "WatermarkColumn", "WindowCall", "is_lookup", "scans", "walk",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from floodmark.plan.expr.expressions import AggCall, Expr, columns_of
 from floodmark.plan.nodes.base import (
-    Passed,
+    PassedColumns,
     Unary,
     alike_columns,
     check_reads,
@@ -63,7 +63,7 @@ class Aggregate(Grouping):
         return [self.group]
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         return [alike_columns(same_columns(self.input, self.group))]
 
     def may_give(self, below: Sequence[bool]) -> bool:

@@ -10,7 +10,7 @@ from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr
 from floodmark.plan.expr.window_values import WindowCall
 from floodmark.scalar.types import Field, Kind, Schema
 
-Passed = Mapping[str, ColumnRef]
+PassedColumns = Mapping[str, ColumnRef]
 """By column of a node: the column of its input that it passes on."""
 _LOOSE = (
     Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.JSONB, Kind.LIST, Kind.STRUCT, Kind.MAP
@@ -75,7 +75,7 @@ class Node:
         return None
 
     @property
-    def pushable_columns(self) -> Sequence[Passed | None]:
+    def pushable_columns(self) -> Sequence[PassedColumns | None]:
         """Return, for each input, the columns by whose values rows can be dropped there as well."""
         return [None for _ in self.inputs]
 
@@ -118,13 +118,13 @@ class Node:
         return tuple((f.name, ColumnRef(f.type, f.name)) for f in self.schema)
 
 
-def same_columns(node: Node, names: Iterable[str] | None = None) -> Passed:
+def same_columns(node: Node, names: Iterable[str] | None = None) -> PassedColumns:
     """Return a node's columns as a node above has them that passes them on; all without names."""
     wanted = node.names if names is None else tuple(names)
     return {f.name: ColumnRef(f.type, f.name) for f in node.schema if f.name in wanted}
 
 
-def alike_columns(columns: Passed) -> Passed:
+def alike_columns(columns: PassedColumns) -> PassedColumns:
     """Return the columns that can group rows where a condition says the same of all of a group.
 
     Equal values must look the same: both zeros are equal, and 30 days are a month.
@@ -132,7 +132,7 @@ def alike_columns(columns: Passed) -> Passed:
     return {c: e for c, e in columns.items() if e.type.kind not in _LOOSE}
 
 
-def columns_by_position(shown: Sequence[Field], own: Sequence[Field]) -> Passed:
+def columns_by_position(shown: Sequence[Field], own: Sequence[Field]) -> PassedColumns:
     """Return columns of an input by those of the output that stand in their places."""
     pairs = zip(shown, own, strict=True)
     return {a.name: ColumnRef(b.type, b.name) for a, b in pairs}

@@ -11,7 +11,7 @@ from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, columns_of
 from floodmark.plan.nodes.base import (
     Binary,
     Node,
-    Passed,
+    PassedColumns,
     check_reads,
     check_unique,
     same_columns,
@@ -147,7 +147,7 @@ class LookupJoin(Pairing):
     stored: bool = False
 
     @property
-    def pushable_columns(self) -> Sequence[Passed | None]:
+    def pushable_columns(self) -> Sequence[PassedColumns | None]:
         return [same_columns(self.left), None]
 
     def may_give(self, below: Sequence[bool]) -> bool:

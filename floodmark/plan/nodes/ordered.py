@@ -9,7 +9,7 @@ from floodmark.plan.expr.expressions import Expr, columns_of
 from floodmark.plan.expr.window_values import SortKey, WindowCall
 from floodmark.plan.nodes.base import (
     Node,
-    Passed,
+    PassedColumns,
     Unary,
     alike_columns,
     check_reads,
@@ -20,7 +20,7 @@ from floodmark.scalar.types import BIGINT, Field, Schema
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered(Unary):
+class OrderedNode(Unary):
     """What nodes share that look at rows in an order, each group of them apart."""
 
     @property
@@ -33,13 +33,15 @@ class Ordered(Unary):
         """Return the order of the rows of a group."""
         raise NotImplementedError
 
-    def rearrange(self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]) -> Ordered:
+    def rearrange(
+        self, below: Node, scope: tuple[str, ...], keys: tuple[SortKey, ...]
+    ) -> OrderedNode:
         """Return the node over another input, divided and ordered by other columns."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class TopN(Ordered):
+class TopN(OrderedNode):
     """The first rows per group (no group: of all), after skipping `offset`.
 
     `number` names a column that counts the rows of a group from 1; with ties it is their rank.
@@ -79,7 +81,7 @@ class TopN(Ordered):
         return frozenset((*self.group, *(k.column for k in self.order)))
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         if self.limit is None and not self.offset:
             return [same_columns(self.input)]
         return [alike_columns(same_columns(self.input, self.group))]
@@ -96,17 +98,17 @@ class TopN(Ordered):
 
 
 @dataclass(frozen=True, slots=True)
-class OverWindow(Ordered):
+class OverWindow(OrderedNode):
     """Adds window functions over one partitioning and order.
 
-    `closes` names the call that gives the time of the last row that the others look ahead to: below
+    `close_call` names the call that gives the time of the last row that others look ahead to: below
     the watermark it says that the row is final. NULL says that there are too few rows yet.
     """
 
     partition: tuple[str, ...]
     order: tuple[SortKey, ...]
     calls: tuple[tuple[str, WindowCall], ...]
-    closes: str | None = None
+    close_call: str | None = None
 
     def __post_init__(self) -> None:
         check_unique(self.schema)
@@ -140,7 +142,7 @@ class OverWindow(Ordered):
         return frozenset(keys).union(*map(columns_of, self.expressions))
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         return [alike_columns(same_columns(self.input, self.partition))]
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, plain_columns
 from floodmark.plan.nodes.base import (
-    Passed,
+    PassedColumns,
     Unary,
     check_reads,
     check_unique,
@@ -39,7 +39,7 @@ class Project(Unary):
         return frozenset[str]().union(*map(columns_of, self.expressions))
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         return [{c: e for c, e in self.columns if isinstance(e, ColumnRef)}]
 
     @property
@@ -108,13 +108,14 @@ class Filter(Unary):
 class TemporalFilter(Unary):
     """Keeps a row while `condition`, which reads the epoch's time, is TRUE.
 
-    That is from the largest of `lowers` on, and before the smallest of `uppers`: TIMESTAMPTZ over
+    That is from the largest of `lower_bounds` on, and before the smallest of
+    `upper_bounds`: TIMESTAMPTZ over
     the row, at least one. Where one of them is NULL the row never comes.
     """
 
     condition: Expr
-    lowers: tuple[Expr, ...]
-    uppers: tuple[Expr, ...]
+    lower_bounds: tuple[Expr, ...]
+    upper_bounds: tuple[Expr, ...]
 
     def __post_init__(self) -> None:
         check_reads(self, columns_of(self.condition), self.input.schema)
@@ -130,26 +131,26 @@ class TemporalFilter(Unary):
     @property
     def bounds(self) -> tuple[Expr, ...]:
         """Return all bounds, the lower ones first."""
-        return (*self.lowers, *self.uppers)
+        return (*self.lower_bounds, *self.upper_bounds)
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSet(Unary):
     """Repeats each row for every element of an ARRAY; `ordinal` counts them from 1.
 
-    The element is the one column in `outputs`; with `spread` it is a STRUCT and its fields are.
+    The element is the one column in `outputs`; with `unpacks` it is a STRUCT and its fields are.
     NULL and an empty array give no row; with `outer` one, with NULL in `outputs` and ordinal 0.
     """
 
     call: Expr
     outputs: tuple[str, ...]
     ordinal: str
-    spread: bool = False
+    unpacks: bool = False
     outer: bool = False
 
     def __post_init__(self) -> None:
         assert self.call.type.element is not None, self.call.type
-        assert len(self.outputs) == (len(self.call.type.element.fields) if self.spread else 1)
+        assert len(self.outputs) == (len(self.call.type.element.fields) if self.unpacks else 1)
         check_unique(self.schema)
         check_reads(self, columns_of(self.call), self.input.schema)
 
@@ -162,13 +163,13 @@ class ProjectSet(Unary):
         return columns_of(self.call)
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         return [same_columns(self.input)]
 
     def output(self) -> Schema:
         element = self.call.type.element
         assert element is not None
-        types = [f.type for f in element.fields] if self.spread else [element]
+        types = [f.type for f in element.fields] if self.unpacks else [element]
         made = (Field(name, type_) for name, type_ in zip(self.outputs, types, strict=True))
         return (*self.input.schema, *made, Field(self.ordinal, BIGINT, False))
 

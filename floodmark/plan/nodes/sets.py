@@ -10,7 +10,7 @@ from floodmark.changelog import is_hidden
 from floodmark.plan.nodes.base import (
     Binary,
     Node,
-    Passed,
+    PassedColumns,
     alike_columns,
     columns_by_position,
 )
@@ -40,7 +40,7 @@ class UnionAll(Node):
         return [branch.names for branch in self.branches]
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         first = self.branches[0].schema
         return [columns_by_position(first, b.schema) for b in self.branches]
 
@@ -88,7 +88,7 @@ class SetOperation(Binary):
         return [side.names for side in self.inputs]
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         left, right = (_visible(side) for side in self.inputs)
         return [alike_columns(columns_by_position(left, own)) for own in (left, right)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from floodmark.plan.expr.window_values import Interval
 from floodmark.plan.nodes.base import (
-    Passed,
+    PassedColumns,
     Unary,
     alike_columns,
     check_reads,
@@ -43,7 +43,7 @@ class Window(Unary):
         return frozenset((self.time,))
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         return [same_columns(self.input)]
 
 
@@ -100,7 +100,7 @@ class Session(Window):
         return [self.partition]
 
     @property
-    def pushable_columns(self) -> Sequence[Passed]:
+    def pushable_columns(self) -> Sequence[PassedColumns]:
         return [alike_columns(same_columns(self.input, self.partition))]
 
 

@@ -16,7 +16,7 @@ _COMPARISONS = ("=", "<", "<=", ">", ">=", "in")
 _SEVERAL = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.JSONB, Kind.LIST, Kind.STRUCT, Kind.MAP)
 """Types in which equal values need not be the same."""
 _NEEDS_RIGHT = (n.JoinKind.INNER, n.JoinKind.RIGHT, n.JoinKind.SEMI)
-Pair = tuple[str, str]
+ColumnPair = tuple[str, str]
 
 
 def infer_conditions(
@@ -35,7 +35,7 @@ def infer_conditions(
     )
 
 
-def _pairs(node: n.Node) -> Iterator[Pair]:
+def _pairs(node: n.Node) -> Iterator[ColumnPair]:
     """Yield the columns of a node that are equal in all of its rows, as far as joins say so."""
     if isinstance(node, n.Join) and node.kind is n.JoinKind.INNER:
         yield from node.equi
@@ -43,7 +43,9 @@ def _pairs(node: n.Node) -> Iterator[Pair]:
             yield from _pairs(side)
 
 
-def _conditions_on(node: n.Node, parts: Sequence[Expr], equal: Sequence[Pair]) -> Iterator[Expr]:
+def _conditions_on(
+    node: n.Node, parts: Sequence[Expr], equal: Sequence[ColumnPair]
+) -> Iterator[Expr]:
     """Yield what conditions on columns of the other side say of those of a node."""
     for part in parts:
         column = _compare_column(part)
@@ -55,7 +57,7 @@ def _conditions_on(node: n.Node, parts: Sequence[Expr], equal: Sequence[Pair]) -
                 yield _rename_column(part, ColumnRef(field.type, name))
 
 
-def _equal_to(column: str, equal: Sequence[Pair]) -> list[str]:
+def _equal_to(column: str, equal: Sequence[ColumnPair]) -> list[str]:
     """Return the columns that are equal to one, by way of others, too; in a fixed order."""
     known = [column]
     for one in known:

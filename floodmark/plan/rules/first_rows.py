@@ -14,7 +14,7 @@ from floodmark.plan.expr.conjunctions import conjuncts
 from floodmark.plan.expr.expressions import BoolOp, Call, ColumnRef, Expr, Literal, columns_of
 from floodmark.scalar.types import BOOLEAN
 
-Columns = tuple[tuple[str, Expr], ...]
+NamedExprs = tuple[tuple[str, Expr], ...]
 _FLIPPED = {"=": "=", "<=": ">=", "<": ">", ">=": "<=", ">": "<"}
 
 
@@ -71,7 +71,7 @@ def _as_top_n(node: n.Filter, read: frozenset[str]) -> n.Node | None:
     if wanted is None:
         return None
     needed = frozenset(read).union(*(columns_of(e) for e in rest))
-    shown: list[tuple[n.Project, Columns]] = []
+    shown: list[tuple[n.Project, NamedExprs]] = []
     for project in above:
         columns = tuple((c, e) for c, e in project.columns if c in needed)
         shown.insert(0, (project, columns or project.columns[:1]))

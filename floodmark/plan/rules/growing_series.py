@@ -29,7 +29,7 @@ def growing(node: n.ProjectSet) -> n.GrowingSeries | None:
     if not (stays and rises and ends) or node.outer:
         return None
     series = n.GrowingSeries(
-        node.input, node.call, node.outputs, node.ordinal, node.spread, node.outer, span=node.span
+        node.input, node.call, node.outputs, node.ordinal, node.unpacks, node.outer, span=node.span
     )
     return None if first_time(stop, start, after=False) is None else series
 

@@ -23,7 +23,7 @@ def interval_keys(node: n.Node) -> n.Node:
         case n.Aggregate():
             calls = tuple((name, _distinct(call)) for name, call in node.aggregates)
             return replace(node, input=_replace_by_form(node.input, node.group), aggregates=calls)
-        case n.Ordered():
+        case n.OrderedNode():
             below, names = _add_forms(node.input, (*node.scope, *(k.column for k in node.keys)))
             scope, keys = names[: len(node.scope)], _sort_keys(node.keys, names)
             return _restore_columns(node.rearrange(below, scope, keys), node)

@@ -29,7 +29,7 @@ _PADDED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class PlacedConditions:
     """A join whose inputs are still to be filtered, and the conditions that stay above it."""
 
     join: n.Join
@@ -38,7 +38,7 @@ class Settled:
     above: Sequence[Expr]
 
 
-def settle_conditions(join: n.Join, filters: Sequence[Expr]) -> Settled:
+def settle_conditions(join: n.Join, filters: Sequence[Expr]) -> PlacedConditions:
     """Return where the conditions of a join, and of a filter over it, are asked."""
     parts = [part for one in filters for part in factor(one)]
     join = replace(join, kind=_kind(join, parts))
@@ -72,7 +72,7 @@ def settle_conditions(join: n.Join, filters: Sequence[Expr]) -> Settled:
     if join.residual is not None and residual == join.residual:
         # The same, with its place in the text.
         residual = join.residual
-    return Settled(
+    return PlacedConditions(
         replace(join, equi=(*join.equi, *equi), residual=residual),
         [part for part in first if _reads(part, left)],
         [part for part in first if _reads(part, right)],

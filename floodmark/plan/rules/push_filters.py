@@ -86,7 +86,7 @@ class _Push:
                 return bool(read) and any(read <= passed.keys() for passed in known)
 
 
-def _rename_columns(parts: Iterable[Expr], passed: n.Passed) -> list[Expr]:
+def _rename_columns(parts: Iterable[Expr], passed: n.PassedColumns) -> list[Expr]:
     def change(e: Expr) -> Expr:
         return passed[e.name] if isinstance(e, ColumnRef) else e
 

@@ -14,7 +14,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic, reads_now
 from floodmark.plan.expr.expressions import ColumnRef, Expr, columns_of, transform
 
-Computed = tuple[tuple[Expr, str], ...]
+ComputedColumns = tuple[tuple[Expr, str], ...]
 """Expressions over a node's columns, and the columns that have their values."""
 
 
@@ -23,7 +23,7 @@ def reuse_computations(node: n.Node) -> n.Node:
     return _reuse(node)[0]
 
 
-def _reuse(node: n.Node) -> tuple[n.Node, Computed]:
+def _reuse(node: n.Node) -> tuple[n.Node, ComputedColumns]:
     sides = [_reuse(child) for child in node.inputs]
     found = [computed for _, computed in sides]
     node = node.with_inputs([side for side, _ in sides])
@@ -41,7 +41,7 @@ def _reuse(node: n.Node) -> tuple[n.Node, Computed]:
             return node, ()
 
 
-def _replace_computed(expr: Expr, computed: Computed) -> Expr:
+def _replace_computed(expr: Expr, computed: ComputedColumns) -> Expr:
     def replace_part(e: Expr) -> Expr:
         name = next((c for same, c in computed if same == e), None)
         return e if name is None else ColumnRef(e.type, name, span=e.span)
@@ -49,7 +49,7 @@ def _replace_computed(expr: Expr, computed: Computed) -> Expr:
     return transform(expr, replace_part) if computed else expr
 
 
-def _computations(columns: Iterable[tuple[str, Expr]], below: Computed) -> Computed:
+def _computations(columns: Iterable[tuple[str, Expr]], below: ComputedColumns) -> ComputedColumns:
     """Return what a projection computes beside the columns that it passes on, or passes on."""
     columns = tuple(columns)
     passed = {name for name, e in columns if isinstance(e, ColumnRef) and e.name == name}

@@ -44,13 +44,14 @@ class NoPeriodError(Exception):
 class Period:
     """When a condition holds for a row, where the `plain` conditions, without `now()`, hold.
 
-    From the largest of `lowers` on and before the smallest of `uppers`, TIMESTAMPTZ each; never
+    From the largest of `lower_bounds` on and before the smallest of
+    `upper_bounds`, TIMESTAMPTZ each; never
     where one of them is NULL. Without `branches` no branch of an OR may read the time.
     """
 
     plain: list[Expr] = field(default_factory=list)
-    lowers: list[Expr] = field(default_factory=list)
-    uppers: list[Expr] = field(default_factory=list)
+    lower_bounds: list[Expr] = field(default_factory=list)
+    upper_bounds: list[Expr] = field(default_factory=list)
     branches: bool = True
 
 
@@ -61,7 +62,7 @@ def period_of(condition: Expr, *, branches: bool = True) -> Period:
 
     >>> from floodmark.plan.expr.expressions import ColumnRef, Now
     >>> ts = ColumnRef(TIMESTAMPTZ, "ts")
-    >>> period_of(Call(BOOLEAN, ">", (ts, Now(TIMESTAMPTZ)))).uppers == [ts]
+    >>> period_of(Call(BOOLEAN, ">", (ts, Now(TIMESTAMPTZ)))).upper_bounds == [ts]
     True
     """
     period = Period(branches=branches)
@@ -107,13 +108,13 @@ def _add_comparison(part: Expr, op: str, f: Expr, e: Expr, period: Period) -> No
     if reached is None or passed is None:
         raise _no_inverse(f, part.span)
     if op in (">=", "="):
-        period.lowers.append(reached)
+        period.lower_bounds.append(reached)
     if op == ">":
-        period.lowers.append(passed)
+        period.lower_bounds.append(passed)
     if op == "<":
-        period.uppers.append(reached)
+        period.upper_bounds.append(reached)
     if op in ("<=", "="):
-        period.uppers.append(passed)
+        period.upper_bounds.append(passed)
 
 
 def _no_inverse(f: Expr, span: Span | None) -> NoPeriodError:
@@ -156,8 +157,8 @@ def _add_branches(part: BoolOp, period: Period) -> None:
     guard = others[0] if len(others) == 1 else BoolOp(BOOLEAN, "or", others)
     for plain in inner_period.plain:
         period.plain.append(BoolOp(BOOLEAN, "or", (*others, plain), span=part.span))
-    period.lowers += [_unless(guard, bound, _ALWAYS) for bound in inner_period.lowers]
-    period.uppers += [_unless(guard, bound, _NEVER) for bound in inner_period.uppers]
+    period.lower_bounds += [_unless(guard, bound, _ALWAYS) for bound in inner_period.lower_bounds]
+    period.upper_bounds += [_unless(guard, bound, _NEVER) for bound in inner_period.upper_bounds]
 
 
 def _unless(guard: Expr, bound: Expr, open_: Literal) -> Expr:

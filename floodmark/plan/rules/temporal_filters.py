@@ -44,7 +44,7 @@ def plain_filters(node: n.Node) -> n.Node:
             return n.Filter(node.input, node.condition, span=node.span)
         case n.GrowingSeries():
             return n.ProjectSet(
-                node.input, node.call, node.outputs, node.ordinal, node.spread, node.outer,
+                node.input, node.call, node.outputs, node.ordinal, node.unpacks, node.outer,
                 span=node.span,
             )  # fmt: skip
         case _:
@@ -57,10 +57,10 @@ def _filter(node: n.Filter) -> n.Node:
         plain = all_of(period.plain)
         below = node.input if plain is None else n.Filter(node.input, plain, span=node.span)
         timed = conjunction([p for p in conjuncts(node.predicate) if reads_now(p)])
-        if not period.lowers and not period.uppers:
+        if not period.lower_bounds and not period.upper_bounds:
             return below
         return n.TemporalFilter(
-            below, timed, tuple(period.lowers), tuple(period.uppers), span=node.span
+            below, timed, tuple(period.lower_bounds), tuple(period.upper_bounds), span=node.span
         )
     return node
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import Kind, Relation, catalog_name
+from floodmark.catalog.objects import ObjectKind, Relation, catalog_name
 from floodmark.changelog import ROW_ID, WEIGHT, ChangelogMode
 from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_out import write_rows
 from floodmark.connectors.copied_rows import pieces
-from floodmark.connectors.copied_values import Types
+from floodmark.connectors.copied_values import TypesByName
 from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.expr.expressions import Expr, Literal
@@ -43,7 +43,7 @@ COPIED = "__copied"
 
 
 @dataclass
-class Copying:
+class CopySource:
     """A COPY … FROM: its file and table; `given` are the columns of the file, once known."""
 
     statement: s.CopyFrom
@@ -54,7 +54,7 @@ class Copying:
     @classmethod
     def from_statement(
         cls, statement: s.CopyFrom, target: AnalysedObject, reader: Reader
-    ) -> Copying:
+    ) -> CopySource:
         """Return the COPY of a statement; raises E0426, E0707, and errors for a wrong target."""
         check_target(statement, target)
         check_static(target, reader, statement.table.span)
@@ -66,7 +66,7 @@ class Copying:
         return cls(statement, target, file, set())
 
     @property
-    def types(self) -> Types:
+    def types(self) -> TypesByName:
         """Return the columns that can be written."""
         return {c.name: c.type for c in columns_of_table(self.target) if c.generated is None}
 
@@ -80,7 +80,7 @@ class Copying:
             yield piece.append_column(DML_ORDINAL, numbers)
             start += piece.num_rows
 
-    def lasting(self) -> Lasting | None:
+    def lasting(self) -> LoggedCopy | None:
         """Return a writer of the rows in the log's form; None if Spark has to compute columns."""
         columns = columns_of_table(self.target)
         if any(c.generated is not None for c in columns):
@@ -89,7 +89,7 @@ class Copying:
         named = bool(self.statement.columns) or self.file.format != "json"
         if not all(isinstance(d, Literal) for d in defaults.values()) or (defaults and not named):
             return None
-        return Lasting(self, defaults)
+        return LoggedCopy(self, defaults)
 
     def as_insert(self, reader: Reader, folder: str) -> tuple[s.Insert, Reader]:
         """Return an INSERT … SELECT, and a reader that has the rows; many go to `folder`.
@@ -102,7 +102,7 @@ class Copying:
             self._fill_columns(), schema, reader.tables.spark, folder, self.file.limits
         )
         shown = [name for name in types if name in self.given]
-        relation = Relation(COPIED, Kind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
+        relation = Relation(COPIED, ObjectKind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
         # The count goes along.
         items = [exp.column(name, quoted=True) for name in (*shown, DML_ORDINAL)]
         from_ = exp.From(this=exp.Table(this=exp.to_identifier(COPIED, quoted=True)))
@@ -128,10 +128,10 @@ class Copying:
 
 
 @dataclass
-class Lasting:
+class LoggedCopy:
     """The rows of a COPY in the log's form; `nulls` counts NULLs per column during the writing."""
 
-    copying: Copying
+    copying: CopySource
     defaults: dict[str, Expr]
 
     def __post_init__(self) -> None:
@@ -192,7 +192,7 @@ def _query_stored_columns(statement: s.CopyTo, reader: Reader) -> exp.Expression
     """Return the query, of a table without the columns that it computes."""
     key = "" if statement.table is None else catalog_name(statement.table)
     obj = reader.pipeline.objects.get(key)
-    if obj is None or obj.kind is not Kind.TABLE:
+    if obj is None or obj.kind is not ObjectKind.TABLE:
         return statement.query
     computed = {c.name for c in columns_of_table(obj) if c.generated is not None}
     if not computed or not isinstance(statement.query, exp.Select):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.plan import nodes as n
@@ -53,7 +53,7 @@ def _find_changes(
     """
     records, suspended = warehouse.cut().records, warehouse.log.suspensions()
     for obj in warehouse.deployed().pipeline.writing_objects:
-        if obj.kind is not Kind.TABLE or obj.relation.external or obj.key in suspended:
+        if obj.kind is not ObjectKind.TABLE or obj.relation.external or obj.key in suspended:
             continue
         if keys is not None and obj.key not in keys:
             continue
@@ -165,7 +165,7 @@ def _compute_generated(reader: Reader, obj: AnalysedObject, rows: DataFrame) -> 
     if not any(c.generated is not None for c in columns):
         return rows
     schema = layout.row_schema(obj)
-    relation = Relation(_RELATION, Kind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
+    relation = Relation(_RELATION, ObjectKind.VIEW, schema, (), ChangelogMode.APPEND_ONLY)
     over = reader.with_rows(relation, lambda: rows)
     scan = n.Scan(_RELATION, schema, (), ChangelogMode.APPEND_ONLY)
     return over.frame(with_generated(scan, columns))

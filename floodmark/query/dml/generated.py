@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from floodmark.plan.bind.assignment import is_default
 from floodmark.plan.build.targets import not_writable
-from floodmark.plan.declared import ColumnInfo
+from floodmark.plan.declaration import ColumnInfo
 from floodmark.sql import statements as s
 from floodmark.sql.constant_rows import cell_at, rows_of
 from floodmark.sql.nodes import ConstantRows
 from floodmark.sql.parse import parse_value
 
-Rows = list[list[exp.Expression]]
+ExprRows = list[list[exp.Expression]]
 T = TypeVar("T")
 
 
@@ -52,14 +52,14 @@ def without_generated(statement: s.Insert, columns: Sequence[ColumnInfo]) -> s.I
     )
 
 
-def _rows(query: exp.Values, statement: s.Insert) -> Rows:
+def _rows(query: exp.Values, statement: s.Insert) -> ExprRows:
     """Return the values of each row; those of many constants are read where they stand."""
     first = query.expressions[0]
     if not isinstance(first, ConstantRows):
         return [list(row.expressions) for row in query.expressions]
     source, offset = statement.span, int(first.meta["start"])
     text = source.source or ""
-    out: Rows = []
+    out: ExprRows = []
     for start, texts in rows_of(first.name):
         cells = (cell_at(first.name, start, i) for i in range(len(texts)))
         out.append([parse_value(text, source.file, offset + a, offset + b) for a, b in cells])

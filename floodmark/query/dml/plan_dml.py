@@ -12,7 +12,7 @@ from enum import Enum
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import is_hidden
 from floodmark.dataflow.operators.merge import DML_ORDINAL
 from floodmark.errors import BindError, Span
@@ -20,9 +20,9 @@ from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assign
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.row_changes import (
-    Changing,
     Returning,
     TargetRows,
+    TargetTable,
     build_delete,
     build_update,
     find_rows,
@@ -30,7 +30,7 @@ from floodmark.plan.build.row_changes import (
     with_generated,
 )
 from floodmark.plan.build.targets import check_written, not_writable
-from floodmark.plan.declared import ColumnInfo
+from floodmark.plan.declaration import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.query.dml.generated import without_generated
 from floodmark.query.query import Reader, as_run
@@ -76,7 +76,7 @@ def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> PlannedD
     check_target(statement, target)
     check_static(target, reader, statement.table.span)
     alias = getattr(statement, "alias", None) or target.object.base_name
-    changing = Changing(target.relation, columns_of_table(target), alias)
+    changing = TargetTable(target.relation, columns_of_table(target), alias)
     builder = reader.builder(statement.span)
     if isinstance(statement, s.Insert):
         asked = _returning(statement, changing, None, reader)
@@ -96,7 +96,7 @@ def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> PlannedD
 
 def check_target(statement: Dml | s.CopyFrom, target: AnalysedObject) -> None:
     """Raise E0231, E0232 or E0399 for an object that does not accept the statement."""
-    if target.kind is not Kind.TABLE or target.declared is None:
+    if target.kind is not ObjectKind.TABLE or target.declared is None:
         raise BindError(
             "E0231",
             f'cannot change {target.kind.value} "{target.name}"',
@@ -122,7 +122,7 @@ def columns_of_table(target: AnalysedObject) -> tuple[ColumnInfo, ...]:
 
 
 def _returning(
-    statement: Dml, changing: Changing, rows: TargetRows | None, reader: Reader
+    statement: Dml, changing: TargetTable, rows: TargetRows | None, reader: Reader
 ) -> Returning | None:
     if not statement.returning:
         return None
@@ -130,7 +130,7 @@ def _returning(
     return returning(builder, changing, rows, statement.returning, ORDINAL_FIELD)
 
 
-def _insert(statement: s.Insert, target: Changing, reader: Reader) -> n.Node:
+def _insert(statement: s.Insert, target: TargetTable, reader: Reader) -> n.Node:
     writable = target.writable
     for name, span in zip(statement.columns, statement.column_spans, strict=True):
         if name not in writable:
@@ -166,7 +166,7 @@ def _insert(statement: s.Insert, target: Changing, reader: Reader) -> n.Node:
     return with_generated(n.Project(query, tuple(columns)), target.columns)
 
 
-def _check_positions(statement: s.Insert, target: Changing, names: Sequence[str]) -> None:
+def _check_positions(statement: s.Insert, target: TargetTable, names: Sequence[str]) -> None:
     """Refuse values by position where a column that takes none stands before the last of them."""
     reached = [c.name for c in target.columns]
     reached = reached[: reached.index(names[-1])] if names else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
 from floodmark.dataflow.operators.column_owners import add_owners
 from floodmark.dataflow.operators.materialize import NEW_ROW, differ
@@ -39,7 +39,7 @@ def returning_result(
     if asked is None:
         return None
     mode = ChangelogMode.APPEND_ONLY
-    relation = Relation(WRITTEN, Kind.VIEW, asked.written, (DML_ORDINAL,), mode)
+    relation = Relation(WRITTEN, ObjectKind.VIEW, asked.written, (DML_ORDINAL,), mode)
     over = reader.with_rows(relation, lambda: _read_written(plan, target, reader, paths))
     frame = over.frame(as_run(asked.node)).orderBy(DML_ORDINAL)
     shown = asked.node.schema[:-1]

@@ -9,7 +9,7 @@ from typing import Any
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import catalog_name
 from floodmark.errors import DataError
-from floodmark.query.dml.copying import Copying, as_copy_result
+from floodmark.query.dml.copying import CopySource, as_copy_result
 from floodmark.query.dml.plan_dml import Dml, PlannedDml, RowsEffect, plan_dml
 from floodmark.query.dml.returning import returning_result
 from floodmark.query.dml.rows import check_rows, count_nested_nulls, dml_frame
@@ -25,7 +25,7 @@ Writing = Dml | s.CopyFrom
 
 
 @dataclass(frozen=True)
-class Written:
+class DmlResult:
     """The written rows of a statement: the entry for the epoch log, None for no rows; its result.
 
     `reads` are the objects that its rows were computed from.
@@ -52,7 +52,7 @@ def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
 
 def write_rows(
     statement: Writing, target: AnalysedObject, warehouse: Warehouse, reader: Reader, start: int
-) -> Written:
+) -> DmlResult:
     """Write the rows that a statement results in, numbered from `start` on; nothing is logged.
 
     If the statement is refused, no files are left.
@@ -64,8 +64,8 @@ def write_rows(
 
 def _write_copy(
     statement: s.CopyFrom, target: AnalysedObject, warehouse: Warehouse, reader: Reader, start: int
-) -> Written:
-    copying = Copying.from_statement(statement, target, reader)
+) -> DmlResult:
+    copying = CopySource.from_statement(statement, target, reader)
     files, lasting = StatementFiles.new(warehouse.objects, target.key), copying.lasting()
     if lasting is None:
         try:
@@ -81,7 +81,7 @@ def _write_copy(
         files.discard()
         raise
     entry = {"table": target.key, "paths": files.paths(), "rows": rows, "start": start}
-    return Written(target, files, entry if rows else None, as_copy_result(Result(rowcount=rows)))
+    return DmlResult(target, files, entry if rows else None, as_copy_result(Result(rowcount=rows)))
 
 
 def _write_statement(
@@ -92,7 +92,7 @@ def _write_statement(
     start: int,
     *,
     counted: bool = False,
-) -> Written:
+) -> DmlResult:
     """Write the rows of a statement; `counted` ones have their number from 0 on already."""
     plan = plan_dml(statement, target, reader)
     files, beside = (StatementFiles.new(warehouse.objects, target.key) for _ in range(2))
@@ -117,7 +117,7 @@ def _write_checked(
     reader: Reader,
     files: StatementFiles,
     start: int,
-) -> Written:
+) -> DmlResult:
     found = files.footers()
     paths = [f.path for f in found]
     if plan.effect is not RowsEffect.DELETE:
@@ -130,4 +130,4 @@ def _write_checked(
     status = f"{word} {'0 ' if word == 'INSERT' else ''}{rows}"
     shown = returning_result(plan, target, reader, paths) or Result()
     result = replace(shown, rowcount=rows, status=status)
-    return Written(target, files, entry if written else None, result, plan.reads)
+    return DmlResult(target, files, entry if written else None, result, plan.reads)

@@ -82,12 +82,12 @@ __all__ = [
 ]
 
 
-class _Named(Protocol):
+class _HasName(Protocol):
     @property
     def name(self) -> str: ...
 
 
-N = TypeVar("N", bound=_Named)
+N = TypeVar("N", bound=_HasName)
 
 
 def _by_name(entries: Iterable[N]) -> Mapping[str, tuple[N, ...]]:
@@ -156,7 +156,7 @@ def function_for(name: str, types: tuple[SqlType, ...]) -> Function:
     return found[0]
 
 
-class _Typed(Protocol):
+class _HasTypes(Protocol):
     @property
     def type(self) -> SqlType: ...
 
@@ -166,7 +166,7 @@ class _Call(Protocol):
     def function(self) -> str: ...
 
     @property
-    def args(self) -> tuple[_Typed, ...]: ...
+    def args(self) -> tuple[_HasTypes, ...]: ...
 
 
 def lookup(call: _Call) -> Function:

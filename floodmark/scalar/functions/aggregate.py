@@ -17,7 +17,7 @@ from floodmark.scalar.functions.model import (
     AggregateFunction,
     Decomposition,
     Operands,
-    Rows,
+    SetRows,
     Types,
     Var,
 )
@@ -55,7 +55,7 @@ def _count() -> list[AggregateFunction]:
 
 
 def _extreme(name: str) -> AggregateFunction:
-    def python(rows: Rows, types: Types, _: SqlType) -> Any:
+    def python(rows: SetRows, types: Types, _: SqlType) -> Any:
         values = present(rows)
         key = cmp_to_key(lambda a, b: compare(a, b, types[0]))
         return (min(values, key=key) if name == "min" else max(values, key=key)) if values else None
@@ -80,7 +80,7 @@ def _boolean(name: str, spark: str, wanted: bool) -> AggregateFunction:
     counted = counting(f"{{0}} = {'TRUE' if wanted else 'FALSE'}", "hits")
     finish = "{hits} > 0" if wanted else "{hits} = 0"
 
-    def python(rows: Rows, _: Types, __: SqlType) -> bool | None:
+    def python(rows: SetRows, _: Types, __: SqlType) -> bool | None:
         values = present(rows)
         return (any(values) if wanted else all(values)) if values else None
 
@@ -98,7 +98,7 @@ def _boolean(name: str, spark: str, wanted: bool) -> AggregateFunction:
 
 
 def _bits(name: str, combine: Callable[[int, int], int], type_: SqlType) -> AggregateFunction:
-    def python(rows: Rows, _: Types, __: SqlType) -> int | None:
+    def python(rows: SetRows, _: Types, __: SqlType) -> int | None:
         values = present(rows)
         return reduce(combine, values) if values else None
 
@@ -107,7 +107,7 @@ def _bits(name: str, combine: Callable[[int, int], int], type_: SqlType) -> Aggr
     )  # fmt: skip
 
 
-def _string_agg(rows: Rows, _: Types, __: SqlType) -> str | None:
+def _string_agg(rows: SetRows, _: Types, __: SqlType) -> str | None:
     kept = [row for row in rows if row[0] is not None]
     return (kept[0][1] or "").join(row[0] for row in kept) if kept else None
 

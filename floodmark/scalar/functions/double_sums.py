@@ -17,7 +17,7 @@ from floodmark.scalar.functions.model import (
     Accumulator,
     AggregateFunction,
     Decomposition,
-    Rows,
+    SetRows,
     Types,
 )
 from floodmark.scalar.functions.sums import NONNULL
@@ -114,11 +114,11 @@ def _to_decimal(value: float, type_: SqlType) -> Decimal:
 def inexact() -> list[AggregateFunction]:
     """Return sum and avg of REAL and DOUBLE."""
 
-    def add(rows: Rows, _: Types, __: SqlType) -> float | None:
+    def add(rows: SetRows, _: Types, __: SqlType) -> float | None:
         values = present(rows)
         return double_total(values) if values else None
 
-    def mean(rows: Rows, _: Types, __: SqlType) -> float | None:
+    def mean(rows: SetRows, _: Types, __: SqlType) -> float | None:
         values = present(rows)
         return double_total(values) / len(values) if values else None
 

@@ -18,7 +18,7 @@ from floodmark.scalar.functions.model import (
     AggregateFunction,
     Decomposition,
     Operands,
-    Rows,
+    SetRows,
     Types,
 )
 from floodmark.scalar.functions.sums import NONNULL, times
@@ -58,7 +58,7 @@ def exact_variances() -> list[AggregateFunction]:
 def _variance_of(name: str, kind: Kind, sample: bool, root: bool) -> AggregateFunction:
     least = 1 if sample else 0
 
-    def python(rows: Rows, types: Types, _: SqlType) -> float | None:
+    def python(rows: SetRows, types: Types, _: SqlType) -> float | None:
         values = present(rows)
         if len(values) <= least:
             return None

@@ -12,11 +12,11 @@ from floodmark.scalar.functions.model import Function, Operands
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import VARCHAR, Kind
 
-Field = tuple[str, str, Callable[[datetime], str]]
+FieldFormat = tuple[str, str, Callable[[datetime], str]]
 """PostgreSQL's pattern, Spark's text of a TIMESTAMP, Python's."""
 _WEEKS = "CAST((dayofyear({0}) - 1) DIV 7 + 1 AS INT)"
 _SECONDS = "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS STRING)"
-_NUMBERS: tuple[Field, ...] = (
+_NUMBERS: tuple[FieldFormat, ...] = (
     (
         "Y,YYY",
         "concat(left(date_format({0}, 'yyyy'), 1), ',', right(date_format({0}, 'yyyy'), 3))",
@@ -47,29 +47,29 @@ _NUMBERS: tuple[Field, ...] = (
     ("J", "CAST(unix_date(CAST({0} AS DATE)) + 2440588 AS STRING)", lambda t: str(t.toordinal() + 1721425)),  # noqa: E501
     ("Q", "CAST(quarter({0}) AS STRING)", lambda t: str((t.month + 2) // 3)),
 )  # fmt: skip
-_WORDS: tuple[Field, ...] = (
+_WORDS: tuple[FieldFormat, ...] = (
     ("Month", "rpad(date_format({0}, 'MMMM'), 9, ' ')", lambda t: f"{t:%B}".ljust(9)),
     ("Mon", "date_format({0}, 'MMM')", lambda t: f"{t:%b}"),
     ("Day", "rpad(date_format({0}, 'EEEE'), 9, ' ')", lambda t: f"{t:%A}".ljust(9)),
     ("Dy", "date_format({0}, 'E')", lambda t: f"{t:%a}"),
 )
-_HALVES: tuple[Field, ...] = tuple(
+_HALVES: tuple[FieldFormat, ...] = tuple(
     (word, "date_format({0}, 'a')", lambda t: "AM" if t.hour < 12 else "PM")
     for word in ("AM", "PM")
 )
 
 
-def _lower(field: Field) -> Field:
+def _lower(field: FieldFormat) -> FieldFormat:
     name, spark, python = field
     return name.lower(), f"lower({spark})", lambda t: python(t).lower()
 
 
-def _upper(field: Field) -> Field:
+def _upper(field: FieldFormat) -> FieldFormat:
     name, spark, python = field
     return name.upper(), f"upper({spark})", lambda t: python(t).upper()
 
 
-def _fields() -> dict[str, Field]:
+def _fields() -> dict[str, FieldFormat]:
     """Return the fields by name; numbers go by both cases, words in the case they print."""
     numbers = [f for n, s, p in _NUMBERS for f in ((n, s, p), (n.lower(), s, p))]
     words = [f for w in _WORDS for f in (w, _upper(w), _lower(w))]

@@ -15,7 +15,7 @@ from floodmark.scalar.functions.model import (
     Decomposition,
     RowError,
     RowErrorCode,
-    Rows,
+    SetRows,
     Types,
 )
 from floodmark.scalar.functions.sums import NONNULL, times
@@ -42,7 +42,7 @@ def interval_sums() -> list[AggregateFunction]:
 
 
 def _interval_aggregate(
-    name: str, value: str, python: Callable[[Rows, Types, SqlType], Interval | None]
+    name: str, value: str, python: Callable[[SetRows, Types, SqlType], Interval | None]
 ) -> AggregateFunction:
     kept = Decomposition(
         _PARTS, "{value}", overflow="{nonnull} > 0 AND {value} IS NULL", bound=(("value", value),)
@@ -58,12 +58,12 @@ def _interval_aggregate(
     )
 
 
-def _python_sum(rows: Rows, types: Types, result: SqlType) -> Interval | None:
+def _python_sum(rows: SetRows, types: Types, result: SqlType) -> Interval | None:
     values = present(rows)
     return _in_range(lambda: fit_interval(reduce(combine, values))) if values else None
 
 
-def _python_avg(rows: Rows, types: Types, result: SqlType) -> Interval | None:
+def _python_avg(rows: SetRows, types: Types, result: SqlType) -> Interval | None:
     total, count = _python_sum(rows, types, result), len(present(rows))
     return None if total is None else _in_range(lambda: divide_interval(total, count))
 

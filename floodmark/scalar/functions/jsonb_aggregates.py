@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.scalar.functions.model import AggregateFunction, Rows, Types, Var
+from floodmark.scalar.functions.model import AggregateFunction, SetRows, Types, Var
 from floodmark.scalar.json_text import dump_json, parse_json
 from floodmark.scalar.types import JSONB, Kind, SqlType
 
@@ -19,11 +19,11 @@ _OBJECT = (
 )
 
 
-def _items(rows: Rows, _: Types, __: SqlType) -> str | None:
+def _items(rows: SetRows, _: Types, __: SqlType) -> str | None:
     return dump_json([parse_json(v or "null") for (v,) in rows]) if rows else None
 
 
-def _object(rows: Rows, _: Types, __: SqlType) -> str | None:
+def _object(rows: SetRows, _: Types, __: SqlType) -> str | None:
     fields: dict[str, Any] = {}
     for ((_key, entry),) in rows:
         fields.update(parse_json(entry))

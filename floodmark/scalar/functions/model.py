@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from floodmark.scalar.types import Kind, SqlType
 
-Rows = list[tuple[Any, ...]]
+SetRows = list[tuple[Any, ...]]
 """The argument tuples of a group's rows."""
 Types = tuple[SqlType, ...]
 """The types of the arguments."""
@@ -284,7 +284,7 @@ class AggregateFunction(Overload):
     """
 
     spark: SparkForm
-    python: Callable[[Rows, Types, SqlType], Any]
+    python: Callable[[SetRows, Types, SqlType], Any]
     order_sensitive: bool = False
     over_list: SparkForm | None = None
     decompose: Callable[[Types, SqlType], Decomposition] | None = None

@@ -20,7 +20,7 @@ from floodmark.scalar.functions.model import (
     Operands,
     RowError,
     RowErrorCode,
-    Rows,
+    SetRows,
     Types,
     Var,
 )
@@ -82,11 +82,11 @@ def _percentile(
 ) -> list[AggregateFunction]:
     """Return the overloads for one fraction and for an ARRAY; `type_` None is that of x."""
 
-    def one(rows: Rows, _: Types, __: SqlType) -> Any:
+    def one(rows: SetRows, _: Types, __: SqlType) -> Any:
         values = present(rows)
         return at(values, rows[0][1]) if values else None
 
-    def several(rows: Rows, _: Types, __: SqlType) -> Any:
+    def several(rows: SetRows, _: Types, __: SqlType) -> Any:
         values = present(rows)
         return tuple(at(values, fraction) for fraction in rows[0][1]) if values else None
 
@@ -109,7 +109,7 @@ def _percentile(
     ]  # fmt: skip
 
 
-def _mode(rows: Rows, types: Types, _: SqlType) -> Any:
+def _mode(rows: SetRows, types: Types, _: SqlType) -> Any:
     runs = groupby(present(rows), key=lambda v: order_key(v, types[0]))
     return max((list(run) for _, run in runs), key=len, default=[None])[0]
 

@@ -23,7 +23,7 @@ _BITS = {Kind.SMALLINT: 15, Kind.INT: 31, Kind.BIGINT: 63}
 _DAY = 86_400_000_000
 
 
-class Raised(Exception):
+class UserCodeError(Exception):
     """A user's code raised while what it gave was iterated: a generator runs then."""
 
     def __init__(self, problem: BaseException) -> None:
@@ -56,7 +56,7 @@ def to_python(value: Any, type_: SqlType) -> Any:
 def from_python(value: Any, type_: SqlType) -> Any:
     """Return what a user's function gave as an engine value of the type.
 
-    Raises `RowError` WRONG_RESULT for a value of another type or outside its range, `Raised`.
+    Raises `UserCodeError`, or `RowError` WRONG_RESULT for another type or a value out of range.
     """
     if value is None:
         return None
@@ -163,14 +163,14 @@ def _convert_nested(value: Any, type_: SqlType) -> Any:
 
 
 def collect(values: Any) -> list[Any]:
-    """Return what an iterable gives; TypeError where it is none, `Raised` what its code raises."""
+    """Return what an iterable gives; TypeError where it is none, `UserCodeError` of its code."""
     iterator = iter(values)
     try:
         return list(iterator)
     except KeyboardInterrupt:
         raise
     except BaseException as problem:
-        raise Raised(problem) from None
+        raise UserCodeError(problem) from None
 
 
 def _nullable(value: Any, type_: SqlType) -> Any:

@@ -44,12 +44,12 @@ _REFUSED = null_means(RowErrorCode.INVALID_ARGUMENT)
 class SetFunction(Function):
     """One overload of a set-returning function; its value is the ARRAY of its rows.
 
-    `columns` are the names of a row's columns; with more than one, or where `spread`, an element
+    `columns` are the names of a row's columns; with more than one, or where `unpacks`, an element
     is a STRUCT whose fields they are. Without names the column is called like the function.
     """
 
     columns: tuple[str, ...] = ()
-    spread: bool = False
+    unpacks: bool = False
 
 
 def sets() -> list[SetFunction]:
@@ -65,7 +65,7 @@ def _unnest() -> list[SetFunction]:
         SetFunction("unnest", (Var.LIST,), same, "{0}", lambda a: a),
         SetFunction(
             "unnest", (Var.LIST, Var.LIST), _zip_type, _print_zip, _zip, variadic=True,
-            strict=False, spread=True,
+            strict=False, unpacks=True,
         ),
     ]  # fmt: skip
 
@@ -169,7 +169,7 @@ def _json_set(
 
     return SetFunction(
         name, (Kind.JSONB,), list_of(element), spark, python, error=_REFUSED, columns=columns,
-        spread=len(columns) > 1,
+        unpacks=len(columns) > 1,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from floodmark.scalar.functions.model import (
     Decomposition,
     Operand,
     Operands,
-    Rows,
+    SetRows,
     Types,
 )
 from floodmark.scalar.functions.variance import present
@@ -114,7 +114,7 @@ def _decompose_sum(types: Types, result: SqlType) -> Decomposition:
     )
 
 
-def _python_sum(rows: Rows, types: Types, result: SqlType) -> Any:
+def _python_sum(rows: SetRows, types: Types, result: SqlType) -> Any:
     values = present(rows)
     if not values:
         return None
@@ -176,7 +176,7 @@ def _avg_overflows(types: Types) -> bool:
     return _is_wide(types[0]) or precision - scale > 38 - max(16, scale)
 
 
-def _python_avg(rows: Rows, types: Types, result: SqlType) -> Any:
+def _python_avg(rows: SetRows, types: Types, result: SqlType) -> Any:
     values = present(rows)
     if not values:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 
 from floodmark.errors import BindError, Span
 from floodmark.scalar.functions.model import Determinism, Function, Operands, RowError, RowErrorCode
-from floodmark.scalar.functions.python_values import Raised, collect, from_python, to_python
+from floodmark.scalar.functions.python_values import UserCodeError, collect, from_python, to_python
 from floodmark.scalar.types import SqlType, list_of, struct_of
 
 _RAISED = (Exception, SystemExit)
@@ -136,7 +136,7 @@ class UserFunction:
             if self.kind is FunctionKind.TABLE and value is not None:
                 value = _rows(value, len(self.result.fields))
             return from_python(value, self.gives)
-        except Raised as late:
+        except UserCodeError as late:
             raise CallError(
                 RowErrorCode.FUNCTION_RAISED, describe_exception(late.problem)
             ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from floodmark.scalar.functions.model import AggregateFunction, Rows, Types
+from floodmark.scalar.functions.model import AggregateFunction, SetRows, Types
 from floodmark.scalar.types import DOUBLE, Kind, SqlType
 
 MEMBERS = {
@@ -19,7 +19,7 @@ MEMBERS = {
 """The family; the first flag is for samples, the second takes the root."""
 
 
-def present(rows: Rows) -> list[Any]:
+def present(rows: SetRows) -> list[Any]:
     """Return the first arguments that are not NULL."""
     return [row[0] for row in rows if row[0] is not None]
 
@@ -32,7 +32,7 @@ def variances() -> list[AggregateFunction]:
 def _variance_of(name: str, sample: bool, root: bool) -> AggregateFunction:
     least = 1 if sample else 0
 
-    def python(rows: Rows, _: Types, __: SqlType) -> float | None:
+    def python(rows: SetRows, _: Types, __: SqlType) -> float | None:
         values = present(rows)
         if len(values) <= least:
             return None

@@ -24,19 +24,19 @@ ENDS = {
 
 
 @dataclass(frozen=True, slots=True, order=False)
-class Beyond:
+class OutOfRange:
     """A time that lies before the years, `side` -1, or behind them, 1: it is compared only."""
 
     side: int
 
     def __lt__(self, other: Any) -> bool:
-        return self.side < (other.side if isinstance(other, Beyond) else 0)
+        return self.side < (other.side if isinstance(other, OutOfRange) else 0)
 
     def __gt__(self, other: Any) -> bool:
-        return self.side > (other.side if isinstance(other, Beyond) else 0)
+        return self.side > (other.side if isinstance(other, OutOfRange) else 0)
 
 
-OUTSIDE = null_means(RowErrorCode.TIME_OUT_OF_RANGE)
+OUT_OF_RANGE = null_means(RowErrorCode.TIME_OUT_OF_RANGE)
 
 
 def within_years(value: str, type_: SqlType) -> str:
@@ -94,4 +94,4 @@ def limit_to_years(function: Function) -> Function:
     def spark(o: Operands) -> str:
         return within_years(function.print_value(o), result)
 
-    return replace(function, spark=spark, error=function.error or OUTSIDE, version=2)
+    return replace(function, spark=spark, error=function.error or OUT_OF_RANGE, version=2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from floodmark.session.audit.audit import Replayed, ReplayOutcome, replay, replay_newest
+from floodmark.session.audit.audit import ObjectReplay, ReplayOutcome, replay, replay_newest
 from floodmark.session.audit.digests import RowDifference
 
-__all__ = ["ReplayOutcome", "Replayed", "RowDifference", "replay", "replay_newest"]
+__all__ = ["ObjectReplay", "ReplayOutcome", "RowDifference", "replay", "replay_newest"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, KIND, WEIGHT
 from floodmark.session.ddl.renaming import renames_of
 from floodmark.storage.epoch_log import ObjectRecord
@@ -147,7 +147,7 @@ def _account(
         handle = None if version is None else store.open(table, store.settle(table, version))
         return 0 if handle is None else _rows(store, handle, since, column, kept)
 
-    takes_in = obj.kind in (Kind.SOURCE, Kind.TABLE)
+    takes_in = obj.kind in (ObjectKind.SOURCE, ObjectKind.TABLE)
     changed: int | None = None
     if takes_in and obj.append_only:
         changed = total.rows_written
@@ -169,7 +169,7 @@ def _account(
         changed=changed,
         stored_late=count_stored(layout.late_table(obj)),
         stored_dead=count_stored(layout.dead_letter_table(obj), WEIGHT, range(1, 2**31)),
-        twice=obj.kind is Kind.TABLE and not obj.append_only,
+        twice=obj.kind is ObjectKind.TABLE and not obj.append_only,
     )
 
 

@@ -34,7 +34,7 @@ from floodmark.storage.warehouse import ENGINE, REPLAYS
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark.tables import layout
-from floodmark.tables.cut import Cut, Progress
+from floodmark.tables.cut import Cut, EpochProgress
 from floodmark.tables.tables import Tables
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -55,7 +55,7 @@ class ReplayOutcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ObjectReplay:
     """One object of one epoch, replayed.
 
     `rows` counts the published changes, late rows and dead letters. `digest` is their digest in any
@@ -65,7 +65,7 @@ class Replayed:
 
     epoch: int
     object: str
-    outcome: ReplayOutcome
+    result: ReplayOutcome
     rows: int = 0
     digest: str = ""
     replayed: str = ""
@@ -78,7 +78,7 @@ def replay(
     epoch: int | None = None,
     sample: int | None = None,
     keys: Collection[str] | None = None,
-) -> Iterator[Replayed]:
+) -> Iterator[ObjectReplay]:
     """Replay an epoch (the newest by default), or a sample of those that are kept.
 
     Yields each object that the epoch changed, or those of `keys`. Raises E0414 for an epoch whose
@@ -92,7 +92,7 @@ def replay(
                 yield again.replay_object(obj)
 
 
-def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> Replayed | None:
+def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> ObjectReplay | None:
     """Replay the newest epoch that changed an object, did not create it, and took in few rows.
 
     Returns None if the latest epochs have none.
@@ -193,12 +193,12 @@ class EpochReplay:
                 out.setdefault(self.names.now(key, version.epoch), version.epoch)
         return out
 
-    def replay_object(self, obj: AnalysedObject) -> Replayed:
+    def replay_object(self, obj: AnalysedObject) -> ObjectReplay:
         """Recompute an object and compare the results."""
         work = self._work(obj)
         reason = self._hindrance(obj, work)
         if reason is not None:
-            return Replayed(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
+            return ObjectReplay(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
         scratch = f"{ENGINE}/{REPLAYS}/{secrets.token_hex(8)}"
         try:
             with self.warehouse.sessions().guard():
@@ -206,23 +206,25 @@ class EpochReplay:
         except TransientError:
             raise
         except DataError as error:
-            return Replayed(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=error.message)
+            return ObjectReplay(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=error.message)
         except FloodmarkError as error:
             cause = f"the replay fails: [{error.code}] {error.message}"
-            return Replayed(self.epoch, obj.key, ReplayOutcome.DIFFERS, cause=cause)
+            return ObjectReplay(self.epoch, obj.key, ReplayOutcome.DIFFERS, cause=cause)
         finally:
             self.warehouse.objects.remove(scratch)
 
     def _work(self, obj: AnalysedObject) -> AdvanceInput:
         """Return the work of the epoch, its inputs as they were published."""
-        progress = Progress(Cut(self.epoch - 1, self.before), self.epoch)
+        progress = EpochProgress(Cut(self.epoch - 1, self.before), self.epoch)
         for key in needs_of(obj, self.pipeline):
             record = self.records.get(key)
             if record is not None and record != self.before.get(key):
                 progress.add(record)
         work = Run(self.warehouse, self.opened, self.pipeline, progress, self.created).work()
         asked = self.records[obj.key].asked
-        return replace(work, pin=lambda table, version: asked.get(table, version), outside=False)
+        return replace(
+            work, pin=lambda table, version: asked.get(table, version), writes_outside=False
+        )
 
     def _hindrance(self, obj: AnalysedObject, work: AdvanceInput) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""
@@ -254,7 +256,7 @@ class EpochReplay:
         reads = obj.declared is not None and obj.declared.connector is not None
         return self.warehouse.splits.connector(obj) if reads else None
 
-    def _compare(self, obj: AnalysedObject, work: AdvanceInput, scratch: str) -> Replayed:
+    def _compare(self, obj: AnalysedObject, work: AdvanceInput, scratch: str) -> ObjectReplay:
         sessions = self.warehouse.sessions()
         before = self.before.get(obj.key)
         pinned = {} if before is None else dict(before.versions)
@@ -279,14 +281,14 @@ class EpochReplay:
             for label, table, columns in public_tables(obj)
         ]
         stored, replayed = digests(parts)
-        same = Replayed(
+        same = ObjectReplay(
             self.epoch, obj.key, ReplayOutcome.SAME, stored.rows, stored.text, replayed.text
         )
         if stored == replayed:
             return same
         cause = likely_cause(obj, self.pipeline)
         differing = differences(parts)
-        return replace(same, outcome=ReplayOutcome.DIFFERS, differences=differing, cause=cause)
+        return replace(same, result=ReplayOutcome.DIFFERS, differences=differing, cause=cause)
 
     def _rows(
         self, tables: Tables, record: ObjectRecord, table: str, columns: Schema

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, KIND
 from floodmark.epochs.summary import fields_said
 from floodmark.errors import DataError
@@ -45,7 +45,7 @@ _SOUND = "(i + d = 1 AND b + a = 0 OR i + d = 0 AND b = 1 AND a = 1)"
 
 
 @dataclass(frozen=True)
-class Rule:
+class RowRule:
     """A condition on one column that every row fulfils, as Spark SQL; NULLs pass.
 
     `low` and `high` are bounds that imply it: file statistics within them prove it.
@@ -78,7 +78,7 @@ def checks_of(obj: AnalysedObject) -> tuple[str, ...]:
     if obj.kind not in STORED:
         return ()
     names = [NOT_SUSPENDED, STREAM_KEY, WELL_FORMED, COLUMNS]
-    if obj.kind is Kind.SOURCE:
+    if obj.kind is ObjectKind.SOURCE:
         names.append(ACCOUNTED)
     if obj.declared is not None and obj.declared.connector == FILES:
         names.append(FIELDS)
@@ -92,7 +92,7 @@ def checks_of(obj: AnalysedObject) -> tuple[str, ...]:
 def run_checks(
     warehouse: Warehouse,
     reports: Sequence[ObjectReport],
-    rules: Mapping[str, Sequence[Rule]],
+    rules: Mapping[str, Sequence[RowRule]],
 ) -> dict[str, tuple[CheckResult, ...]]:
     """Return the outcomes of all checks of each reported object, by its key.
 
@@ -118,7 +118,7 @@ class _Audit:
 
     warehouse: Warehouse
     report: ObjectReport
-    rules: tuple[Rule, ...]
+    rules: tuple[RowRule, ...]
 
     @property
     def obj(self) -> AnalysedObject:
@@ -215,7 +215,7 @@ class _Audit:
         named = {r.name: counted.get(f"rule_{i}", 0) for i, r in enumerate(self.rules)}
         return nulls | named
 
-    def open_rules(self) -> dict[int, Rule]:
+    def open_rules(self) -> dict[int, RowRule]:
         """Return the rules that statistics do not answer, by their place."""
         files = self._files()
         return {i: rule for i, rule in enumerate(self.rules) if not is_proven(rule, files)}
@@ -281,7 +281,7 @@ def _expressions(named: Mapping[str, str]) -> list[Any]:
     return [F.expr(text).alias(name) for name, text in named.items()]
 
 
-def is_proven(rule: Rule, files: Sequence[DataFile]) -> bool:
+def is_proven(rule: RowRule, files: Sequence[DataFile]) -> bool:
     """Tell whether file statistics prove that no row breaks a rule."""
     if not rule.only_bounds:
         return False

@@ -16,19 +16,19 @@ from typing import Any
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, SqlType
-from floodmark.session.audit.checks import Rule
+from floodmark.session.audit.checks import RowRule
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 _NESTED = (Kind.STRUCT, Kind.MAP, Kind.LIST)
 
 
-def rules_of(folder: Path, pipeline: Pipeline) -> dict[str, tuple[Rule, ...]]:
+def rules_of(folder: Path, pipeline: Pipeline) -> dict[str, tuple[RowRule, ...]]:
     """Return the conditions that a folder states, by object; pandera is imported if there are any.
 
     Raises E0607 for an unknown object and E0608 for an unknown check.
     """
-    out: dict[str, tuple[Rule, ...]] = {}
+    out: dict[str, tuple[RowRule, ...]] = {}
     for path in sorted(folder.glob("*.py")):
         for name, stated in _load_schema(path).items():
             obj = pipeline.objects.get(name)
@@ -94,17 +94,17 @@ def _resolve_schema(stated: Any, obj: AnalysedObject) -> Any:
     return refine(make_schema(obj))
 
 
-def _compile_rules(name: str, schema: Any) -> list[Rule]:
+def _compile_rules(name: str, schema: Any) -> list[RowRule]:
     """Return the rules of a schema's columns."""
-    rules: list[Rule] = []
+    rules: list[RowRule] = []
     for column, declared in schema.columns.items():
         if not declared.nullable:
-            rules.append(Rule(f"{column}.not_null", column, f"{ident(column)} IS NOT NULL"))
+            rules.append(RowRule(f"{column}.not_null", column, f"{ident(column)} IS NOT NULL"))
         rules += [_rule(name, column, check) for check in declared.checks]
     return rules
 
 
-def _rule(name: str, column: str, check: Any) -> Rule:
+def _rule(name: str, column: str, check: Any) -> RowRule:
     stated: Mapping[str, Any] = dict(check.statistics or {})
     made = _BOUNDS.get(check.name) or _CONDITIONS.get(check.name)
     if made is None:
@@ -119,7 +119,7 @@ def _rule(name: str, column: str, check: Any) -> Rule:
         stated.get(side, True) for side in ("include_min", "include_max")
     )
     bounded = check.name in _BOUNDS and inclusive
-    return Rule(f"{column}.{check.name}", column, predicate, low, high, only_bounds=bounded)
+    return RowRule(f"{column}.{check.name}", column, predicate, low, high, only_bounds=bounded)
 
 
 def _literal(value: Any) -> str:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from floodmark.catalog.alterations import apply_alter, catalog_with, find_object
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.objects import CatalogObject, Kind, Origin, title_of
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, walk
@@ -19,7 +19,7 @@ from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.objects.table_of_query import table_of_view
-from floodmark.warehouse.changes import Change
+from floodmark.warehouse.changes import ObjectChange
 from floodmark.warehouse.row_reuse import reshaping
 
 
@@ -98,7 +98,7 @@ def _users(key: str, column: str, catalog: Catalog, pipeline: Pipeline) -> list[
     return [
         o.key
         for o in near
-        if o.kind is not Kind.INDEX
+        if o.kind is not ObjectKind.INDEX
         and ((o.target == key and column in pipeline[o.key].writes) or _uses(o, catalog, pipeline))
     ]
 
@@ -111,7 +111,7 @@ def _uses(obj: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> bool:
     except FloodmarkError:
         return True
     before = pipeline[obj.key]
-    return obj.kind is not Kind.SINK and before.relation.visible != after.relation.visible
+    return obj.kind is not ObjectKind.SINK and before.relation.visible != after.relation.visible
 
 
 def _upstream(obj: CatalogObject, catalog: Catalog) -> set[str]:
@@ -125,7 +125,7 @@ def _upstream(obj: CatalogObject, catalog: Catalog) -> set[str]:
     return seen
 
 
-def refuse_loss(statement: s.Alter, changes: Iterable[Change], pipeline: Pipeline) -> None:
+def refuse_loss(statement: s.Alter, changes: Iterable[ObjectChange], pipeline: Pipeline) -> None:
     """Raise E0842 if an ALTER of a source or table would empty it."""
     for change in changes:
         obj = pipeline.objects.get(change.key)
@@ -166,7 +166,9 @@ def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, callin
         )
 
 
-def refuse_behind(changes: Iterable[Change], behind: Mapping[str, str], pipeline: Pipeline) -> None:
+def refuse_behind(
+    changes: Iterable[ObjectChange], behind: Mapping[str, str], pipeline: Pipeline
+) -> None:
     """Raise E0838 if an object that keeps its rows, or one that reads such rows, is not up to date.
 
     `behind` has the reasons, by key.

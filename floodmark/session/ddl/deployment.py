@@ -18,7 +18,7 @@ from floodmark.errors import UserError
 from floodmark.plan.declare.table_options import check_values
 from floodmark.session.ddl.altering import catalog_after, check_filled, refuse_loss
 from floodmark.session.ddl.desired import (
-    Desired,
+    DesiredState,
     catalog_of_files,
     check_new_object,
     definitions_of,
@@ -31,12 +31,17 @@ from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.objects.replacement import check_difference
 from floodmark.tables import layout
-from floodmark.warehouse.changes import Change, changes_between, former_definitions, keys_to_refill
+from floodmark.warehouse.changes import (
+    ObjectChange,
+    changes_between,
+    former_definitions,
+    keys_to_refill,
+)
 from floodmark.warehouse.deployed import Deployed, Pins
 
 
 @dataclass(frozen=True)
-class Plan:
+class DeploymentPlan:
     """The plan of an apply or a statement: the new catalog and the list of changes, in order.
 
     With `corrected`, views apply their corrections up to a number. A plan with `renamed` objects,
@@ -45,7 +50,7 @@ class Plan:
 
     catalog: Catalog
     pipeline: Pipeline
-    changes: tuple[Change, ...]
+    changes: tuple[ObjectChange, ...]
     corrected: Mapping[str, int] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
 
@@ -75,7 +80,7 @@ class Plan:
         return {key: found for key, found in pins.items() if found is not None}
 
 
-def defines_else(plan: Plan, deployed: Deployed) -> bool:
+def defines_else(plan: DeploymentPlan, deployed: Deployed) -> bool:
     """Tell whether a plan changes the definitions, including functions and indexes."""
     now, then = (c.objects for c in (plan.catalog, deployed.catalog))
     said, before = (
@@ -84,7 +89,7 @@ def defines_else(plan: Plan, deployed: Deployed) -> bool:
     return said != before
 
 
-def plan_files(desired: Desired, deployed: Deployed) -> Plan:
+def plan_files(desired: DesiredState, deployed: Deployed) -> DeploymentPlan:
     """Compare the pipeline files with what is deployed.
 
     Objects of statements are kept; an object that the files no longer have is dropped.
@@ -98,7 +103,7 @@ def plan_files(desired: Desired, deployed: Deployed) -> Plan:
 
 def _make_plan(
     catalog: Catalog, deployed: Deployed, *, filed: bool = False, project: Path | None = None
-) -> Plan:
+) -> DeploymentPlan:
     """Return what a catalog changes; what cannot be stored or read is refused here."""
     if project is not None:
         catalog = resolve_paths(catalog, deployed.catalog, project, filed=filed)
@@ -108,7 +113,7 @@ def _make_plan(
     pipeline = analyse_catalog(catalog, deployed.pipeline)
     catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
     pipeline = replace(pipeline, catalog=catalog)
-    plan = Plan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
+    plan = DeploymentPlan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
     for key, previous in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
         obj = pipeline.objects.get(key, previous)
         if obj is not previous and obj.object.target is not None:
@@ -152,16 +157,16 @@ def check_outside(obj: AnalysedObject) -> None:
         raise problem.with_span(obj.object.statement.name.span) from None
 
 
-def plan_corrected(key: str, number: int, deployed: Deployed) -> Plan:
+def plan_corrected(key: str, number: int, deployed: Deployed) -> DeploymentPlan:
     """Return the plan that applies a view's corrections to its rows and to its readers."""
     pipeline = deployed.pipeline
     changes = changes_between(pipeline, pipeline, {key})
-    return Plan(deployed.catalog, pipeline, tuple(changes), {key: number})
+    return DeploymentPlan(deployed.catalog, pipeline, tuple(changes), {key: number})
 
 
 def plan_statement(
     statement: s.Statement, deployed: Deployed, *, project: Path | None = None
-) -> Plan | None:
+) -> DeploymentPlan | None:
     """Return the plan of a CREATE or DROP; None if IF [NOT] EXISTS leaves nothing to do.
 
     Relative paths start at the `project`, or else at the working directory.
@@ -186,7 +191,9 @@ def plan_statement(
     return _make_plan(catalog, deployed, project=project)
 
 
-def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> Plan | None:
+def _altering(
+    statement: s.Alter, deployed: Deployed, project: Path | None
+) -> DeploymentPlan | None:
     """Return what an ALTER changes; None where there is nothing to do."""
     catalog = catalog_after(statement, deployed.pipeline)
     if catalog is deployed.catalog:
@@ -197,7 +204,7 @@ def _altering(statement: s.Alter, deployed: Deployed, project: Path | None) -> P
     return plan
 
 
-def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
+def _renaming(statement: s.AlterRename, deployed: Deployed) -> DeploymentPlan | None:
     """Return what a RENAME changes: names, nowhere a row; None for the name that it has."""
     catalog, keys = rename_object(statement, deployed.catalog)
     if not keys:
@@ -205,10 +212,10 @@ def _renaming(statement: s.AlterRename, deployed: Deployed) -> Plan | None:
     pipeline = analyse_catalog(catalog, deployed.pipeline)
     before, after = deployed.catalog.objects, catalog.objects
     changes = [
-        Change(new, "rename", f"was {before[old].name}", before[old].text, after[new].text)
+        ObjectChange(new, "rename", f"was {before[old].name}", before[old].text, after[new].text)
         for old, new in keys.items()
     ]
-    return Plan(catalog, pipeline, tuple(changes), renamed=keys)
+    return DeploymentPlan(catalog, pipeline, tuple(changes), renamed=keys)
 
 
 def _create_objects(statement: s.Definition, deployed: Deployed) -> Catalog:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from floodmark.catalog.catalog import Catalog, name_taken
 from floodmark.catalog.definition_order import in_order
-from floodmark.catalog.objects import Kind, Origin, catalog_name, kind_of
+from floodmark.catalog.objects import ObjectKind, Origin, catalog_name, kind_of
 from floodmark.catalog.places import project_of
 from floodmark.catalog.renames import find_file_renames, rename_part, rewrite_names
 from floodmark.errors import NotSupported, UserError
@@ -28,7 +28,7 @@ from floodmark.warehouse.settings import mode_named, value_of
 
 
 @dataclass(frozen=True)
-class Desired:
+class DesiredState:
     """The definitions and SET statements of the pipeline files, and where paths start."""
 
     definitions: tuple[s.Definition, ...]
@@ -36,7 +36,7 @@ class Desired:
     project: Path | None = None
 
 
-def read_files(folder: Path) -> Desired:
+def read_files(folder: Path) -> DesiredState:
     """Parse the files of a folder, by name; they may hold CREATE and SET only (E0360).
 
     Definitions may be in any order. `SET determinism` applies to those after it. Raises E0365 if
@@ -58,7 +58,7 @@ def read_files(folder: Path) -> Desired:
                     mode = mode_named(value, statement.span)
             else:
                 raise out_of_place(statement)
-    return Desired(tuple(definitions), tuple(settings), project_of(folder))
+    return DesiredState(tuple(definitions), tuple(settings), project_of(folder))
 
 
 def no_pipelines(path: Path) -> UserError:
@@ -138,7 +138,7 @@ def definitions_of(
 
 def check_new_object(catalog: Catalog, statement: s.Definition) -> Catalog:
     """Return the catalog with a new object; the functions that it calls must exist."""
-    if kind_of(statement) is Kind.FUNCTION:
+    if kind_of(statement) is ObjectKind.FUNCTION:
         functions = functions_of(catalog.objects.values())
         name = catalog_name(statement.name)
         check(functions[name], {n: f for n, f in functions.items() if n != name})

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.errors import DataError
-from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.storage.epoch_log import dml_of
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables.current import count_rows
 from floodmark.tables.cut import Cut
-from floodmark.warehouse.changes import Change
+from floodmark.warehouse.changes import ObjectChange
 from floodmark.warehouse.warehouse import Warehouse
 
 
@@ -40,7 +40,7 @@ class ObjectEffect:
     loses: int = 0
     source: tuple[str, ...] = ()
     downstream: tuple[tuple[str, str], ...] = ()
-    change: Change | None = None
+    change: ObjectChange | None = None
 
 
 def sql_diff(effect: ObjectEffect) -> list[str]:
@@ -55,7 +55,7 @@ def sql_diff(effect: ObjectEffect) -> list[str]:
 _HEADS = ("---", "+++")
 
 
-def effects(plan: Plan, warehouse: Warehouse) -> list[ObjectEffect]:
+def effects(plan: DeploymentPlan, warehouse: Warehouse) -> list[ObjectEffect]:
     """Return the effects of a plan in the order of its changes, then the objects that it keeps."""
     before, after = warehouse.deployed().pipeline, plan.pipeline
     actions = {c.key: c.action for c in plan.changes}
@@ -109,9 +109,9 @@ def downstream(pipeline: Pipeline, key: str) -> list[str]:
     return [k for k in pipeline.objects if k in reached and k != key]
 
 
-def _row_sources(obj: AnalysedObject, change: Change) -> tuple[str, ...]:
+def _row_sources(obj: AnalysedObject, change: ObjectChange) -> tuple[str, ...]:
     """Return what an object that begins, or begins anew, takes its rows from."""
-    if change.action not in ("create", "rebuild") or obj.kind is Kind.VIEW:
+    if change.action not in ("create", "rebuild") or obj.kind is ObjectKind.VIEW:
         return ()
     declared = obj.declared
     connector = () if declared is None or declared.connector is None else (declared.connector,)
@@ -141,7 +141,7 @@ def _does(
             return f"{lost}: with --discard-rows only"
         case "suspend":
             return f"{kept}, waits for REBASE"
-        case "drop" if obj.kind is Kind.SINK:
+        case "drop" if obj.kind is ObjectKind.SINK:
             return "goes; the rows that it has written stay"
         case "drop":
             written = f", {loses} written by statements: with --discard-rows only" if loses else ""
@@ -151,7 +151,7 @@ def _does(
 
 
 def _empty(obj: AnalysedObject) -> str:
-    return "empty" if obj.kind is Kind.TABLE else "stores nothing"
+    return "empty" if obj.kind is ObjectKind.TABLE else "stores nothing"
 
 
 def _rows(count: int | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.renames import Names, current_names, follows, rewrite_names
+from floodmark.catalog.renames import NewNames, current_names, follows, rewrite_names
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement
@@ -51,24 +51,24 @@ def _alike(one: CatalogObject, other: CatalogObject) -> bool:
 
 
 def as_deployed(
-    made: CatalogObject, written: s.Definition | None, names: Names, deployed: Catalog
+    obj: CatalogObject, written: s.Definition | None, names: NewNames, deployed: Catalog
 ) -> CatalogObject:
     """Return the deployed object for an object of a file, if both have the same definition.
 
-    If the file uses former names, `made` has the present names, and `written` is the file's text.
+    If the file uses former names, `obj` has the present names, and `written` is the file's text.
     """
-    same = deployed.objects.get(made.key)
-    old = next((old for old, new in names.keys.items() if new == made.key), None)
-    text = made.sql if written is None else written.sql
+    same = deployed.objects.get(obj.key)
+    old = next((old for old, new in names.keys.items() if new == obj.key), None)
+    text = obj.sql if written is None else written.sql
     if same is not None and as_filed(same) == replace(
-        as_applied_statement(made), sql=text, object=old or made.key
+        as_applied_statement(obj), sql=text, object=old or obj.key
     ):
         return same
-    if same is not None and follows(written or made.statement, same, deployed):
+    if same is not None and follows(written or obj.statement, same, deployed):
         # The file has caught up with a RENAME; here its readers say the old name, too.
         return replace(same, filed=text, filed_as=None)
     if written is None:
-        return made
-    if isinstance(written, s.CreateTableAs) and same is not None and _alike(made, same):
+        return obj
+    if isinstance(written, s.CreateTableAs) and same is not None and _alike(obj, same):
         return same
-    return replace(made, filed=text, filed_as=old)
+    return replace(obj, filed=text, filed_as=old)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.declare.python_functions import check_loaded
 from floodmark.session.ddl.altering import check_filled
-from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.warehouse.deployed import Deployed
 
 
-def check_code(plan: Plan, deployed: Deployed) -> None:
+def check_code(plan: DeploymentPlan, deployed: Deployed) -> None:
     """Load the Python functions that a plan creates, and compute the new DEFAULTs that call one.
 
     To be called before the plan is logged. Raises E0280, E0281, E0290, E0297 and E0839.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from floodmark.epochs.backfill.progress import under_way, words
 from floodmark.errors import NotSupported
-from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.sql import statements as s
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.warehouse.suspensions import remedy
@@ -45,7 +45,7 @@ def renames_of(warehouse: Warehouse) -> Renames:
     return Renames(tuple((v.epoch, v.renamed) for v in versions if v.renamed))
 
 
-def check_at_rest(plan: Plan, warehouse: Warehouse, statement: s.Statement) -> None:
+def check_at_rest(plan: DeploymentPlan, warehouse: Warehouse, statement: s.Statement) -> None:
     """Refuse a RENAME if the object or one of its readers has to catch up (E0792, E0793).
 
     The epochs to catch up use the former name.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.replacement import DIFF, goes_on
 from floodmark.stream.objects.snapshot import takes_snapshot
-from floodmark.warehouse.changes import Change, former_definitions, keys_to_refill
+from floodmark.warehouse.changes import ObjectChange, former_definitions, keys_to_refill
 
 
-def refuse_rereading(changes: Iterable[Change], before: Pipeline, after: Pipeline) -> None:
+def refuse_rereading(changes: Iterable[ObjectChange], before: Pipeline, after: Pipeline) -> None:
     """Raise E0854 if an object would be recomputed from rows that a TTL has discarded."""
     changes = list(changes)
     formers = former_definitions(before, after, changes)
@@ -26,7 +26,7 @@ def refuse_rereading(changes: Iterable[Change], before: Pipeline, after: Pipelin
         gone = [k for k in scanned if k not in anew and _drops_silently(before.objects.get(k))]
         if not gone or not _reads_again(obj, formers.get(change.key)):
             continue
-        into = obj.kind is Kind.SINK and obj.object.target is not None
+        into = obj.kind is ObjectKind.SINK and obj.object.target is not None
         raise NotSupported(
             "E0854",
             f"{change.key} would be recomputed from {gone[0]}, which discards rows by its TTL: "
@@ -50,7 +50,7 @@ def _drops_silently(obj: AnalysedObject | None) -> bool:
 
 def _reads_again(obj: AnalysedObject, previous: AnalysedObject | None) -> bool:
     """Tell whether an object's rows follow from what is there; a view's always do."""
-    if obj.kind is not Kind.SINK:
+    if obj.kind is not ObjectKind.SINK:
         return True
     if obj.object.target is None:
         return takes_snapshot(obj.object)

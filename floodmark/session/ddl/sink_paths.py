@@ -9,12 +9,12 @@ from pathlib import Path
 from floodmark.epochs.sinks.identity import probe
 from floodmark.epochs.sinks.sender import sender_of
 from floodmark.errors import UserError
-from floodmark.session.ddl.deployment import Plan
+from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
+def check_sink_paths(plan: DeploymentPlan, warehouse: Warehouse) -> None:
     """Raise if a sink that a plan creates or changes could not write.
 
     Raises E0740 to E0744 and writes nothing. Faults that only a write shows are found by
@@ -26,7 +26,7 @@ def check_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
             sender_of(obj, warehouse.seed, warehouse.limits).check()
 
 
-def probe_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
+def probe_sink_paths(plan: DeploymentPlan, warehouse: Warehouse) -> None:
     """Raise E0741 if nothing can be written to the path of such a sink, as on a full disk."""
     for obj in _sinks_to_fill(plan, warehouse):
         assert obj.external_sink is not None
@@ -34,7 +34,7 @@ def probe_sink_paths(plan: Plan, warehouse: Warehouse) -> None:
             probe(obj.name, obj.external_sink.path)
 
 
-def _sinks_to_fill(plan: Plan, warehouse: Warehouse) -> Iterator[AnalysedObject]:
+def _sinks_to_fill(plan: DeploymentPlan, warehouse: Warehouse) -> Iterator[AnalysedObject]:
     before = warehouse.deployed().pipeline.objects
     other = [
         c.key for c in plan.changes if c.action == "alter" and _writes_else(c.key, before, plan)
@@ -52,7 +52,7 @@ def _at_its_name(obj: AnalysedObject) -> Iterator[None]:
         raise problem.with_span(obj.object.statement.name.span) from None
 
 
-def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: Plan) -> bool:
+def _writes_else(key: str, before: Mapping[str, AnalysedObject], plan: DeploymentPlan) -> bool:
     old = before[key].external_sink if key in before else None
     new = plan.pipeline[key].external_sink
     return old is not None and new is not None and old.written_columns != new.written_columns

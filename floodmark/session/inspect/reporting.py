@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.epochs.backfill.progress import under_way
 from floodmark.errors import DataError
 from floodmark.session.ddl.renaming import Renames, renames_of
@@ -25,7 +25,7 @@ from floodmark.warehouse.warehouse import Warehouse
 
 RECENT = 100
 """Epochs that a check on demand looks at."""
-STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+STORED = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def numbers(report: ObjectReport, warehouse: Warehouse) -> dict[str, int | float
     if not _has_steps(report.obj):
         return out
     done = [step.after for step in report.steps]
-    by_key = report.obj.kind is Kind.SOURCE and not report.obj.append_only
+    by_key = report.obj.kind is ObjectKind.SOURCE and not report.obj.append_only
     ignored: tuple[str, ...] = ("ignored_rows",) if by_key else ()
     declared = report.obj.declared
     if declared is not None and (declared.ttl is not None or declared.ttl_column is not None):

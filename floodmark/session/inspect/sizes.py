@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import show_name
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.properties.state import Beside
+from floodmark.stream.properties.state import OwnTableState
 from floodmark.tables import layout
 
-STORED = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+STORED = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
 _RETENTION = "retention"
 
 
@@ -120,7 +120,7 @@ def _tables_of(obj: AnalysedObject) -> Iterator[TableSize]:
 
 def _in_own_table(obj: AnalysedObject, node: n.Node, role: str) -> bool:
     """Tell whether an operator's state is the object's own rows, or hidden columns of them."""
-    beside = {"accumulators": Beside.GROUPS, "first rows": Beside.ROWS}.get(role)
+    beside = {"accumulators": OwnTableState.GROUPS, "first rows": OwnTableState.ROWS}.get(role)
     own = None if beside is None else layout.own_operator(obj, beside)
     return own is not None and own.node == node
 

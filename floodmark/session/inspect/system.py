@@ -15,7 +15,7 @@ from floodmark.storage.object_record import lag_of
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.warehouse import Warehouse
 
-Rows = Callable[[], list[tuple[Any, ...]]]
+ReadRows = Callable[[], list[tuple[Any, ...]]]
 NEWEST = 1000
 """How many epochs `floodmark.epochs` shows."""
 
@@ -39,7 +39,7 @@ WATERMARKS: Schema = (
 )  # fmt: skip
 
 
-def tables(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, tuple[Schema, Rows]]:
+def tables(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, tuple[Schema, ReadRows]]:
     """Return the system tables by name, their rows computed when they are read."""
     return {
         "floodmark.epochs": (EPOCHS, lambda: _epochs(warehouse)),

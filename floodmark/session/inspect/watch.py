@@ -25,18 +25,18 @@ AT_ONCE = 10_000
 """So many rows of an epoch are in memory."""
 _HEAD: Schema = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
 
-Change = tuple[str, tuple[Any, ...]]
+ShownChange = tuple[str, tuple[Any, ...]]
 """A row kind (`+I`, `-U`, `+U`, `-D`) and the visible values of a row."""
 
 
 @dataclass(frozen=True)
-class Changed:
+class EpochChanges:
     """Some changes of an object in one epoch, in the columns that the object has now."""
 
     epoch: int
     now: datetime
     columns: Schema
-    changes: tuple[Change, ...]
+    changes: tuple[ShownChange, ...]
 
 
 def check_kept(obj: AnalysedObject, after: int, warehouse: Warehouse) -> None:
@@ -69,7 +69,7 @@ def position(obj: AnalysedObject, warehouse: Warehouse) -> int:
 
 def changes_after(
     obj: AnalysedObject, after: int, until: int, warehouse: Warehouse
-) -> Iterator[Changed]:
+) -> Iterator[EpochChanges]:
     """Yield what the sealed epochs after one up to another changed, at most `AT_ONCE` rows each."""
     record = warehouse.cut().records.get(obj.key)
     table = layout.current_table(obj) if obj.append_only else layout.changes_table(obj)
@@ -80,12 +80,12 @@ def changes_after(
     for epoch in range(after + 1, until + 1):
         for rows in _of_epoch(obj, handle, epoch, warehouse):
             now = warehouse.log.open_record(epoch).now
-            yield Changed(epoch, now, obj.relation.visible, rows)
+            yield EpochChanges(epoch, now, obj.relation.visible, rows)
 
 
 def _of_epoch(
     obj: AnalysedObject, handle: Handle, epoch: int, warehouse: Warehouse
-) -> Iterator[tuple[Change, ...]]:
+) -> Iterator[tuple[ShownChange, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -103,7 +103,7 @@ def _of_epoch(
 
 def _changes(
     obj: AnalysedObject, epoch: int, rows: tuple[tuple[Any, ...], ...]
-) -> Iterator[Change]:
+) -> Iterator[ShownChange]:
     for row in rows:
         if row[0] == epoch:
             yield (RowKind.INSERT.value, row[1:]) if obj.append_only else (row[1], row[2:])

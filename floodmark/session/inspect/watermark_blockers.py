@@ -7,18 +7,18 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.plan.declared import TIMES, at_clock
+from floodmark.plan.declaration import TIMES, at_clock
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.operators.walks import propagate
 from floodmark.tables.cutoff import LAST
 
 CONNECTOR = "connector"
-Marks = Mapping[str, Mapping[str, Any]]
+PartitionMarks = Mapping[str, Mapping[str, Any]]
 """Watermarks by object and column."""
 
 
 def watermark_blockers(
-    obj: AnalysedObject, column: str, pipeline: Pipeline, marks: Marks, now: datetime
+    obj: AnalysedObject, column: str, pipeline: Pipeline, marks: PartitionMarks, now: datetime
 ) -> tuple[str, ...]:
     """Return the connectors or inputs that hold a column's watermark back.
 

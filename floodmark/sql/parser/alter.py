@@ -26,7 +26,7 @@ from floodmark.sql.statements import (
     AlterSet,
     AlterToTable,
     AlterWatermark,
-    ObjectKind,
+    KindWord,
     Statement,
 )
 
@@ -71,9 +71,9 @@ def _read_one(cursor: Cursor, start: int) -> Statement:
             names = cursor.paren_list(read_option_name)
             return AlterReset(**head, names=tuple(names), span=cursor.span_from(start))
     match kind:
-        case ObjectKind.TABLE | ObjectKind.SOURCE:
+        case KindWord.TABLE | KindWord.SOURCE:
             return _read_alter_table(cursor, start, head)
-        case ObjectKind.SINK | ObjectKind.MATERIALIZED_VIEW | ObjectKind.VIEW:
+        case KindWord.SINK | KindWord.MATERIALIZED_VIEW | KindWord.VIEW:
             return _read_alter_query(cursor, start, head)
     if kind is None:
         refuse_elsewhere("alter", head["name"].name, span=head["name"].span)
@@ -175,7 +175,7 @@ def _read_add_column(cursor: Cursor, start: int, head: dict[str, Any]) -> AlterA
 
 
 def _read_alter_query(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
-    is_materialized = head["kind"] is ObjectKind.MATERIALIZED_VIEW
+    is_materialized = head["kind"] is KindWord.MATERIALIZED_VIEW
     if is_materialized and cursor.accept("to", "table"):
         return AlterToTable(**head, span=cursor.span_from(start))
     if not cursor.is_at("as"):

@@ -6,7 +6,7 @@ from floodmark.sql.parser.create_function import read_parameters
 from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.elsewhere import refuse_elsewhere
 from floodmark.sql.parser.names import read_object_kind, read_object_name
-from floodmark.sql.statements import Drop, ObjectKind, ObjectName, Parameter
+from floodmark.sql.statements import Drop, KindWord, ObjectName, Parameter
 
 
 def read_drop(cursor: Cursor, start: int) -> Drop:
@@ -20,7 +20,7 @@ def read_drop(cursor: Cursor, start: int) -> Drop:
     if_exists = cursor.accept("if", "exists")
     dropped = cursor.comma_list(lambda cursor: _read_dropped(cursor, kind))
     name, *others = (name for name, _ in dropped)
-    with_rows = kind is ObjectKind.SINK and cursor.accept("with", "rows")
+    with_rows = kind is KindWord.SINK and cursor.accept("with", "rows")
     cascade = cursor.accept_any("cascade", "restrict") == "cascade"
     return Drop(
         kind=kind,
@@ -35,8 +35,8 @@ def read_drop(cursor: Cursor, start: int) -> Drop:
 
 
 def _read_dropped(
-    cursor: Cursor, kind: ObjectKind
+    cursor: Cursor, kind: KindWord
 ) -> tuple[ObjectName, tuple[Parameter, ...] | None]:
     name = read_object_name(cursor)
-    called = kind in (ObjectKind.FUNCTION, ObjectKind.AGGREGATE) and cursor.is_at("(")
+    called = kind in (KindWord.FUNCTION, KindWord.AGGREGATE) and cursor.is_at("(")
     return name, read_parameters(cursor) if called else None

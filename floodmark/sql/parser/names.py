@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from floodmark.errors import Span, SqlSyntaxError
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.statements import ObjectKind, ObjectName
+from floodmark.sql.statements import KindWord, ObjectName
 
 
 def refuse_long_name(cursor: Cursor, start: int) -> NoReturn:
@@ -36,9 +36,9 @@ def read_names(cursor: Cursor) -> tuple[str, ...]:
     return tuple(cursor.paren_list(Cursor.name)) if cursor.is_at("(") else ()
 
 
-def read_object_kind(cursor: Cursor) -> ObjectKind | None:
+def read_object_kind(cursor: Cursor) -> KindWord | None:
     """Read a kind word such as MATERIALIZED VIEW when it comes next."""
-    for kind in ObjectKind:
+    for kind in KindWord:
         words = kind.value.lower().split()
         if cursor.is_at(*words) and cursor.peek(len(words)).value not in ("resume", "rebase"):
             cursor.accept(*words)

@@ -11,7 +11,7 @@ from floodmark.sql.statements import (
     ConflictAction,
     ConflictClause,
     FormatEncode,
-    ObjectKind,
+    KindWord,
     ObjectName,
     Option,
     WatermarkDef,
@@ -24,7 +24,7 @@ def object_sql(name: ObjectName) -> str:
     return plain if name.schema is None else f"{quote_name(name.schema)}.{plain}"
 
 
-def kind_sql(kind: ObjectKind | None) -> str:
+def kind_sql(kind: KindWord | None) -> str:
     """Return a kind of object with a blank behind it, nothing for none."""
     return "" if kind is None else f"{kind.value} "
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from floodmark.catalog.objects import Kind, Relation
+from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.changelog import ROW_ID, ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.declared import Declared, WatermarkInfo
+from floodmark.plan.declaration import Declaration, WatermarkInfo
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
 from floodmark.plan.expr.printing import delay_text, show_name, to_text, type_text
 from floodmark.scalar.types import Field
@@ -22,12 +22,13 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.external_sink import DELTA, ExternalSink, SinkType
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.printing.description import Place
+from floodmark.stream.printing.description import NodePlace
 from floodmark.stream.printing.labels import Labels, input_labels, labels_of
 
-_WORDS: Mapping[Kind, str] = {
-    Kind.SOURCE: "Source", Kind.TABLE: "Table", Kind.MATERIALIZED_VIEW: "MaterializedView",
-    Kind.VIEW: "View",
+_WORDS: Mapping[ObjectKind, str] = {
+    ObjectKind.SOURCE: "Source", ObjectKind.TABLE: "Table",
+    ObjectKind.MATERIALIZED_VIEW: "MaterializedView",
+    ObjectKind.VIEW: "View",
 }  # fmt: skip
 
 
@@ -36,11 +37,11 @@ def explain_object(obj: AnalysedObject, pipeline: Pipeline) -> Explanation:
     notes = advise(obj, pipeline)
     if obj.plan is None:
         return _declaration(obj, pipeline, notes)
-    keeps = obj.kind is Kind.MATERIALIZED_VIEW and not obj.refreshes
+    keeps = obj.kind is ObjectKind.MATERIALIZED_VIEW and not obj.refreshes
     beside = _node_in_own_table(obj.plan) if keeps else None
     owner = None if obj.refreshes else obj.name
-    place = Place(labels_of(obj.plan.root), _kinds(pipeline), owner, beside,
-                  stores=obj.kind is not Kind.SINK)  # fmt: skip
+    place = NodePlace(labels_of(obj.plan.root), _kinds(pipeline), owner, beside,
+                  stores=obj.kind is not ObjectKind.SINK)  # fmt: skip
     nodes = tuple(_node(node, obj.plan, place, pipeline) for node in obj.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     word, details = _ending(obj, pipeline)
@@ -63,7 +64,7 @@ def explain_plan(
     those of an object of that name that keeps the query's result up to date.
     """
     kinds = {} if pipeline is None else _kinds(pipeline)
-    place = Place(labels_of(plan.root), kinds, owner)
+    place = NodePlace(labels_of(plan.root), kinds, owner)
     nodes = tuple(_node(node, plan, place, pipeline) for node in plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     how = "computed once" if owner is None else f"kept by {owner}"
@@ -96,7 +97,9 @@ def _kinds(pipeline: Pipeline) -> dict[str, str]:
     return {o.key: _WORDS.get(o.kind, "Scan") for o in pipeline.objects.values()}
 
 
-def _node(node: n.Node, plan: StreamPlan, place: Place, pipeline: Pipeline | None) -> ExplainedNode:
+def _node(
+    node: n.Node, plan: StreamPlan, place: NodePlace, pipeline: Pipeline | None
+) -> ExplainedNode:
     known = plan[node]
     text = known.describe(input_labels(node, place.labels), place)
     kept = place.owner is not None
@@ -126,7 +129,7 @@ def _node(node: n.Node, plan: StreamPlan, place: Place, pipeline: Pipeline | Non
 
 
 def _watermarks(
-    operator: StreamOperator[Any], place: Place, pipeline: Pipeline | None
+    operator: StreamOperator[Any], place: NodePlace, pipeline: Pipeline | None
 ) -> tuple[str, ...]:
     node = operator.node
     columns = [w.column for w in operator.watermarks]
@@ -154,17 +157,17 @@ def _watermark_text(mark: WatermarkInfo) -> str:
 
 def _ending(obj: AnalysedObject, pipeline: Pipeline) -> tuple[tuple[str, str], tuple[str, ...]]:
     match obj.kind:
-        case Kind.SINK if obj.external_sink is not None:
+        case ObjectKind.SINK if obj.external_sink is not None:
             return ("Sink", f"{obj.name} to {obj.external_sink.connector}"), _write_details(
                 obj.external_sink
             )
-        case Kind.SINK:
+        case ObjectKind.SINK:
             assert obj.object.target is not None
             target = pipeline[obj.object.target]
             key = ", ".join(show_name(c) for c in target.relation.primary_key)
             how = f"writes by key [{key}]" if key else "appends rows"
             return ("Sink", f"{obj.name} into {target.name}"), (how, *_owner_lines(obj, target))
-        case Kind.VIEW:
+        case ObjectKind.VIEW:
             return ("View", obj.name), ("not stored",)
         case _:
             refreshed = ("refreshed in full",) if obj.refreshes else ()
@@ -179,11 +182,11 @@ def _owner_lines(sink: AnalysedObject, target: AnalysedObject) -> tuple[str, ...
     )
 
 
-def _write_details(outside: ExternalSink) -> tuple[str, ...]:
+def _write_details(sink: ExternalSink) -> tuple[str, ...]:
     """Return how a sink writes to the outside; where, is in its statement."""
-    key = ", ".join(show_name(c) for c in outside.key)
+    key = ", ".join(show_name(c) for c in sink.key)
     how = {SinkType.UPSERT: f"writes by key [{key}]", SinkType.RETRACT: "writes all changes"}
-    return (how.get(outside.type, "appends rows"), outside.encode)
+    return (how.get(sink.type, "appends rows"), sink.encode)
 
 
 def _declaration(obj: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...]) -> Explanation:
@@ -191,14 +194,14 @@ def _declaration(obj: AnalysedObject, pipeline: Pipeline, notes: tuple[Note, ...
     assert declared is not None
     inputs = _inputs(obj, pipeline)
     ids = ", ".join(node.identifier for node in inputs)
-    word = "Source" if obj.kind is Kind.SOURCE else "Materialize"
+    word = "Source" if obj.kind is ObjectKind.SOURCE else "Materialize"
     relation = obj.relation
     details = [str(relation.mode), f"key [{', '.join(show_name(c) for c in relation.stream_key)}]"]
     if declared.transform is not None and relation.watermarks:
         details.append("watermark " + ", ".join(show_name(c) for c, _ in relation.watermarks))
     elif declared.transform is None and relation.watermarks:
         details.append("watermark " + ", ".join(_marks(declared)))
-    if obj.kind is Kind.TABLE:
+    if obj.kind is ObjectKind.TABLE:
         details.append(f"conflict behaviour: {_conflict(declared)}")
     return Explanation(
         obj.name,
@@ -222,7 +225,7 @@ def _inputs(obj: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, ...
         if declared.connector == DELTA:
             form = f"{DELTA}, {dict(declared.options).get('mode', 'append')}"
         words.append(("Connector", form, _connector_relation(relation, declared)))
-    if obj.kind is Kind.TABLE:
+    if obj.kind is ObjectKind.TABLE:
         words.append(
             ("Dml", "INSERT" if declared.append_only else "INSERT, UPDATE, DELETE", relation)
         )
@@ -235,11 +238,11 @@ def _inputs(obj: AnalysedObject, pipeline: Pipeline) -> tuple[ExplainedNode, ...
     )  # fmt: skip
 
 
-def _marks(declared: Declared) -> tuple[str, ...]:
+def _marks(declared: Declaration) -> tuple[str, ...]:
     return tuple(map(_watermark_text, declared.watermarks))
 
 
-def _connector_relation(relation: Relation, declared: Declared) -> Relation:
+def _connector_relation(relation: Relation, declared: Declaration) -> Relation:
     """Return the relation of the rows as they come, before a transformation."""
     if declared.transform is None:
         return relation
@@ -249,11 +252,11 @@ def _connector_relation(relation: Relation, declared: Declared) -> Relation:
     return replace(relation, columns=columns, stream_key=key, mode=mode)
 
 
-def _conflict(declared: Declared) -> str:
+def _conflict(declared: Declaration) -> str:
     return declared.conflict.action.value.lower() if declared.primary_key else "no check"
 
 
-def _column_lines(declared: Declared) -> tuple[str, ...]:
+def _column_lines(declared: Declaration) -> tuple[str, ...]:
     """Return a line for every column whose value is computed."""
     lines = []
     for column in declared.columns:

@@ -9,7 +9,7 @@ from typing import Any
 
 from floodmark.catalog.objects import Relation
 from floodmark.changelog import is_hidden
-from floodmark.plan.declared import LOWER, UPPER, Declared, RowTransform
+from floodmark.plan.declaration import LOWER, UPPER, Declaration, RowTransform
 from floodmark.plan.expr.expressions import Expr, columns_of
 from floodmark.plan.expr.printing import show_name, to_text
 
@@ -63,7 +63,7 @@ class TransformParts:
             yield "not stored", ", ".join(self.dropped)
 
 
-def parts_of(declared: Declared, relation: Relation) -> TransformParts | None:
+def parts_of(declared: Declaration, relation: Relation) -> TransformParts | None:
     """Return the parts of a source's transformation; None without one."""
     transform = declared.transform
     if transform is None:
@@ -72,8 +72,8 @@ def parts_of(declared: Declared, relation: Relation) -> TransformParts | None:
     return TransformParts(
         {show_name(name): to_text(e) for name, e in transform.columns if not is_hidden(name)},
         None if transform.condition is None else to_text(transform.condition),
-        _extreme("least", transform.uppers),
-        _extreme("greatest", transform.lowers),
+        _extreme("least", transform.upper_bounds),
+        _extreme("greatest", transform.lower_bounds),
         tuple(c if is_hidden(c) else show_name(c) for c in stored),
         _columns_not_stored(declared, transform),
     )
@@ -86,7 +86,7 @@ def _extreme(word: str, bounds: Sequence[Expr]) -> str | None:
     return texts[0] if len(texts) == 1 else f"{word}({', '.join(texts)})"
 
 
-def _columns_not_stored(declared: Declared, transform: RowTransform) -> tuple[str, ...]:
+def _columns_not_stored(declared: Declaration, transform: RowTransform) -> tuple[str, ...]:
     """Return the declared columns that no stored one is computed from."""
     read = reduce(frozenset.union, (columns_of(e) for _, e in transform.columns), frozenset[str]())
     return tuple(show_name(c.name) for c in declared.columns if c.name not in read)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from floodmark.plan.declared import Declared, Ttl
+from floodmark.plan.declaration import Declaration, Ttl
 from floodmark.plan.expr.printing import delay_text, show_name
 
 
-def ttl_lines(declared: Declared) -> tuple[str, ...]:
+def ttl_lines(declared: Declaration) -> tuple[str, ...]:
     """Return lines that say how rows of a table end; none if they do not."""
     if declared.ttl_column is not None:
         column = show_name(declared.ttl_column)
@@ -19,7 +19,7 @@ def ttl_lines(declared: Declared) -> tuple[str, ...]:
     return (f"ttl: {_length(declared.ttl)}", *(f"     {line}" for line in _effects(declared)))
 
 
-def key_text(declared: Declared) -> str:
+def key_text(declared: Declaration) -> str:
     """Return the primary key as people read it."""
     return ", ".join(show_name(c) for c in declared.primary_key)
 
@@ -31,7 +31,7 @@ def _length(ttl: Ttl) -> str:
     return f"{delay_text((0, ttl.length.days, micros))} from {since}, then {end}"
 
 
-def _effects(declared: Declared) -> list[str]:
+def _effects(declared: Declaration) -> list[str]:
     """Return what that makes of a table to which rows are only added."""
     assert declared.ttl is not None
     if not (declared.append_only and declared.ttl.deletes):

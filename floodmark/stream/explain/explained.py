@@ -134,7 +134,9 @@ def _keys(keys: Keys) -> list[list[str]]:
 
 
 def _dependency(rule: Dependency) -> dict[str, Any]:
-    given, settled = (sorted(show_name(c) for c in side) for side in (rule.given, rule.settled))
+    given, settled = (
+        sorted(show_name(c) for c in side) for side in (rule.determinant, rule.dependent)
+    )
     return {"given": given, "settled": settled}
 
 

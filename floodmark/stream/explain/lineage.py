@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, columns_of
 
-Origins = frozenset[tuple[str, str]]
+ColumnOrigins = frozenset[tuple[str, str]]
 """Pairs of an object's key and its column."""
 
 
-def column_lineage(root: n.Node) -> dict[str, Origins]:
+def column_lineage(root: n.Node) -> dict[str, ColumnOrigins]:
     """Return the origins of each output column; a constant has none.
 
     Filters, join conditions and groupings decide which rows there are: they are not counted.
@@ -41,14 +41,14 @@ def column_lineage(root: n.Node) -> dict[str, Origins]:
             return {f.name: merged.get(f.name, frozenset()) for f in root.schema}
 
 
-def _origins_of(expressions: Iterable[Expr], below: Mapping[str, Origins]) -> Origins:
+def _origins_of(expressions: Iterable[Expr], below: Mapping[str, ColumnOrigins]) -> ColumnOrigins:
     read = (name for expr in expressions for name in columns_of(expr))
     return frozenset(origin for name in read for origin in below[name])
 
 
 def _by_position(
-    names: Sequence[str], met: Sequence[Sequence[str]], below: Sequence[Mapping[str, Origins]]
-) -> dict[str, Origins]:
+    names: Sequence[str], met: Sequence[Sequence[str]], below: Sequence[Mapping[str, ColumnOrigins]]
+) -> dict[str, ColumnOrigins]:
     sides = [[known[c] for c in columns] for known, columns in zip(below, met, strict=True)]
     merged = [frozenset().union(*parts) for parts in zip(*sides, strict=True)]
     return dict(zip(names, [*merged, frozenset()], strict=False))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import class_of
@@ -164,7 +164,7 @@ def _over_updates(node: n.Node, plan: StreamPlan) -> bool:
 
 def _several_writers(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     declared = obj.declared
-    if declared is None or not declared.primary_key or obj.kind is not Kind.TABLE:
+    if declared is None or not declared.primary_key or obj.kind is not ObjectKind.TABLE:
         return ()
     writers = [pipeline.catalog.objects[k].name for k in obj.feeders]
     writers += [f"connector {declared.connector}"] if declared.connector is not None else []
@@ -185,7 +185,7 @@ def _clock_options(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _feeder_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if obj.kind is not Kind.TABLE or obj.declared is None or not obj.declared.watermarks:
+    if obj.kind is not ObjectKind.TABLE or obj.declared is None or not obj.declared.watermarks:
         return ()
     text = "depends on where epochs are cut: all rows of {} in one epoch are compared with one "
     "watermark"
@@ -200,7 +200,7 @@ def _fades(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _condition_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if obj.kind is not Kind.SINK or obj.append_only:
+    if obj.kind is not ObjectKind.SINK or obj.append_only:
         return ()
     set_ = [name for name in ("force_append_only", "ignore_delete") if obj.object.is_on(name)]
     text = "depends on where epochs are cut: {} drops changes that an epoch may merge"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from floodmark.catalog.objects import FUNCTION_PREFIX, Kind
+from floodmark.catalog.objects import FUNCTION_PREFIX, ObjectKind
 from floodmark.catalog.references import table_name, tables_of
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import Span
@@ -49,13 +49,13 @@ def unused_functions(pipeline: Pipeline) -> tuple[Advice, ...]:
     return tuple(
         Advice(UNUSED, f"nothing calls the function {o.name}", o.statement.name.span)
         for key, o in objects.items()
-        if o.kind is Kind.FUNCTION and key not in called
+        if o.kind is ObjectKind.FUNCTION and key not in called
     )
 
 
 def _unused_advice(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say which sources and plain views lead nowhere; tables and results are read by people."""
-    if obj.kind not in (Kind.SOURCE, Kind.VIEW):
+    if obj.kind not in (ObjectKind.SOURCE, ObjectKind.VIEW):
         return
     catalog = pipeline.catalog
     if not catalog.dependents(obj.key):
@@ -85,7 +85,7 @@ def _stream_in_from(select: exp.Select, pipeline: Pipeline) -> str | None:
     for table in tables_of(select):
         read = pipeline.objects.get(table_name(table))
         near = table.find_ancestor(exp.Select) is select
-        if near and read is not None and read.kind in (Kind.SOURCE, Kind.TABLE):
+        if near and read is not None and read.kind in (ObjectKind.SOURCE, ObjectKind.TABLE):
             return read.name
     return None
 
@@ -101,7 +101,7 @@ def _no_key(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     relation = obj.relation
     updates = relation.mode is not ChangelogMode.APPEND_ONLY
     hidden = [column for column in relation.stream_key if is_hidden(column)]
-    if obj.kind is Kind.MATERIALIZED_VIEW and updates and hidden:
+    if obj.kind is ObjectKind.MATERIALIZED_VIEW and updates and hidden:
         text = f"no visible columns are a key of {obj.name}: readers cannot distinguish equal rows"
         yield Advice("A122", text, obj.object.statement.name.span)
 
@@ -109,7 +109,7 @@ def _no_key(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
 def _order_of_nothing(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say where rows are put in an order that a stored result does not have."""
     query = getattr(obj.object.statement, "query", None)
-    kept = obj.kind in (Kind.MATERIALIZED_VIEW, Kind.SINK)
+    kept = obj.kind in (ObjectKind.MATERIALIZED_VIEW, ObjectKind.SINK)
     order = None if query is None or not kept else query.args.get("order")
     if (
         query is not None
@@ -131,7 +131,7 @@ def _any_rows(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
 
 def _by_position(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say which sinks write columns by their place."""
-    if obj.kind is not Kind.SINK or obj.object.target is None:
+    if obj.kind is not ObjectKind.SINK or obj.object.target is None:
         return
     target = pipeline[obj.object.target]
     if getattr(obj.object.statement, "target_columns", ()) or len(target.relation.visible) < 2:

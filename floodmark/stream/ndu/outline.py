@@ -8,7 +8,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import show_name
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.printing.description import Place
+from floodmark.stream.printing.description import NodePlace
 from floodmark.stream.printing.labels import input_labels, labels_of
 from floodmark.stream.properties.key_sets import Keys
 
@@ -16,7 +16,7 @@ from floodmark.stream.properties.key_sets import Keys
 def outline(plan: StreamPlan, root: n.Node) -> str:
     """Return the text of the plan from a node down, inputs first."""
     labels = labels_of(plan.root)
-    place = Place(labels, {}, None)
+    place = NodePlace(labels, {}, None)
     rows = []
     for node in dict.fromkeys(n.walk(root)):
         known = plan[node]

@@ -40,8 +40,8 @@ from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.keep_keys import hidden_name
 from floodmark.stream.passes.rebuild import with_inputs
 
-Columns = tuple[tuple[str, Expr], ...]
-Wanted = Callable[[Expr], bool]
+NamedExprs = tuple[tuple[str, Expr], ...]
+ColumnTest = Callable[[Expr], bool]
 """Tells of which expressions the value must be kept."""
 
 
@@ -92,7 +92,7 @@ class _Repair:
 
     def node(self, node: n.Node, *, again: bool) -> n.Node:
         """Return a node repaired; `again`: something above reads its rows again."""
-        below = again or isinstance(node, n.Ordered) or self.plan[node].rereads
+        below = again or isinstance(node, n.OrderedNode) or self.plan[node].rereads
         rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
         asks = any(asks_again(e) for e in rebuilt.expressions)
         if n.is_lookup(rebuilt):
@@ -120,7 +120,7 @@ class _Repair:
             case _:
                 return rebuilt
 
-    def _join(self, node: n.Node, rebuilt: n.Join, wanted: Wanted, *, asks: bool) -> n.Node:
+    def _join(self, node: n.Node, rebuilt: n.Join, wanted: ColumnTest, *, asks: bool) -> n.Node:
         """Pairs of an inner join are stored above it; otherwise each side stores its part."""
         if rebuilt.residual is None or not wanted(rebuilt.residual):
             return rebuilt
@@ -138,7 +138,7 @@ def _filter_above(node: n.Pairing, residual: Expr) -> n.Filter:
     return n.Filter(pairs, conjunction(outside), span=node.span)
 
 
-def _project(node: n.Project, wanted: Wanted) -> n.Node:
+def _project(node: n.Project, wanted: ColumnTest) -> n.Node:
     return _storing(node, tuple(name for name, expr in node.columns if wanted(expr)))
 
 
@@ -148,14 +148,14 @@ def _storing(node: n.Project, stored: tuple[str, ...]) -> n.Node:
     return n.MaterializeProject(node.input, node.columns, stored, span=node.span)
 
 
-def _filter(node: n.Filter, wanted: Wanted) -> n.Node:
+def _filter(node: n.Filter, wanted: ColumnTest) -> n.Node:
     """Store the outcome of the condition; comparisons with the time stay conditions."""
     if not wanted(node.predicate):
         return node
     parts = conjuncts(node.predicate)
     timed = tuple(p for p in parts if is_temporal(p))
     rest = conjunction(tuple(p for p in parts if not is_temporal(p))) if timed else node.predicate
-    below = _Pulled(node.input)
+    below = _PulledColumns(node.input)
     outcome = below.column(rest)
     kept = n.Filter(below.node(stored=True), conjunction((*timed, outcome)), span=node.span)
     return n.Project(kept, node.input.identity)
@@ -174,7 +174,7 @@ def _lookup(node: n.Pairing, *, stored: bool) -> n.Node:
     if node.kind is n.JoinKind.INNER and not all(_reads_only(names, p) for p in parts):
         pairs = _filter_above(node, node.residual)
         return _filter(pairs, is_volatile) if stored else pairs
-    left = _Pulled(node.left, {*node.left.names, *node.right.names})
+    left = _PulledColumns(node.left, {*node.left.names, *node.right.names})
     kept = conjunction(tuple(_pull(part, left, names, is_volatile) for part in parts))
     return replace(node, left=left.node(stored=stored), residual=kept)
 
@@ -183,14 +183,14 @@ def _reads_only(names: frozenset[str], part: Expr) -> bool:
     return not is_volatile(part) or columns_of(part) <= names
 
 
-def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: Wanted) -> n.Join:
+def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: ColumnTest) -> n.Join:
     """Evaluate each volatile condition once per row of the side whose columns it reads.
 
     One that reads neither side counts for the left row; one that reads both stays, and is refused.
     """
     assert node.residual is not None
     taken = {*node.left.names, *node.right.names}
-    left, right = _Pulled(node.left, taken), _Pulled(node.right, taken)
+    left, right = _PulledColumns(node.left, taken), _PulledColumns(node.right, taken)
     lefts, rights = frozenset(node.left.names), frozenset(node.right.names)
     parts: list[Expr] = []
     for part in conjuncts(node.residual):
@@ -207,14 +207,14 @@ def _outer_join(node: n.Join, updating: tuple[bool, bool], wanted: Wanted) -> n.
     )
 
 
-def _pull(part: Expr, side: _Pulled, names: frozenset[str], wanted: Wanted) -> Expr:
+def _pull(part: Expr, side: _PulledColumns, names: frozenset[str], wanted: ColumnTest) -> Expr:
     return side.column(part) if wanted(part) and columns_of(part) <= names else part
 
 
 def _aggregate(
-    node: n.Aggregate | n.CloseAggregate, wanted: Wanted, *, stored: bool
+    node: n.Aggregate | n.CloseAggregate, wanted: ColumnTest, *, stored: bool
 ) -> n.Aggregate | n.CloseAggregate:
-    below = _Pulled(node.input, wanted=wanted)
+    below = _PulledColumns(node.input, wanted=wanted)
     calls = tuple((name, _call(call, below)) for name, call in node.aggregates)
     if not below.columns:
         return node
@@ -226,7 +226,7 @@ def _varies(expr: Expr) -> bool:
     return not is_deterministic(expr)
 
 
-def _call(call: AggCall, below: _Pulled) -> AggCall:
+def _call(call: AggCall, below: _PulledColumns) -> AggCall:
     return replace(
         call,
         args=tuple(below.volatile(a) for a in call.args),
@@ -235,15 +235,15 @@ def _call(call: AggCall, below: _Pulled) -> AggCall:
     )
 
 
-def _condition(filter_: Expr | None, below: _Pulled) -> Expr | None:
+def _condition(filter_: Expr | None, below: _PulledColumns) -> Expr | None:
     """Return the condition of FILTER; like that of WHERE, one with the time goes on with it."""
     if filter_ is None or (reads_now(filter_) and not is_volatile(filter_)):
         return filter_
     return below.volatile(filter_)
 
 
-def _over_window(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
-    below = _Pulled(node.input, wanted=wanted)
+def _over_window(node: n.OverWindow, wanted: ColumnTest, *, stored: bool) -> n.Node:
+    below = _PulledColumns(node.input, wanted=wanted)
     calls = tuple(
         (
             name,
@@ -261,9 +261,9 @@ def _over_window(node: n.OverWindow, wanted: Wanted, *, stored: bool) -> n.Node:
     return n.Project(over, node.identity)
 
 
-def _project_set(node: n.ProjectSet, wanted: Wanted) -> n.Node:
+def _project_set(node: n.ProjectSet, wanted: ColumnTest) -> n.Node:
     """Store the arguments; of a function that is volatile itself, all the rows that it gives."""
-    below = _Pulled(node.input, wanted=wanted)
+    below = _PulledColumns(node.input, wanted=wanted)
     call = node.call
     if isinstance(call, Call) and class_of(call) is Determinism.DETERMINISTIC:
         call = replace(call, args=tuple(below.volatile(a) for a in call.args))
@@ -275,11 +275,11 @@ def _project_set(node: n.ProjectSet, wanted: Wanted) -> n.Node:
     return n.Project(repeated, node.identity)
 
 
-class _Pulled:
+class _PulledColumns:
     """Expressions that become columns below an operator; `taken` are names that it has already."""
 
     def __init__(
-        self, input_: n.Node, taken: set[str] | None = None, wanted: Wanted = is_volatile
+        self, input_: n.Node, taken: set[str] | None = None, wanted: ColumnTest = is_volatile
     ) -> None:
         self._input = input_
         self._wanted = wanted

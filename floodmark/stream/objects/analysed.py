@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from floodmark.catalog.catalog import OWNED, Catalog
-from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
+from floodmark.plan.declaration import Declaration
 from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.declare.query_split import QuerySplit
-from floodmark.plan.declare.table_options import TELLING
-from floodmark.plan.declared import Declared
+from floodmark.plan.declare.table_options import HARMLESS_OPTIONS
 from floodmark.scalar.functions.user import UserFunction
 from floodmark.scalar.types import Schema
 from floodmark.sql import statements as s
@@ -38,7 +38,7 @@ class AnalysedObject:
     object: CatalogObject
     relation: Relation
     plan: StreamPlan | None = None
-    declared: Declared | None = None
+    declared: Declaration | None = None
     reads: tuple[str, ...] = ()
     feeders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class AnalysedObject:
         return self.object.name
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ObjectKind:
         """Return the object's kind."""
         return self.object.kind
 
@@ -105,7 +105,7 @@ class AnalysedObject:
         parts = [self.name, self.kind.value, repr(self.relation)]
         parts.append(self.plan.fingerprint if self.plan is not None else "")
         parts.append(repr(self.declared))
-        silent = (BACKFILL, SNAPSHOT, *TELLING)
+        silent = (BACKFILL, SNAPSHOT, *HARMLESS_OPTIONS)
         note = (o for o in options_of(self.object) if o.name.lower() not in silent)
         parts.append(repr(sorted((o.name, o.value) for o in note)))
         if self.external_sink is not None:
@@ -128,7 +128,7 @@ class Pipeline:
     @property
     def relations(self) -> dict[str, Relation]:
         """Return what queries can read."""
-        readable = (o for o in self.objects.values() if o.kind is not Kind.SINK)
+        readable = (o for o in self.objects.values() if o.kind is not ObjectKind.SINK)
         return {o.key: o.relation for o in readable}
 
     @property
@@ -139,7 +139,7 @@ class Pipeline:
     @property
     def writing_objects(self) -> tuple[AnalysedObject, ...]:
         """Return what has rows of its own or writes outside, in the order of an epoch."""
-        kinds = (Kind.SOURCE, Kind.TABLE, Kind.MATERIALIZED_VIEW)
+        kinds = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
         return tuple(
             o for o in self.objects.values() if o.kind in kinds or o.external_sink is not None
         )

@@ -20,7 +20,7 @@ from floodmark.stream.objects.external_sink_types import check_types
 from floodmark.stream.objects.sinks import FORCED, KEEPING
 
 if TYPE_CHECKING:
-    from floodmark.plan.declared import Declared
+    from floodmark.plan.declaration import Declaration
     from floodmark.stream.operators.lower import StreamPlan
 
 FILES, DELTA = "files", "delta"
@@ -97,7 +97,7 @@ class _HasFeeders(Protocol):
     def name(self) -> str: ...
 
     @property
-    def declared(self) -> Declared | None: ...
+    def declared(self) -> Declaration | None: ...
 
     @property
     def reads(self) -> tuple[str, ...]: ...
@@ -106,12 +106,12 @@ class _HasFeeders(Protocol):
     def feeders(self) -> tuple[str, ...]: ...
 
 
-def bind_external_sink(declared: CatalogObject, plan: StreamPlan) -> ExternalSink:
+def bind_external_sink(obj: CatalogObject, plan: StreamPlan) -> ExternalSink:
     """Return what a sink says, checked against its query.
 
     Raises E0720 to E0725, and E0706 for updates into a sink that only adds rows.
     """
-    statement = declared.statement
+    statement = obj.statement
     assert isinstance(statement, s.CreateSink)
     options = _Options(statement)
     connector = _connector(options)
@@ -126,7 +126,7 @@ def bind_external_sink(declared: CatalogObject, plan: StreamPlan) -> ExternalSin
     sink = ExternalSink(
         connector,
         type_,
-        _path(options, declared.resolved),
+        _path(options, obj.resolved),
         encode,
         columns,
         _key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
@@ -140,9 +140,7 @@ def bind_external_sink(declared: CatalogObject, plan: StreamPlan) -> ExternalSin
     return sink
 
 
-def check_alone(
-    sink: ExternalSink, declared: CatalogObject, others: Iterable[_HasExternalSink]
-) -> None:
+def check_alone(sink: ExternalSink, obj: CatalogObject, others: Iterable[_HasExternalSink]) -> None:
     """Raise E0722 where another sink writes to the same path, or below or above it."""
     for other in others:
         there = None if other.external_sink is None else other.external_sink.path
@@ -150,14 +148,12 @@ def check_alone(
             raise BindError(
                 "E0722",
                 f"the sink {other.name} writes to {there} already",
-                span=_Options(declared.statement).span("path"),
+                span=_Options(obj.statement).span("path"),
                 hint="give each sink a folder of its own",
             )
 
 
-def check_no_circle(
-    sink: ExternalSink, declared: CatalogObject, folders: Mapping[str, Path]
-) -> None:
+def check_no_circle(sink: ExternalSink, obj: CatalogObject, folders: Mapping[str, Path]) -> None:
     """Raise E0722 where the sink's rows would come back: `folders` are those its query reads."""
     for source, folder in folders.items():
         if _overlap(folder, sink.path):
@@ -165,7 +161,7 @@ def check_no_circle(
                 "E0722",
                 f"the sink would write into {folder}, the folder of {source}, which its query "
                 "reads",
-                span=_Options(declared.statement).span("path"),
+                span=_Options(obj.statement).span("path"),
                 hint="write to a folder that nothing upstream reads",
             )
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.objects import CatalogObject, Relation
 from floodmark.errors import BindError, NotSupported
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.sql import statements as s
 from floodmark.sql.statements import ConflictAction
 from floodmark.stream.objects.sinks import FORCED, KEEPING
@@ -55,7 +55,7 @@ def keeping_holds(catalog: Catalog, owned: Iterable[str]) -> Catalog:
 
 
 def check_owner(
-    sink: CatalogObject, target: Relation, declared: Declared, feeders: Iterable[CatalogObject]
+    sink: CatalogObject, target: Relation, declared: Declaration, feeders: Iterable[CatalogObject]
 ) -> None:
     """Raise E0781 to E0785 for a sink that cannot own columns of its target."""
     if not owns(sink):
@@ -101,7 +101,7 @@ def check_owner(
     _check_alone(sink, mine, declared, feeders)
 
 
-def _no_owners(target: Relation, declared: Declared) -> str | None:
+def _no_owners(target: Relation, declared: Declaration) -> str | None:
     """Return why columns of a table can have no owners."""
     if not declared.primary_key:
         return "it has no primary key"
@@ -120,7 +120,7 @@ def _no_owners(target: Relation, declared: Declared) -> str | None:
 
 
 def _check_alone(
-    sink: CatalogObject, mine: Owner, declared: Declared, feeders: Iterable[CatalogObject]
+    sink: CatalogObject, mine: Owner, declared: Declaration, feeders: Iterable[CatalogObject]
 ) -> None:
     """Raise E0785 for a column that a sink before it owns."""
     for other in takewhile(lambda o: o.key != sink.key, feeders):

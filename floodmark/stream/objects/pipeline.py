@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
@@ -41,71 +41,71 @@ def analyse_catalog(
     """
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
-    for declared in definition_order(catalog):
-        obj = _reuse(declared, catalog, known, done)
+    for catalog_object in definition_order(catalog):
+        obj = _reuse(catalog_object, catalog, known, done)
         if obj is None:
-            with within_stack(declared.statement.name.span):
-                obj = analyse_object(declared, catalog, done, functions)
+            with within_stack(catalog_object.statement.name.span):
+                obj = analyse_object(catalog_object, catalog, done, functions)
         if runs and obj.refused is not None:
             raise obj.refused
-        done[declared.key] = obj
+        done[catalog_object.key] = obj
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
 
 
 def definition_order(catalog: Catalog) -> list[CatalogObject]:
     """Return what has rows, so that each comes after what its definition names."""
-    plain = [o for o in catalog.order() if o.kind not in (Kind.INDEX, Kind.FUNCTION)]
-    return sorted(plain, key=lambda o: o.kind is Kind.SINK)
+    plain = [o for o in catalog.order() if o.kind not in (ObjectKind.INDEX, ObjectKind.FUNCTION)]
+    return sorted(plain, key=lambda o: o.kind is ObjectKind.SINK)
 
 
 def _reuse(
-    declared: CatalogObject,
+    obj: CatalogObject,
     catalog: Catalog,
     known: Pipeline | None,
     done: Mapping[str, AnalysedObject],
 ) -> AnalysedObject | None:
-    before = None if known is None else known.objects.get(declared.key)
-    if before is None or before.object is not declared or known is None:
+    before = None if known is None else known.objects.get(obj.key)
+    if before is None or before.object is not obj or known is None:
         return None
-    reads = {*before.reads, *declared.reads, *catalog.functions_below(declared.reads)}
+    reads = {*before.reads, *obj.reads, *catalog.functions_below(obj.reads)}
     # A sink's plan has the columns of its target.
-    reads |= {declared.target} if declared.target is not None else set()
+    reads |= {obj.target} if obj.target is not None else set()
     same = all(
         done.get(k) is known.objects.get(k)
         and (k in done or catalog.objects.get(k) is known.catalog.objects.get(k))
         for k in reads
     )
-    feeders = catalog.feeders(declared.key)
+    feeders = catalog.feeders(obj.key)
     owners = owners_of(feeders, before.relation.primary_key)
     same = same and tuple(o.key for o in feeders) == before.feeders and owners == before.owners
     return before if same else None
 
 
 def analyse_object(
-    declared: CatalogObject,
+    obj: CatalogObject,
     catalog: Catalog,
     done: Mapping[str, AnalysedObject],
     functions: Functions,
 ) -> AnalysedObject:
     """Return one object with its properties; `done` has all that its definition names."""
-    known = dict(declared.sees)
+    known = dict(obj.sees)
     relations = {
         o.key: _known_of(o.relation, known.get(o.key))
         for o in done.values()
-        if o.kind is not Kind.SINK
+        if o.kind is not ObjectKind.SINK
     }
     views = plain_views(done.values())
-    match declared.statement:
+    match obj.statement:
         case s.CreateSource() | s.CreateTable():
-            return _stored(declared, catalog, relations, views, functions)
+            return _stored(obj, catalog, relations, views, functions)
         case s.CreateSink():
-            feeders = () if declared.target is None else catalog.feeders(declared.target)
-            return _sink(declared, feeders, done, relations, views, functions)
+            feeders = () if obj.target is None else catalog.feeders(obj.target)
+            return _sink(obj, feeders, done, relations, views, functions)
         case s.CreateMaterializedView() | s.CreateView():
-            return _view(declared, done, relations, views, functions)
+            return _view(obj, done, relations, views, functions)
         case _:
-            raise AssertionError(declared.statement)
+            raise AssertionError(obj.statement)
 
 
 def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
@@ -119,18 +119,18 @@ def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
 
 
 def _stored(
-    declared: CatalogObject,
+    obj: CatalogObject,
     catalog: Catalog,
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
     functions: Functions,
 ) -> AnalysedObject:
-    found = declaration(declared, functions, relations, views)
-    refused = _refusal(lambda: check_available(declared))
-    check_external(declared, found.declared)
-    feeders = catalog.feeders(declared.key)
+    found = declaration(obj, functions, relations, views)
+    refused = _refusal(lambda: check_available(obj))
+    check_external(obj, found.declared)
+    feeders = catalog.feeders(obj.key)
     return AnalysedObject(
-        declared,
+        obj,
         found.relation,
         declared=found.declared,
         feeders=tuple(o.key for o in feeders),
@@ -142,20 +142,20 @@ def _stored(
 
 def plain_views(objects: Iterable[AnalysedObject]) -> dict[str, Node]:
     """Return the plans that stand for the names of plain views."""
-    return {o.key: o.plan.root for o in objects if o.kind is Kind.VIEW and o.plan is not None}
+    return {o.key: o.plan.root for o in objects if o.kind is ObjectKind.VIEW and o.plan is not None}
 
 
 def _view(
-    declared: CatalogObject,
+    obj: CatalogObject,
     done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
     functions: Functions,
 ) -> AnalysedObject:
-    statement = declared.statement
+    statement = obj.statement
     assert isinstance(statement, s.CreateMaterializedView | s.CreateView)
-    check_options(declared)
-    stored = done.get(declared.name + STORED) if declared.part is not None else None
+    check_options(obj)
+    stored = done.get(obj.name + STORED) if obj.part is not None else None
     if stored is not None and stored.split is not None:
         node = stored.split.rest(stored.relation)
     else:
@@ -164,45 +164,45 @@ def _view(
         )
     if statement.columns:
         node = rename_columns(node, statement.columns, statement.name.span)
-    again, stored_rows = refreshes(declared), isinstance(statement, s.CreateMaterializedView)
+    again, stored_rows = refreshes(obj), isinstance(statement, s.CreateMaterializedView)
     if again and getattr(statement, "emit_on_window_close", False):
         refuse_on_close(statement)
     use = Use.REFRESHED if again else Use.STORED if stored_rows else Use.VIEW
-    draft = plan_of(node, use, declared)
+    draft = plan_of(node, use, obj)
     plan = draft.plan
     refused = draft.refused or _refusal(
         lambda: check_repeatable(plan) if again else None,
-        lambda: check_snapshot(plan, declared, stores=True),
+        lambda: check_snapshot(plan, obj, stores=True),
         lambda: check_supported(plan, refreshes=again),
     )
-    check_rereads(plan, declared.name, refreshes=again)
-    check_columns(declared, plan)
+    check_rereads(plan, obj.name, refreshes=again)
+    check_columns(obj, plan)
     return _analysed(draft, refused)
 
 
 def _sink(
-    declared: CatalogObject,
+    obj: CatalogObject,
     feeders: Collection[CatalogObject],
     done: Mapping[str, AnalysedObject],
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
     functions: Functions,
 ) -> AnalysedObject:
-    statement = declared.statement
+    statement = obj.statement
     assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
-    if declared.target is None:
-        draft = plan_of(node, Use.OUTSIDE, declared, done)
+    if obj.target is None:
+        draft = plan_of(node, Use.OUTSIDE, obj, done)
         return _analysed(draft, draft.refused or _refusal(lambda: check_supported(draft.plan)))
-    draft = plan_of(node, Use.INTO_TABLE, declared, done, feeders)
-    plan, target = draft.plan, done[declared.target]
+    draft = plan_of(node, Use.INTO_TABLE, obj, done, feeders)
+    plan, target = draft.plan, done[obj.target]
     shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
     refused = draft.refused or _refusal(
         lambda: check_supported(plan),
-        lambda: check_snapshot(plan, declared, stores=False),
+        lambda: check_snapshot(plan, obj, stores=False),
         lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
     )
-    check_rereads(plan, declared.name)
+    check_rereads(plan, obj.name)
     return _analysed(draft, refused)
 
 
@@ -231,12 +231,12 @@ def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
     return replace(relation, columns=tuple(columns))
 
 
-def _relation_of(declared: CatalogObject, plan: StreamPlan) -> Relation:
+def _relation_of(obj: CatalogObject, plan: StreamPlan) -> Relation:
     """Return what queries see of a plan's rows."""
     top = plan.top
     return Relation(
-        name=declared.key,
-        kind=declared.kind,
+        name=obj.key,
+        kind=obj.kind,
         columns=plan.root.schema,
         stream_key=top.stream_key,
         mode=top.mode,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from floodmark.catalog.objects import CatalogObject, Relation
-from floodmark.catalog.objects import Kind as ObjectKind
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import cast_to
 from floodmark.plan.build.targets import check_written, not_writable
-from floodmark.plan.declared import ColumnInfo, Declared
+from floodmark.plan.declaration import ColumnInfo, Declaration
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.scalar.types import UNKNOWN, Field, Kind
 from floodmark.sql import statements as s
@@ -18,7 +17,7 @@ from floodmark.stream.passes.keep_keys import keep_keys
 
 
 def fit_to_target(
-    source: StreamPlan, sink: CatalogObject, target: Relation, declared: Declared | None
+    source: StreamPlan, sink: CatalogObject, target: Relation, declared: Declaration | None
 ) -> StreamPlan:
     """Return the sink's plan with exactly the target's columns, then hidden keys.
 
@@ -40,7 +39,9 @@ def fit_to_target(
     return lower(_with_generated(fitted, declared, statement))
 
 
-def target_columns(source: StreamPlan, sink: CatalogObject, declared: Declared) -> tuple[str, ...]:
+def target_columns(
+    source: StreamPlan, sink: CatalogObject, declared: Declaration
+) -> tuple[str, ...]:
     """Return the target's columns that the query fills; the others get their defaults."""
     assert isinstance(sink.statement, s.CreateSink)
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
@@ -55,7 +56,7 @@ def target_key_columns(plan: StreamPlan, target: Relation) -> tuple[str, ...]:
     return tuple(name for name in names if not is_hidden(name))
 
 
-def _with_generated(node: n.Node, declared: Declared, statement: s.CreateSink) -> n.Node:
+def _with_generated(node: n.Node, declared: Declaration, statement: s.CreateSink) -> n.Node:
     """Return the rows with the columns that the table generates of them."""
     if not any(c.generated is not None for c in declared.columns):
         return node
@@ -95,7 +96,7 @@ def keeps_rows(sink: CatalogObject) -> bool:
 
 
 def _check_modes(
-    source: StreamPlan, sink: CatalogObject, target: Relation, declared: Declared
+    source: StreamPlan, sink: CatalogObject, target: Relation, declared: Declaration
 ) -> None:
     """Refuse a query whose updates the target has no use for, or no way to take."""
     if source[source.root].mode is ChangelogMode.APPEND_ONLY or sink.is_on(FORCED):
@@ -135,7 +136,7 @@ def _check_modes(
 
 
 def _columns(
-    source: StreamPlan, statement: s.CreateSink, declared: Declared
+    source: StreamPlan, statement: s.CreateSink, declared: Declaration
 ) -> list[tuple[str, Expr]]:
     shown = [f for f in source.root.schema if not is_hidden(f.name)]
     given = dict(zip(_target_names(statement, declared, shown), shown, strict=True))
@@ -164,11 +165,11 @@ def _null_field(root: n.Node, field: Field) -> Field:
     return field
 
 
-def _is_generated(declared: Declared, name: str) -> bool:
+def _is_generated(declared: Declaration, name: str) -> bool:
     return any(c.name == name and c.generated is not None for c in declared.columns)
 
 
-def _target_names(statement: s.CreateSink, declared: Declared, shown: list[Field]) -> list[str]:
+def _target_names(statement: s.CreateSink, declared: Declaration, shown: list[Field]) -> list[str]:
     writable = [c.name for c in declared.columns if c.generated is None]
     names = list(statement.target_columns) or writable[: len(shown)]
     if len(shown) > len(names) or (statement.target_columns and len(shown) != len(names)):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from floodmark.catalog.objects import CatalogObject, Kind, Relation
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.catalog.splitting import is_split
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.errors import BindError
+from floodmark.plan.declaration import LOOKUP, UPPER, Declaration, RowTransform
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.plan.declare.functions import Functions
 from floodmark.plan.declare.query_split import QuerySplit, split_query
 from floodmark.plan.declare.transform import bind_transform
-from floodmark.plan.declared import LOOKUP, UPPER, Declared, RowTransform
 from floodmark.plan.nodes import Node
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.sql import statements as s
@@ -24,13 +24,13 @@ ORIGIN = "__origin"
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredRelation:
     """What a source or table declares, bound, and the relation that others see of it.
 
     Of a source that is split, how, for the view over it.
     """
 
-    declared: Declared
+    declared: Declaration
     relation: Relation
     split: QuerySplit | None = None
 
@@ -40,7 +40,7 @@ def declaration(
     functions: Functions,
     relations: Mapping[str, Relation],
     views: Mapping[str, Node],
-) -> Stored:
+) -> StoredRelation:
     """Return what a source or table declares; a query that is split may read other relations."""
     columns = declare_columns(obj, functions)
     check_declared(columns)
@@ -48,7 +48,7 @@ def declaration(
     raw = raw_relation(obj, columns)
     statement = obj.statement
     if not (isinstance(statement, s.CreateSource) and statement.transforms):
-        return Stored(columns, raw)
+        return StoredRelation(columns, raw)
     part, split = statement.transforms[0], None
     if is_split(part):
         split = split_query(part, raw, relations, views, functions, statement.span)
@@ -56,12 +56,12 @@ def declaration(
     else:
         transform = bind_transform(part, raw, functions, statement.span)
     if transform is None:
-        return Stored(columns, raw)
+        return StoredRelation(columns, raw)
     columns = replace(columns, transform=transform)
-    return Stored(columns, _transform_relation(raw, columns, transform), split)
+    return StoredRelation(columns, _transform_relation(raw, columns, transform), split)
 
 
-def _check_messages(obj: CatalogObject, declared: Declared) -> None:
+def _check_messages(obj: CatalogObject, declared: Declaration) -> None:
     """Refuse messages of changes where each row that comes is computed with."""
     if declared.is_messages and declared.conflict.action is s.ConflictAction.UPDATE_SET:
         clause = getattr(obj.statement, "conflict", None)
@@ -74,9 +74,9 @@ def _check_messages(obj: CatalogObject, declared: Declared) -> None:
         )
 
 
-def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
+def raw_relation(obj: CatalogObject, columns: Declaration) -> Relation:
     """Return the relation of the rows as they come."""
-    is_source = declared.kind is Kind.SOURCE
+    is_source = obj.kind is ObjectKind.SOURCE
     append_only = columns.insert_only
     key, hidden = columns.primary_key, tuple[Field, ...]()
     if columns.ttl_column is not None and columns.ttl_column not in key:
@@ -87,28 +87,28 @@ def raw_relation(declared: CatalogObject, columns: Declared) -> Relation:
             hidden = (*hidden, Field(ORIGIN, VARCHAR))
         key = tuple(f.name for f in hidden)
     return Relation(
-        name=declared.key,
-        kind=declared.kind,
+        name=obj.key,
+        kind=obj.kind,
         columns=(*_fields(columns), *hidden),
         stream_key=key,
         mode=ChangelogMode.APPEND_ONLY if append_only else ChangelogMode.RETRACT,
-        watermarks=_watermark_columns(declared, columns),
+        watermarks=_watermark_columns(obj, columns),
         primary_key=columns.primary_key,
         metadata=() if append_only or columns.format == "UPSERT" else _metadata(columns),
-        static=declared.is_on("static"),
+        static=obj.is_on("static"),
         external=columns.connector == LOOKUP,
         drops_silently=columns.drops_silently,
     )
 
 
-def _watermark_columns(declared: CatalogObject, columns: Declared) -> tuple[tuple[str, str], ...]:
+def _watermark_columns(obj: CatalogObject, columns: Declaration) -> tuple[tuple[str, str], ...]:
     """Return the columns with a watermark; what a TTL deletes can be below any."""
     if columns.ttl is not None and columns.ttl.deletes:
         return ()
-    return tuple((w.column, f"{declared.key}.{w.column}") for w in columns.watermarks)
+    return tuple((w.column, f"{obj.key}.{w.column}") for w in columns.watermarks)
 
 
-def _transform_relation(raw: Relation, columns: Declared, transform: RowTransform) -> Relation:
+def _transform_relation(raw: Relation, columns: Declaration, transform: RowTransform) -> Relation:
     """Return the relation of what is made of the rows.
 
     Rows with an end go again. A watermark says nothing of rows that are seen later than they come.
@@ -130,10 +130,10 @@ def _transform_relation(raw: Relation, columns: Declared, transform: RowTransfor
     )
 
 
-def _metadata(columns: Declared) -> tuple[str, ...]:
+def _metadata(columns: Declaration) -> tuple[str, ...]:
     """Return the columns that each message brings about itself, though the row is the same."""
     return tuple(c.name for c in columns.columns if c.metadata is not None)
 
 
-def _fields(columns: Declared) -> Schema:
+def _fields(columns: Declaration) -> Schema:
     return tuple(Field(c.name, c.type, not c.not_null) for c in columns.columns)

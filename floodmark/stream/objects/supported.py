@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.catalog.option_table import OptionPlace, OptionSpec, specs_of
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, NotSupported
@@ -74,13 +74,13 @@ def check_options(obj: CatalogObject) -> None:
             specs[name].check(option, "E0354", known, NotSupported)
 
 
-def _specs_of(kind: Kind) -> Mapping[str, OptionSpec]:
+def _specs_of(kind: ObjectKind) -> Mapping[str, OptionSpec]:
     """Return the options of a view or of a sink into a table, by name."""
-    if kind is Kind.SINK:
+    if kind is ObjectKind.SINK:
         return specs_of(OptionPlace.SINK_INTO)
     specs = specs_of(OptionPlace.MATERIALIZED_VIEW)
     # A plain view is a part of what reads it; that it names a mode does no harm.
-    return specs if kind is Kind.MATERIALIZED_VIEW else {OPTION: specs[OPTION]}
+    return specs if kind is ObjectKind.MATERIALIZED_VIEW else {OPTION: specs[OPTION]}
 
 
 def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:
@@ -137,12 +137,12 @@ def _unstable(operator: StreamOperator[Any]) -> str | None:
     return None if expr is None else f"{to_text(expr)} is {determinism(expr).value} and"
 
 
-def check_columns(declared: CatalogObject, plan: StreamPlan) -> None:
+def check_columns(obj: CatalogObject, plan: StreamPlan) -> None:
     """Raise E0219 for a query without a column that can be seen."""
     if all(is_hidden(f.name) for f in plan.root.schema):
         raise BindError(
             "E0219",
-            f'"{declared.name}" has no columns',
-            span=declared.statement.name.span,
+            f'"{obj.name}" has no columns',
+            span=obj.statement.name.span,
             hint="select at least one column",
         )

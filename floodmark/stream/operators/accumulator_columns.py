@@ -20,7 +20,7 @@ from floodmark.scalar.types import BIGINT, Field, Kind, Schema
 from floodmark.stream.operators.walks import stream_key
 from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
 from floodmark.stream.properties.strategy import (
-    Computed,
+    DeltaMethod,
     Distinct,
     aggregate_strategy,
     distinct_arguments,
@@ -29,7 +29,7 @@ from floodmark.stream.properties.strategy import (
 ROWS = "__rows"
 OLD, NEW = "__old_", "__new_"
 """What the names of state columns of before and after an epoch begin with."""
-Grouping = n.Aggregate | n.CloseAggregate
+GroupingNode = n.Aggregate | n.CloseAggregate
 Print = Callable[[Expr], str]
 """Prints an expression over the rows of the input."""
 
@@ -55,7 +55,7 @@ def upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Up
 
     `closes` tells that it emits on window close.
     """
-    if aggregate_strategy(call, mode, closes=closes).computed is Computed.SCOPE:
+    if aggregate_strategy(call, mode, closes=closes).method is DeltaMethod.SCOPE:
         return Upkeep.SCOPE
     if call.distinct and not aggregate_of(call).ignores_distinct:
         return Upkeep.VALUES
@@ -79,14 +79,14 @@ def fields_of(index: int, call: AggCall, upkeep: Upkeep) -> Schema:
             return (value, nonnull) if overflows(call) else (value,)
 
 
-def accumulators(node: Grouping, mode: ChangelogMode, text: Print) -> Schema:
+def accumulators(node: GroupingNode, mode: ChangelogMode, text: Print) -> Schema:
     """Return the accumulator columns of a node over input of a changelog mode."""
     names = accumulator_names(node, mode, text)
     fields = (f for i, call, upkeep in _calls(node, mode) for f in fields_of(i, call, upkeep))
     return tuple(f for f in fields if names[f.name] == f.name)
 
 
-def accumulator_names(node: Grouping, mode: ChangelogMode, text: Print) -> dict[str, str]:
+def accumulator_names(node: GroupingNode, mode: ChangelogMode, text: Print) -> dict[str, str]:
     """Return for each column of an aggregate the one that is kept: the first of its like."""
     values, ties = value_columns(distinct_arguments(node)), ties_of(node)
     first: dict[Hashable, str] = {}
@@ -103,7 +103,7 @@ def state_schema(group: Schema, columns: Iterable[Field]) -> Schema:
     return (*group, Field(ROWS, BIGINT, nullable=False), *columns)
 
 
-def group_fields(node: Grouping) -> Schema:
+def group_fields(node: GroupingNode) -> Schema:
     """Return the group columns."""
     return tuple(node.input.field(name) for name in node.group)
 
@@ -121,7 +121,7 @@ def value_columns(arguments: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
     }
 
 
-def ties_of(node: Grouping) -> Schema:
+def ties_of(node: GroupingNode) -> Schema:
     """Return the columns that order the rows of a group: of the stream key what the group leaves.
 
     None of them where no aggregate depends on an order.
@@ -209,7 +209,7 @@ def count_text(call: AggCall, text: Print) -> str:
     return f"count({operands(call, text)[0]}){clause}"
 
 
-def _calls(node: Grouping, mode: ChangelogMode) -> Iterator[tuple[int, AggCall, Upkeep]]:
+def _calls(node: GroupingNode, mode: ChangelogMode) -> Iterator[tuple[int, AggCall, Upkeep]]:
     for i, (_, call) in enumerate(node.aggregates):
         yield i, call, upkeep_of(call, mode, closes=node.CLOSES)
 

@@ -9,17 +9,17 @@ from datetime import datetime
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import to_text
-from floodmark.stream.operators.base import StreamOperator, Values
+from floodmark.stream.operators.base import StreamOperator, WatermarkValues
 from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.operators.texts import one_group
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.state import COUNTED, Beside, StateTable, values_name
+from floodmark.stream.properties.state import VALUE_COUNT, OwnTableState, StateTable, values_name
 from floodmark.stream.properties.strategy import distinct_arguments
 from floodmark.stream.properties.upsert_keys import removable
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
@@ -38,7 +38,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         self.stateless = False
         self.accumulators = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
         self.distinct = distinct_arguments(node)
-        key = (*node.group, COUNTED)
+        key = (*node.group, VALUE_COUNT)
         self.values: tuple[StateTable, ...] = tuple(
             StateTable(values_name(identifier, i), "distinct values", key)
             for i in range(len(self.distinct))
@@ -61,13 +61,13 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
         return (by_scope(self.node.group, self.input.watermark_names),)
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         """Each row of the object is one group, and its accumulators are hidden columns beside it.
 
         A group whose row can be a dead letter still needs accumulators, so it has a state table.
         """
         refuses = any(overflows(call) for _, call in self.node.aggregates)
-        return None if refuses else Beside.GROUPS
+        return None if refuses else OwnTableState.GROUPS
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.accumulators, *self.values, *self.input_tables)
@@ -76,13 +76,13 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return values_among(inputs[0], self.node.group)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         whole = super().describe(names, place)
         if place.owner is None or not self.state:
             return whole

@@ -17,7 +17,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.cleaning import Cleaning
@@ -28,13 +28,13 @@ from floodmark.stream.properties.functional_dependencies import (
 )
 from floodmark.stream.properties.key_sets import Keys, KeySet, minimal, normalize_keys
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable, arrangement_name
+from floodmark.stream.properties.state import OwnTableState, StateTable, arrangement_name
 from floodmark.stream.properties.strategy import Strategy
 from floodmark.stream.properties.watermark import WatermarkPair, Watermarks
 
 N = TypeVar("N", bound=n.Node, covariant=True)
 Key = tuple[str, ...]
-Values = Mapping[str, Any]
+WatermarkValues = Mapping[str, Any]
 """Watermark value by column; absent: minus infinity."""
 
 _MOST_UPSERT_KEYS = 128
@@ -90,7 +90,7 @@ class StreamOperator(Generic[N]):
         self.strategy: Strategy = self.derive_strategy()
         self.rereads: bool = self.derive_rereads()
         self.uses: int = self.derive_uses()
-        self.beside: Beside | None = self.derive_beside()
+        self.beside: OwnTableState | None = self.derive_beside()
         self.state: tuple[StateTable, ...] = self.derive_state()
         self._check()
 
@@ -152,7 +152,7 @@ class StreamOperator(Generic[N]):
         """
 
     @abstractmethod
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         """Return the state that an object's table can hold if its rows are the object's."""
 
     @abstractmethod
@@ -175,7 +175,7 @@ class StreamOperator(Generic[N]):
         """
 
     @abstractmethod
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the watermarks of the output from those of the inputs; of a scan, of its object.
 
         `now` is the epoch's time. A column that a join can pad has a value, too: no value of it is
@@ -183,7 +183,9 @@ class StreamOperator(Generic[N]):
         """
 
     @abstractmethod
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         """Return what no value of a column is above where that is known; arguments as above."""
 
     @abstractmethod
@@ -199,7 +201,7 @@ class StreamOperator(Generic[N]):
         """Return where the rows of each input lie of which rows within bounds are made."""
 
     @abstractmethod
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         """Return the operator's description; `names` are those of the columns that it reads."""
 
     @property
@@ -317,6 +319,6 @@ class StreamOperator(Generic[N]):
         paired = {c for p in self.watermark_pairs for c in (p.first, p.second)}
         assert paired <= have, (self.watermark_pairs, self.names)
         assert set(self.monotone) <= have, (self.monotone, self.names)
-        assert all(r.given | r.settled <= have for r in self.dependencies.rules)
+        assert all(r.determinant | r.dependent <= have for r in self.dependencies.rules)
         assert len(self.cleaning) == len(self.inputs), self.cleaning
         assert not (self.own_table and self.state), "state is in one place"

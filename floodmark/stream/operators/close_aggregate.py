@@ -7,14 +7,14 @@ from datetime import datetime
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.stream.operators.base import StreamOperator, Values
+from floodmark.stream.operators.base import StreamOperator, WatermarkValues
 from floodmark.stream.operators.closing import closes_from_input
 from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.state import Beside, StateTable
+from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
@@ -54,7 +54,7 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
         return (by_scope((self.node.window,), self.input.watermark_names),)
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
@@ -64,7 +64,7 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
     def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
         return self.input, self.node.window
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return values_among(inputs[0], self.closing)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:

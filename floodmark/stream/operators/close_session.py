@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.sessions import Sessions
+from floodmark.stream.operators.session_window import SessionWindow
 from floodmark.stream.operators.texts import buffer_lines
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.state import StateTable, buffer_name
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 
 
-class StreamCloseSession(Sessions[n.CloseSession]):
+class StreamCloseSession(SessionWindow[n.CloseSession]):
     """Sessions whose rows are held until the watermark has passed them."""
 
     NODE = n.CloseSession
@@ -29,7 +29,7 @@ class StreamCloseSession(Sessions[n.CloseSession]):
         return ChangelogMode.APPEND_ONLY
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.RELEASED, "held until the watermark has passed the session")
+        return Strategy(DeltaMethod.RELEASED, "held until the watermark has passed the session")
 
     def derive_rereads(self) -> bool:
         """It asks for changes alone, but is refused where one that changes sessions is."""
@@ -46,5 +46,5 @@ class StreamCloseSession(Sessions[n.CloseSession]):
         """The end of a session is no column of what is read."""
         return self, self.node.end
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         return Description("Session", self.head(names), buffer_lines(self, place))

@@ -10,10 +10,10 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_now
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import to_text
-from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.base import WatermarkValues
 from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import fit_head
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, equalities
@@ -65,13 +65,13 @@ class StreamFilter(Selection[n.Filter]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return {} if self.reads_now else inputs[0]
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         return fit_head("Filter", to_text(self.node.predicate, names))
 
     @property

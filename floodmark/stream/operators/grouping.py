@@ -9,7 +9,7 @@ from typing import TypeVar
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import aggregate_text
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import (
     STATELESS,
     columns_text,
@@ -17,7 +17,7 @@ from floodmark.stream.operators.texts import (
     reread_text,
     role_cells,
 )
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
@@ -27,7 +27,7 @@ from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import (
     EXACT,
-    Computed,
+    DeltaMethod,
     Distinct,
     Strategy,
     aggregate_strategy,
@@ -76,12 +76,12 @@ class StreamGrouping(StreamOperator[G], family=True):
         return {c: below[c] for c in self.node.group if c in below}
 
     def derive_strategy(self) -> Strategy:
-        return next((how for how in self.calls if how.computed is Computed.SCOPE), EXACT)
+        return next((how for how in self.calls if how.method is DeltaMethod.SCOPE), EXACT)
 
     @property
     def recomputes(self) -> bool:
         """Tell whether touched groups are computed from all of their rows."""
-        return self.strategy.computed is Computed.SCOPE
+        return self.strategy.method is DeltaMethod.SCOPE
 
     def derive_rereads(self) -> bool:
         return self.recomputes
@@ -98,13 +98,15 @@ class StreamGrouping(StreamOperator[G], family=True):
         other = self.input.other_bound(column) if column in self.node.group else None
         return other if other in self.node.group else None
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_among(inputs, self.names)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node, labels = self.node, place.labels[self.node]
         head = f"by {columns_text(node.group, names)}" if node.group else "one group"
         lines: list[tuple[str, ...]] = []
@@ -116,7 +118,7 @@ class StreamGrouping(StreamOperator[G], family=True):
             lines.append(("distinct", *self._call_cells(self.strategy, place)))
         return Description("Aggregate", head, (*lines, *self._input_lines(place)))
 
-    def _call_cells(self, how: Strategy, place: Place) -> tuple[str, ...]:
+    def _call_cells(self, how: Strategy, place: NodePlace) -> tuple[str, ...]:
         """Return where a call is kept, and how."""
         if place.owner is None:
             return ()
@@ -125,7 +127,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         cleaned = ("cleaned by watermark",) if self.accumulators.cleaned_by is not None else ()
         return (place.state_text(self.accumulators, self.node), *cleaned, how.text)
 
-    def _input_lines(self, place: Place) -> list[tuple[str, ...]]:
+    def _input_lines(self, place: NodePlace) -> list[tuple[str, ...]]:
         """Return a line for what touched groups are computed from."""
         if place.owner is None or not self.state or not self.recomputes:
             return []
@@ -136,7 +138,7 @@ class StreamGrouping(StreamOperator[G], family=True):
     @property
     def title(self) -> str:
         calls = zip(self.node.aggregates, self.calls, strict=True)
-        again = (c.function for (_, c), how in calls if how.computed is Computed.SCOPE)
+        again = (c.function for (_, c), how in calls if how.method is DeltaMethod.SCOPE)
         first = next(again, None)
         return "the aggregate" if first is None else f"the aggregate {first}"
 

@@ -8,14 +8,14 @@ from datetime import datetime
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
-from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.base import WatermarkValues
 from floodmark.stream.operators.repetition import Repetition
 from floodmark.stream.operators.texts import due_lines
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.state import StateTable, due_table
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -39,19 +39,19 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
         return False
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.DELTA, "exact delta, and the series whose next value is due")
+        return Strategy(DeltaMethod.DELTA, "exact delta, and the series whose next value is due")
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.due_changes,)
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return {}
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Series of any earlier epoch may go on."""
         return EVERYWHERE
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         made = f"{show_name(self.node.outputs[0])}: {to_text(self.node.call, names)}"
         return Description("GrowingSeries", made, due_lines(self, place))
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.scalar.time_windows import align, shift_clamped, windows_of
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.fixed_window import FixedWindow
 from floodmark.stream.operators.texts import offset_texts
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.bounds import Bounds, hop_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, settles
 from floodmark.stream.properties.highest_values import highest_window
@@ -44,7 +44,7 @@ class StreamHop(FixedWindow[n.Hop]):
         """A row has many windows: neither start nor end follows its time."""
         return self.input.monotone
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the earliest window that a row at the watermark or above can still be in."""
         node, below = self.node, inputs[0]
         if node.time not in below:
@@ -55,13 +55,15 @@ class StreamHop(FixedWindow[n.Hop]):
         start, end = windows[0] if windows else (following, shift_clamped(following, node.size))
         return {**below, node.start: start, node.end: end}
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_window(self.node, self.node.slide, inputs[0])
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else hop_bounds(self.node, inputs[0])
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node = self.node
         parts = [show_name(node.time), f"every {interval_words(node.slide)}"]
         parts += [f"for {interval_words(node.size)}", *offset_texts(node.offset)]

@@ -13,15 +13,15 @@ from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.plan.rules.interval_join import at_distance, distances
 from floodmark.scalar.functions.comparison import order_key
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.pairing import (
     REDUCING,
     StreamPairing,
     pair_key,
     unsupported_subquery,
 )
-from floodmark.stream.operators.texts import Lines, reread_text, role_cells
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.operators.texts import TextLines, reread_text, role_cells
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, enclosing
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
@@ -29,8 +29,8 @@ from floodmark.stream.properties.cleaning import Cleaning, join_cleaning
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import EXACT, Computed, Strategy, recompute_text
+from floodmark.stream.properties.state import OwnTableState, StateTable
+from floodmark.stream.properties.strategy import EXACT, DeltaMethod, Strategy, recompute_text
 from floodmark.stream.properties.watermark import (
     WatermarkPair,
     Watermarks,
@@ -125,7 +125,7 @@ class StreamJoin(StreamPairing[n.Join]):
                 return EXACT
             case n.JoinKind.SEMI if self.is_dynamic_filter:
                 text = "exact delta of the left side; left rows between the old and the new value"
-                return Strategy(Computed.SCOPE, text)
+                return Strategy(DeltaMethod.SCOPE, text)
             case n.JoinKind.SEMI | n.JoinKind.ANTI:
                 return _side_strategy("left", left, "a match decides whether a left row is there")
             case n.JoinKind.LEFT:
@@ -134,18 +134,18 @@ class StreamJoin(StreamPairing[n.Join]):
                 return _side_strategy("right", right, "a right row without a match is padded")
             case n.JoinKind.FULL:
                 why = "rows without a match are padded"
-                return Strategy(Computed.SCOPE, recompute_text("keys", left, why), left)
+                return Strategy(DeltaMethod.SCOPE, recompute_text("keys", left, why), left)
 
     def derive_rereads(self) -> bool:
         return True
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return self.arrangements(*(tuple(p[i] for p in self.node.equi) for i in (0, 1)))
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the bounds of pairs; of several for one column each holds, so the highest."""
         left, right = inputs
         types = {f.name: f.type for side in self.node.inputs for f in side.schema}
@@ -204,12 +204,12 @@ class StreamJoin(StreamPairing[n.Join]):
                 out |= {} if kind.pads_right else {b: both}
         return bounds_among(out, self.names)
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         head = self.head(names)
         sides = () if place.owner is None else self._sides(place)
         return Description(head.operator, head.arguments, (*head.details, *sides))
 
-    def _sides(self, place: Place) -> Lines:
+    def _sides(self, place: NodePlace) -> TextLines:
         tables = {t.name.rpartition("_")[2]: t for t in self.state}
         lines = []
         for side, below in (("left", self.left), ("right", self.right)):
@@ -241,4 +241,4 @@ def _side_strategy(side: str, keys: Key, why: str) -> Strategy:
     text = f"touched keys recomputed because {why}"
     if not keys:
         text = f"all its rows recomputed when the other one changes because {why}"
-    return Strategy(Computed.SCOPE, f"exact delta of the {side} side; {text}", keys)
+    return Strategy(DeltaMethod.SCOPE, f"exact delta of the {side} side; {text}", keys)

@@ -7,16 +7,16 @@ from datetime import datetime
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.pairing import StreamPairing, pair_key, unsupported_subquery
 from floodmark.stream.operators.texts import state_cells
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.state import OwnTableState, StateTable
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -54,12 +54,12 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
         return (None, None)
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.STORED, "looked up once per left row, at the epoch's cut")
+        return Strategy(DeltaMethod.STORED, "looked up once per left row, at the epoch's cut")
 
     def derive_rereads(self) -> bool:
         return False
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         return None
 
     @property
@@ -82,7 +82,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
             return (self.looked_up,)
         return () if self.node.external is None else (self.fetched,)
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return inputs[0]
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
@@ -91,7 +91,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         head = self.head(names)
         cells = state_cells(self, place)
         unstored = "not stored" if self.node.external is None else "asked elsewhere, by key"

@@ -8,10 +8,10 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.projection import Projection
 from floodmark.stream.operators.texts import columns_text, state_cells
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 
 
 class StreamMaterializeProject(Projection[n.MaterializeProject]):
@@ -28,7 +28,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
         return 4
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.STORED, "evaluated once and stored by stream key")
+        return Strategy(DeltaMethod.STORED, "evaluated once and stored by stream key")
 
     @property
     def values(self) -> StateTable:
@@ -48,7 +48,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         texts = self.column_texts(names)
         passed = ", ".join(text for text, named in texts if not named)
         computed = tuple((text,) for text, named in texts if named)

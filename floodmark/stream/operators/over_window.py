@@ -12,14 +12,14 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import order_text, window_text
 from floodmark.scalar.functions import WINDOWS, aggregate_for
 from floodmark.scalar.types import Kind
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import (
     columns_text,
     first_unstable,
     one_group,
     recompute_lines,
 )
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
@@ -29,8 +29,8 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.reach import Reach, move_outward, reach_of
-from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
+from floodmark.stream.properties.state import OwnTableState, StateTable
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
 from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
@@ -70,9 +70,9 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         if ahead is None:
             return Watermarks(kept)
         time = node.order[0].column
-        if node.closes is not None:
+        if node.close_call is not None:
             own = (w for w in known.columns if w.column == time)
-            return Watermarks((*kept, *(n.WatermarkColumn(node.closes, w.group) for w in own)))
+            return Watermarks((*kept, *(n.WatermarkColumn(node.close_call, w.group) for w in own)))
         inexact = node.input.field(time).type.kind in (Kind.REAL, Kind.DOUBLE)
         if ahead.counts or (ahead.distance and inexact):
             return Watermarks(kept)
@@ -116,7 +116,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         else:
             unit = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}[self.reach.unit]
             text = f"touched ranges recomputed because frames end so many {unit} from their row"
-        return Strategy(Computed.SCOPE, text, partition)
+        return Strategy(DeltaMethod.SCOPE, text, partition)
 
     def derive_rereads(self) -> bool:
         return True
@@ -124,9 +124,9 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def derive_uses(self) -> int:
         return 4
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         """Where ranges are recomputed no rows of before are needed but those of the input."""
-        return Beside.ROWS if self.reach is None else None
+        return OwnTableState.ROWS if self.reach is None else None
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return self.arrangements(self.node.partition)
@@ -138,15 +138,15 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the times below which no function of the window changes any more."""
         node, values, ahead = self.node, inputs[0], self.ahead
         kept = values_among(values, node.partition)
         if ahead is None or node.order[0].column not in values:
             return kept
         time = node.order[0].column
-        if node.closes is not None:
-            return {**kept, node.closes: values[time]}
+        if node.close_call is not None:
+            return {**kept, node.close_call: values[time]}
         if ahead.counts:
             return kept
         final = move_outward(values[time], -ahead.distance) if ahead.distance else values[time]
@@ -155,15 +155,17 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.partition),)
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         node, values = self.node, inputs[0]
-        closes = node.closes is not None and node.order[0].column in values
-        return {**values, str(node.closes): values[node.order[0].column]} if closes else values
+        closes = node.close_call is not None and node.order[0].column in values
+        return {**values, str(node.close_call): values[node.order[0].column]} if closes else values
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.partition)
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node, labels = self.node, place.labels[self.node]
         texts = ((labels[c], window_text(call, names)) for c, call in node.calls)
         calls = tuple((text if label == text else f"{label}: {text}",) for label, text in texts)

@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Expr, UserCall, columns_of, walk
 from floodmark.plan.expr.printing import to_text
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import first_unstable, fit_head
 from floodmark.stream.printing.description import Description
 from floodmark.stream.properties.functional_dependencies import (
@@ -105,7 +105,9 @@ class StreamPairing(StreamOperator[P], family=True):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_among(inputs, self.names)
 
     def head(self, names: Mapping[str, str]) -> Description:
@@ -191,7 +193,7 @@ def _side_rules(side: Dependencies, node: n.Node, *, padded: bool) -> list[Depen
     They do where a given column is NULL in padded rows alone.
     """
     never = {f.name for f in node.schema if not f.nullable}
-    return [rule for rule in side.rules if not padded or rule.given & never]
+    return [rule for rule in side.rules if not padded or rule.determinant & never]
 
 
 def _substitute_equals(node: n.Pairing, keys: list[KeySet]) -> list[KeySet]:

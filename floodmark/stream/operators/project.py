@@ -9,7 +9,7 @@ from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.projection import Projection
 from floodmark.stream.operators.texts import WIDEST_HEAD
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
@@ -37,7 +37,7 @@ class StreamProject(Projection[n.Project]):
         other = None if below is None else self.input.other_bound(below)
         return None if other is None else passed.get(other)
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         texts = self.column_texts(names)
         head = ", ".join(text for text, _ in texts)
         if len(head) <= WIDEST_HEAD:

@@ -9,10 +9,10 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import asks_again, is_deterministic, reads_now
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
-from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.base import WatermarkValues
 from floodmark.stream.operators.repetition import Repetition
 from floodmark.stream.operators.texts import fit_head
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.state import StateTable
@@ -38,13 +38,13 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return inputs[0]
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         made = ", ".join(map(show_name, self.node.outputs))
         word = "ProjectSet outer" if self.node.outer else "ProjectSet"
         return fit_head(word, f"{made}: {to_text(self.node.call, names)}")

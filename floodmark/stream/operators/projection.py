@@ -12,7 +12,7 @@ from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.scalar.types import Kind, SqlType
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.properties.bounds import Bounds, projection_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, each_other
@@ -77,7 +77,7 @@ class Projection(RowLocal[P], family=True):
         kept = ((name, monotone_column(expr)) for name, expr in self.node.columns)
         return {name: below[c] for name, c in kept if c is not None and c in below}
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         lowest = ((name, lowest_result(expr, inputs[0], now)) for name, expr in self.node.columns)
         return {name: value for name, value in lowest if value is not None}
 
@@ -85,7 +85,9 @@ class Projection(RowLocal[P], family=True):
         passed = {name: e.name for name, e in self.node.columns if isinstance(e, ColumnRef)}
         return ({passed[c]: ends for c, ends in within.items() if c in passed},)
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         top = ((name, highest_result(expr, inputs[0], now)) for name, expr in self.node.columns)
         return {name: value for name, value in top if value is not None}
 
@@ -141,9 +143,9 @@ class Projection(RowLocal[P], family=True):
         """Yield the rules of the input with the names that its columns have here."""
         kept, below = self._passed_names, self.input.dependencies
         for rule in below.rules:
-            given = rule.given - below.constants
+            given = rule.determinant - below.constants
             if given <= kept.keys():
-                settled = (kept[c] for c in below.closure(rule.given) if c in kept)
+                settled = (kept[c] for c in below.closure(rule.determinant) if c in kept)
                 yield Dependency(frozenset(kept[c] for c in given), frozenset(settled))
 
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -45,7 +45,9 @@ class Repetition(RowLocal[S], family=True):
     def other_bound(self, column: str) -> str | None:
         return self.input.other_bound(column)
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_among(inputs, self.names)
 
     def derive_monotone(self) -> Origins:

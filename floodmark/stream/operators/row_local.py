@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import N, StreamOperator
 from floodmark.stream.properties.cleaning import Cleaning
-from floodmark.stream.properties.state import Beside
+from floodmark.stream.properties.state import OwnTableState
 
 
 class RowLocal(StreamOperator[N], family=True):
@@ -20,7 +20,7 @@ class RowLocal(StreamOperator[N], family=True):
     def derive_uses(self) -> int:
         return 1
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         return None
 
     @property

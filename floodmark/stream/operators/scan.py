@@ -8,16 +8,16 @@ from datetime import datetime
 from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.row_local import RowLocal
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -56,7 +56,7 @@ class StreamScan(RowLocal[n.Scan]):
         return True
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.NOTHING, "read as it is")
+        return Strategy(DeltaMethod.NOTHING, "read as it is")
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
@@ -64,20 +64,22 @@ class StreamScan(RowLocal[n.Scan]):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         known = inputs[0]
         return {w.column: known[w.column] for w in self.node.watermarks if w.column in known}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return ()
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return self.propagate(inputs, now)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         return Description(place.kinds.get(self.node.object, "Scan"), self.node.object)
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from floodmark.plan import nodes as n
-from floodmark.stream.operators.base import Key, N, Values
+from floodmark.stream.operators.base import Key, N, WatermarkValues
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -37,7 +37,9 @@ class Selection(RowLocal[N], family=True):
     def other_bound(self, column: str) -> str | None:
         return self.input.other_bound(column)
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_among(inputs, self.names)
 
     def derive_monotone(self) -> Origins:

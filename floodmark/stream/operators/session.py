@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.sessions import Sessions
+from floodmark.stream.operators.session_window import SessionWindow
 from floodmark.stream.operators.texts import recompute_lines
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 
 
-class StreamSession(Sessions[n.Session]):
+class StreamSession(SessionWindow[n.Session]):
     """Sessions that change with their rows."""
 
     NODE = n.Session
@@ -24,7 +24,7 @@ class StreamSession(Sessions[n.Session]):
 
     def derive_strategy(self) -> Strategy:
         text = "touched sessions recomputed because a row can merge or split them"
-        return Strategy(Computed.SCOPE, text, self.node.partition)
+        return Strategy(DeltaMethod.SCOPE, text, self.node.partition)
 
     def derive_rereads(self) -> bool:
         return True
@@ -39,5 +39,5 @@ class StreamSession(Sessions[n.Session]):
     def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
         return None
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         return Description("Session", self.head(names), recompute_lines(self, place))

@@ -8,8 +8,8 @@ from datetime import datetime
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.base import Key, StreamOperator, Values
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_equality
@@ -17,8 +17,8 @@ from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
+from floodmark.stream.properties.state import OwnTableState, StateTable
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
 from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
 
@@ -72,7 +72,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
 
     def derive_strategy(self) -> Strategy:
         names, why = self.node.positional_columns[0], "copies of a row on both sides decide"
-        return Strategy(Computed.SCOPE, recompute_text("rows", names, why), names)
+        return Strategy(DeltaMethod.SCOPE, recompute_text("rows", names, why), names)
 
     def derive_rereads(self) -> bool:
         return True
@@ -80,7 +80,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def derive_uses(self) -> int:
         return 4
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         return None
 
     def derive_state(self) -> tuple[StateTable, ...]:
@@ -93,7 +93,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         left, right = inputs
         met = [(a, b) for a, b in self.node.pairs if a in left and b in right]
         return {a: lowest((left[a], right[b]), self.node.field(a).type) for a, b in met}
@@ -101,13 +101,15 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return EVERYWHERE, EVERYWHERE
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_among(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return {}
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         copies = "all" if self.node.all else "distinct"
         return Description(self.node.kind.value.capitalize(), copies)
 

@@ -9,15 +9,15 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import show_name, to_text
-from floodmark.stream.operators.base import StreamOperator, Values
+from floodmark.stream.operators.base import StreamOperator, WatermarkValues
 from floodmark.stream.operators.closing import closes_from_input
 from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import STATELESS, buffer_lines
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.state import StateTable, buffer_name
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
@@ -55,7 +55,7 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
         return 4
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.RELEASED, "held until the watermark has passed")
+        return Strategy(DeltaMethod.RELEASED, "held until the watermark has passed")
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return () if self.stateless else (self.buffer,)
@@ -64,14 +64,14 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
     def released_by(self) -> tuple[StreamOperator[n.Node], str] | None:
         return self.input, self.node.column
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return values_among(inputs[0], (self.node.column,))
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         """Rows of any earlier epoch may be released."""
         return EVERYWHERE
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         lines = buffer_lines(self, place)
         if place.owner is not None:
             lines = lines or ((STATELESS,),)

@@ -12,15 +12,15 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import to_text
 from floodmark.scalar.types import Kind
-from floodmark.stream.operators.base import Values
+from floodmark.stream.operators.base import WatermarkValues
 from floodmark.stream.operators.selection import Selection
 from floodmark.stream.operators.texts import due_lines, fit_head
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.monotonicity import monotone_column
 from floodmark.stream.properties.state import StateTable, due_table
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -39,9 +39,9 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         No row comes later whose time has come: the lower of that time and the watermark is not
         passed.
         """
-        columns = {monotone_column(lower) for lower in self.node.lowers}
+        columns = {monotone_column(lower) for lower in self.node.lower_bounds}
         (column,) = columns if len(columns) == 1 else (None,)
-        if column is None or self.node.uppers:
+        if column is None or self.node.upper_bounds:
             return None
         return column if self.node.input.field(column).type.kind in _TIMES else None
 
@@ -51,7 +51,7 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         return due_table(self.identifier)
 
     def derive_mode(self) -> ChangelogMode:
-        return ChangelogMode.RETRACT if self.node.uppers else self.input.mode
+        return ChangelogMode.RETRACT if self.node.upper_bounds else self.input.mode
 
     def derive_watermarks(self) -> Watermarks:
         column = self.comes_by
@@ -65,18 +65,18 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         return 4
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.DELTA, "exact delta, and the rows whose bound falls due")
+        return Strategy(DeltaMethod.DELTA, "exact delta, and the rows whose bound falls due")
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.due_changes,)
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the lower of the watermark and of the first time whose rows are still to come."""
         column = self.comes_by
         if column is None or column not in inputs[0]:
             return {}
         own = inputs[0][column]
-        passed = [_first_to_come(lower, column, own, now) for lower in self.node.lowers]
+        passed = [_first_to_come(lower, column, own, now) for lower in self.node.lower_bounds]
         known = [value for value in passed if value is not None]
         return {column: min(known)} if len(known) == len(passed) else {}
 
@@ -84,10 +84,10 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         """Rows of any earlier epoch may fall due."""
         return EVERYWHERE
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         head = fit_head("TemporalFilter", to_text(self.node.condition, names))
-        lines = [(f"from: {to_text(lower, names)}",) for lower in self.node.lowers]
-        lines += [(f"before: {to_text(upper, names)}",) for upper in self.node.uppers]
+        lines = [(f"from: {to_text(lower, names)}",) for lower in self.node.lower_bounds]
+        lines += [(f"before: {to_text(upper, names)}",) for upper in self.node.upper_bounds]
         details = (*head.details, *lines, *due_lines(self, place))
         return Description(head.operator, head.arguments, details)
 

@@ -10,10 +10,10 @@ from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.state import StateTable
 
-Lines = tuple[tuple[str, ...], ...]
+TextLines = tuple[tuple[str, ...], ...]
 """Lines of cells that are aligned with those of other operators."""
 WIDEST_HEAD = 52
 """Characters of a head; what does not fit moves to lines of its own."""
@@ -45,7 +45,7 @@ def role_cells(table: StateTable | None) -> tuple[str, ...]:
     return (table.role,) if table.cleaned_by is None else (table.role, "cleaned by watermark")
 
 
-def recompute_lines(operator: StreamOperator[Any], place: Place) -> Lines:
+def recompute_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
     """Return what the changes of rows in an order are computed from, and how."""
     if place.owner is None:
         return ()
@@ -58,7 +58,7 @@ def recompute_lines(operator: StreamOperator[Any], place: Place) -> Lines:
     return ((f"input: {source}", *role_cells(table)), *before, how)
 
 
-def due_lines(operator: StreamOperator[Any], place: Place) -> Lines:
+def due_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
     """Return a line for state that waits for its time."""
     if place.owner is None:
         return ()
@@ -66,14 +66,14 @@ def due_lines(operator: StreamOperator[Any], place: Place) -> Lines:
     return tuple((f"due: {place.state_text(t)}", t.role, how) for t in operator.state)
 
 
-def buffer_lines(operator: StreamOperator[Any], place: Place) -> Lines:
+def buffer_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
     """Return a line for state that waits for the watermark."""
     if place.owner is None:
         return ()
     return tuple((f"held: {place.state_text(t)}", "cleaned by watermark") for t in operator.state)
 
 
-def state_cells(operator: StreamOperator[Any], place: Place) -> tuple[str, ...]:
+def state_cells(operator: StreamOperator[Any], place: NodePlace) -> tuple[str, ...]:
     """Return where the values are that an operator stores."""
     if place.owner is None:
         return ()
@@ -86,7 +86,7 @@ def state_cells(operator: StreamOperator[Any], place: Place) -> tuple[str, ...]:
     )
 
 
-def reread_text(operator: StreamOperator[Any], place: Place) -> str:
+def reread_text(operator: StreamOperator[Any], place: NodePlace) -> str:
     """Return where the rows of an input are read again."""
     assert operator.has_arrangement
     leaves = dict.fromkeys(_leaf_texts(operator))

@@ -9,9 +9,9 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import order_text
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group, recompute_lines
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
@@ -20,8 +20,8 @@ from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside, StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy, recompute_text
+from floodmark.stream.properties.state import OwnTableState, StateTable
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
 from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
@@ -89,9 +89,9 @@ class StreamTopN(StreamOperator[n.TopN]):
         node = self.node
         if self.keeps_first:
             many = "row is" if node.limit == 1 else f"{node.limit} rows are"
-            return Strategy(Computed.DELTA, f"exact delta: the first {many} kept")
+            return Strategy(DeltaMethod.DELTA, f"exact delta: the first {many} kept")
         why = "another row takes the place of one that goes"
-        return Strategy(Computed.SCOPE, recompute_text("groups", node.group, why), node.group)
+        return Strategy(DeltaMethod.SCOPE, recompute_text("groups", node.group, why), node.group)
 
     def derive_rereads(self) -> bool:
         return not self.keeps_first
@@ -99,8 +99,8 @@ class StreamTopN(StreamOperator[n.TopN]):
     def derive_uses(self) -> int:
         return 4
 
-    def derive_beside(self) -> Beside | None:
-        return Beside.ROWS
+    def derive_beside(self) -> OwnTableState | None:
+        return OwnTableState.ROWS
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.first_rows,) if self.keeps_first else self.arrangements(self.node.group)
@@ -112,19 +112,21 @@ class StreamTopN(StreamOperator[n.TopN]):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return values_among(inputs[0], self.node.group)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         return highest_among(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node = self.node
         parts = [f"by {columns_text(node.group, names)}"] if node.group else []
         parts += [f"order by {order_text(node.order, names)}"] if node.order else []

@@ -10,9 +10,9 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import Field
-from floodmark.stream.operators.base import Key, Values
+from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.row_local import RowLocal
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, hull
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -78,18 +78,20 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the lowest watermark of each column that carries one in all inputs."""
         columns = self._by_place(inputs)
         return {f.name: lowest(values, f.type) for f, values in columns if None not in values}
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         columns = (
             (f, [v for v in values if v is not None]) for f, values in self._by_place(inputs)
         )
         return {f.name: highest(known, f.type) for f, known in columns if known}
 
-    def _by_place(self, inputs: Sequence[Values]) -> Iterator[tuple[Field, list[Any]]]:
+    def _by_place(self, inputs: Sequence[WatermarkValues]) -> Iterator[tuple[Field, list[Any]]]:
         """Yield the columns, each with its value in every input; None where there is none."""
         for position, field in enumerate(self.node.branches[0].schema):
             names = (i.names[position] for i in self.inputs)
@@ -110,7 +112,7 @@ class StreamUnionAll(RowLocal[n.UnionAll]):
         ]
         return hull(present) if present else None
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         return Description("UnionAll", "")
 
     @property

@@ -9,17 +9,17 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.base import Key
-from floodmark.stream.operators.base import Values as Marks
+from floodmark.stream.operators.base import WatermarkValues as Marks
 from floodmark.stream.operators.row_local import RowLocal
 from floodmark.stream.operators.texts import first_unstable
-from floodmark.stream.printing.description import Description, Place
+from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import Computed, Strategy
+from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -58,7 +58,7 @@ class StreamValues(RowLocal[n.Values]):
         return True
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(Computed.NOTHING, "read as it is")
+        return Strategy(DeltaMethod.NOTHING, "read as it is")
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()
@@ -78,7 +78,7 @@ class StreamValues(RowLocal[n.Values]):
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE
 
-    def describe(self, names: Mapping[str, str], place: Place) -> Description:
+    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         count = len(self.node.rows)
         return Description("Values", f"{count} row{'' if count == 1 else 's'}")
 

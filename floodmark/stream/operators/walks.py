@@ -8,7 +8,7 @@ from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.stream.operators import OPERATORS, Operator
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.scan import StreamScan
 
 CLASSES: dict[type[n.Node], type[Operator]] = {operator.NODE: operator for operator in OPERATORS}
@@ -34,8 +34,8 @@ def stream_key(node: n.Node) -> Key:
 
 
 def propagate(
-    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
-) -> Values:
+    operator: StreamOperator[Any], scanned: Mapping[str, WatermarkValues], now: datetime
+) -> WatermarkValues:
     """Return the watermarks of an output from those of the objects that are scanned."""
     if isinstance(operator, StreamScan):
         return operator.propagate([scanned.get(operator.node.object, {})], now)
@@ -43,8 +43,8 @@ def propagate(
 
 
 def propagate_highest(
-    operator: StreamOperator[Any], scanned: Mapping[str, Values], now: datetime
-) -> Values:
+    operator: StreamOperator[Any], scanned: Mapping[str, WatermarkValues], now: datetime
+) -> WatermarkValues:
     """Return what no value of a column is above, from that of the objects that are scanned."""
     if isinstance(operator, StreamScan):
         return operator.propagate_highest([scanned.get(operator.node.object, {})], now)

@@ -21,17 +21,17 @@ from floodmark.scalar.types import BOOLEAN, TIMESTAMPTZ
 
 WindowOf = Callable[[n.Aggregate], str]
 """Returns the group column whose watermark closes an aggregate's groups, or refuses it."""
-Lifted = tuple[n.Node, tuple[Expr, ...]]
+LiftedPlan = tuple[n.Node, tuple[Expr, ...]]
 """A node, and the conditions over its columns that are still to be asked of its rows."""
 
 
-def lift_ends(root: n.Node, window_of: WindowOf) -> Lifted:
+def lift_ends(root: n.Node, window_of: WindowOf) -> LiftedPlan:
     """Return the plan with the conditions that end rows at its releases, and those of its result.
 
     Raises E0317 where an operator would see other rows than those that the condition leaves.
     """
     match root:
-        case n.TemporalFilter() if root.uppers:
+        case n.TemporalFilter() if root.upper_bounds:
             below, ends = lift_ends(root.input, window_of)
             return _without_ends(root, below), (*ends, root.condition)
         case n.Project():
@@ -58,14 +58,14 @@ def lift_ends(root: n.Node, window_of: WindowOf) -> Lifted:
 
 def _without_ends(node: n.TemporalFilter, below: n.Node) -> n.Node:
     """Return the rows from when they come on."""
-    if not node.lowers:
+    if not node.lower_bounds:
         return below
     now = Now(TIMESTAMPTZ)
-    started = conjunction([Call(BOOLEAN, "<=", (lower, now)) for lower in node.lowers])
-    return n.TemporalFilter(below, started, node.lowers, (), span=node.span)
+    started = conjunction([Call(BOOLEAN, "<=", (lower, now)) for lower in node.lower_bounds])
+    return n.TemporalFilter(below, started, node.lower_bounds, (), span=node.span)
 
 
-def _pass_columns(node: n.Project, below: n.Node, ends: tuple[Expr, ...]) -> Lifted:
+def _pass_columns(node: n.Project, below: n.Node, ends: tuple[Expr, ...]) -> LiftedPlan:
     """Return a projection that passes on, hidden, what the conditions read."""
     columns = list(node.columns)
     passed = {e.name: name for name, e in node.columns if isinstance(e, ColumnRef)}
@@ -84,7 +84,7 @@ def _rename(ends: Sequence[Expr], names: dict[str, str]) -> tuple[Expr, ...]:
     return tuple(transform(end, change) for end in ends)
 
 
-def _join(node: n.Join, window_of: WindowOf) -> Lifted:
+def _join(node: n.Join, window_of: WindowOf) -> LiftedPlan:
     """Lift the conditions of sides of which a join only gives rows out, beside others."""
     (left, of_left), (right, of_right) = (lift_ends(s, window_of) for s in node.inputs)
     kept = [node.kind is n.JoinKind.INNER] * 2

@@ -88,9 +88,9 @@ def _operator_hint(node: n.Node, plan: StreamPlan) -> str:
             return f"keep {choice_text(plan, node.input)} in the result"
         case n.OverWindow():
             return window_hint(node, plan)
-        case n.Ordered() if node.scope:
+        case n.OrderedNode() if node.scope:
             return f"PARTITION BY or DISTINCT ON {choice_text(plan, node.input)}"
-        case n.Ordered():
+        case n.OrderedNode():
             return f"rank within windows: PARTITION BY {choice_text(plan, node.input)}"
         case n.Join():
             return join_hint(node, plan)

@@ -41,7 +41,7 @@ def release_rows(node: n.OverWindow) -> n.Node:
     closes = fresh_name(f"{HIDDEN_PREFIX}closes", set(window.names))
     own = tuple((name, call) for name, call in window.calls if name not in apart)
     note = (closes, _last_seen(window, ahead))
-    waits = replace(window, input=below, calls=(*own, note), closes=closes)
+    waits = replace(window, input=below, calls=(*own, note), close_call=closes)
     buffer = n.SortBuffer(waits, closes, span=node.span)
     columns = tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)
     return n.Project(buffer, columns, span=node.span)

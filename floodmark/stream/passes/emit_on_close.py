@@ -29,7 +29,7 @@ def emit_on_close(plan: StreamPlan, statement: s.Statement) -> StreamPlan:
     Raises E0310 to E0313 where the query has no column whose watermark could close anything.
     """
     span = getattr(statement, "emit_span", None) or statement.span
-    if any(isinstance(node, n.TemporalFilter) and node.uppers for node in plan.nodes):
+    if any(isinstance(node, n.TemporalFilter) and node.upper_bounds for node in plan.nodes):
         lifted, ends = lift_ends(plan.root, _window_alone)
         plan = lower_again(plan, lifted)
     else:

@@ -12,7 +12,7 @@ from floodmark.stream.operators.walks import key_of
 from floodmark.stream.properties import stream_key
 from floodmark.stream.properties.aggregate_calls import aggregate_of
 
-Keyed = tuple[n.Node, tuple[str, ...]]
+KeyedPlan = tuple[n.Node, tuple[str, ...]]
 
 
 def keep_keys(root: n.Node) -> n.Node:
@@ -33,7 +33,7 @@ def _is_ordered(node: n.Node) -> bool:
     return any(aggregate_of(call).order_sensitive for _, call in node.aggregates)
 
 
-def _with_key(node: n.Node) -> Keyed:
+def _with_key(node: n.Node) -> KeyedPlan:
     children = [_with_key(child) for child in node.inputs]
     if isinstance(node, n.Pairing):
         children[0] = _apart(children[0], _join_columns(node) & set(node.right.names))
@@ -51,7 +51,7 @@ def _join_columns(node: n.Pairing) -> set[str]:
     return {*residual, *(c for pair in node.equi for c in pair)}
 
 
-def _rebuild(node: n.Node, children: list[Keyed]) -> n.Node:
+def _rebuild(node: n.Node, children: list[KeyedPlan]) -> n.Node:
     match node:
         case n.Project() | n.MaterializeProject():
             (child, key) = children[0]
@@ -103,7 +103,7 @@ def hidden_name(column: str, taken: set[str]) -> str:
     return name
 
 
-def _apart(side: Keyed, taken: set[str]) -> Keyed:
+def _apart(side: KeyedPlan, taken: set[str]) -> KeyedPlan:
     """Rename the hidden columns that one side has been given and the other has, too.
 
     What the join reads of the right side must not be among them.
@@ -119,7 +119,7 @@ def _apart(side: Keyed, taken: set[str]) -> Keyed:
     return n.Project(node, columns), tuple(names[column] for column in key)
 
 
-def _mark_left_rows(node: n.Pairing, left: Keyed, right: Keyed) -> Keyed:
+def _mark_left_rows(node: n.Pairing, left: KeyedPlan, right: KeyedPlan) -> KeyedPlan:
     """Add a constant to the left side of a full join where its key may be NULL in all columns.
 
     A row of each side without a match would have the same key: the constant is of the left one.
@@ -133,7 +133,7 @@ def _mark_left_rows(node: n.Pairing, left: Keyed, right: Keyed) -> Keyed:
     return n.Project(below, (*below.identity, (name, Literal(BOOLEAN, True)))), key
 
 
-def _align(children: list[Keyed]) -> tuple[n.Node, ...]:
+def _align(children: list[KeyedPlan]) -> tuple[n.Node, ...]:
     """Give the branches of a union one schema: visible columns, then keys under common names."""
     if all(_is_aligned(child) for child, _ in children):
         # A plan that has its keys already comes here again when it was rewritten.

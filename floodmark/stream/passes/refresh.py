@@ -7,7 +7,7 @@ may be stable within an epoch only. What is to be evaluated once cannot be recom
 
 from __future__ import annotations
 
-from floodmark.catalog.objects import CatalogObject, Kind
+from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n
@@ -22,7 +22,7 @@ OPTION = "refresh"
 
 def refreshes(obj: CatalogObject) -> bool:
     """Tell whether an object is a view that is recomputed."""
-    return obj.kind is Kind.MATERIALIZED_VIEW and obj.option(OPTION) is not None
+    return obj.kind is ObjectKind.MATERIALIZED_VIEW and obj.option(OPTION) is not None
 
 
 def refuse_on_close(statement: s.Definition) -> None:

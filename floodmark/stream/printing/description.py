@@ -20,7 +20,7 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """The context of a description: the plan, the names to show, the owner of the state.
 
     `kinds` maps objects to the word of their kind. `owner` is None for a query that runs once: it

@@ -18,10 +18,10 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Rows equal in all of `given` are equal in all of `settled`; constants have no `given`."""
+    """Rows equal in all of `determinant` are equal in all of `dependent`; for constants it is empty."""
 
-    given: Columns
-    settled: Columns
+    determinant: Columns
+    dependent: Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Dependencies:
         while size != len(known):
             size = len(known)
             for rule in self.rules:
-                if rule.given <= known:
-                    known |= rule.settled
+                if rule.determinant <= known:
+                    known |= rule.dependent
         return frozenset(known)
 
     @property
@@ -89,5 +89,9 @@ def equalities(predicate: Expr) -> list[Dependency]:
 
 def restrict(rules: Iterable[Dependency], names: Columns) -> Dependencies:
     """Return the rules about these columns, each once, and not too many."""
-    about = (Dependency(r.given, (r.settled & names) - r.given) for r in rules if r.given <= names)
-    return Dependencies(tuple(dict.fromkeys(r for r in about if r.settled))[:_MOST])
+    about = (
+        Dependency(r.determinant, (r.dependent & names) - r.determinant)
+        for r in rules
+        if r.determinant <= names
+    )
+    return Dependencies(tuple(dict.fromkeys(r for r in about if r.dependent))[:_MOST])

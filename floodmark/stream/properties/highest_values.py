@@ -14,15 +14,15 @@ from floodmark.scalar.functions.comparison import order_key
 from floodmark.scalar.time_windows import align, shift_clamped
 from floodmark.scalar.types import SqlType
 from floodmark.stream.properties.monotonicity import monotone_columns
-from floodmark.stream.properties.watermark_values import Values
+from floodmark.stream.properties.watermark_values import WatermarkValues
 
 
-def highest_among(inputs: Sequence[Values], names: Sequence[str]) -> Values:
+def highest_among(inputs: Sequence[WatermarkValues], names: Sequence[str]) -> WatermarkValues:
     """Return the values of all inputs for columns that are passed on."""
     return {c: value for values in inputs for c, value in values.items() if c in names}
 
 
-def highest_result(expr: Expr, values: Values, now: datetime) -> Any:
+def highest_result(expr: Expr, values: WatermarkValues, now: datetime) -> Any:
     """Return the highest value of an expression that follows bounded columns; None: not known."""
     columns = monotone_columns(expr)
     nothing = dict.fromkeys(columns)
@@ -32,7 +32,9 @@ def highest_result(expr: Expr, values: Values, now: datetime) -> Any:
     return highest(reached, expr.type) if reached else None
 
 
-def highest_window(node: n.Tumble | n.Hop, step: n.Interval, values: Values) -> Values:
+def highest_window(
+    node: n.Tumble | n.Hop, step: n.Interval, values: WatermarkValues
+) -> WatermarkValues:
     """Return the values with the last window that holds the time; one begins at each `step`."""
     if node.time not in values:
         return values

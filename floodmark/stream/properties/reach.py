@@ -16,7 +16,7 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Literal
 
-Frame = tuple[str, str, str, str]
+FrameClause = tuple[str, str, str, str]
 WHOLE = ("ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING", "NO OTHERS")
 _DEFAULT = ("RANGE", "UNBOUNDED PRECEDING", "CURRENT ROW", "NO OTHERS")
 _DAY = 86_400_000_000
@@ -35,7 +35,7 @@ class Reach:
     ahead: Decimal
 
 
-def parts_of(node: n.OverWindow, call: n.WindowCall) -> Frame:
+def parts_of(node: n.OverWindow, call: n.WindowCall) -> FrameClause:
     """Return the frame that a call has, the default where none is written."""
     if call.frame is None:
         return _DEFAULT if node.order else WHOLE

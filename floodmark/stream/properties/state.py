@@ -36,7 +36,7 @@ class StateTable:
         return self.role == _DUE
 
 
-class Beside(Enum):
+class OwnTableState(Enum):
     """What the own table of an object can hold of an operator, where its rows are the object's."""
 
     GROUPS = "accumulators beside each row"
@@ -68,7 +68,7 @@ def due_table(identifier: str) -> StateTable:
     return StateTable(f"{identifier}_due", _DUE, (DUE_AT,))
 
 
-COUNTED = "__counted"
+VALUE_COUNT = "__counted"
 """The value that is counted, in the table of an aggregate with DISTINCT."""
 
 

@@ -15,7 +15,7 @@ from floodmark.plan.expr.expressions import AggCall, Expr
 from floodmark.scalar.functions import aggregate_for
 
 
-class Computed(Enum):
+class DeltaMethod(Enum):
     """The ways in which changes are computed."""
 
     NOTHING = "nothing to compute"
@@ -29,15 +29,15 @@ class Computed(Enum):
 class Strategy:
     """A way and its text; `scope` are the columns whose touched values are recomputed."""
 
-    computed: Computed
+    method: DeltaMethod
     text: str
     scope: tuple[str, ...] = ()
 
 
-EXACT = Strategy(Computed.DELTA, "exact delta")
+EXACT = Strategy(DeltaMethod.DELTA, "exact delta")
 
 
-_VALUES = Strategy(Computed.DELTA, "exact delta by how often each value is there")
+_VALUES = Strategy(DeltaMethod.DELTA, "exact delta by how often each value is there")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +87,13 @@ def aggregate_strategy(
     """
     why = _no_delta(call, mode, closes=closes)
     if why is not None:
-        return Strategy(Computed.SCOPE, recompute_text("groups", group, why), group)
+        return Strategy(DeltaMethod.SCOPE, recompute_text("groups", group, why), group)
     if counts_values(call) and not closes:
         return _VALUES
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
     if entry.is_sum(arg.type for arg in call.args):
         return EXACT
-    return Strategy(Computed.DELTA, "exact delta because the input is append-only")
+    return Strategy(DeltaMethod.DELTA, "exact delta because the input is append-only")
 
 
 def _no_delta(call: AggCall, mode: ChangelogMode, *, closes: bool) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from floodmark.errors import BindError
-from floodmark.plan.declared import Declared
+from floodmark.plan.declaration import Declaration
 from floodmark.plan.nodes import WatermarkColumn
 from floodmark.stream.properties.monotonicity import monotone_column
 
@@ -34,7 +34,7 @@ class Watermarks:
     pairs: tuple[WatermarkPair, ...] = ()
 
 
-def check_declared(declared: Declared) -> None:
+def check_declared(declared: Declaration) -> None:
     """Raise E0244 for a declared watermark that does not follow its column.
 
     The greatest value of the column gives the greatest of the expression: one is computed from the

@@ -17,15 +17,15 @@ from floodmark.scalar.functions.comparison import order_key
 from floodmark.scalar.types import SqlType
 from floodmark.stream.properties.monotonicity import monotone_columns
 
-Values = Mapping[str, Any]
+WatermarkValues = Mapping[str, Any]
 """Watermark value by column; absent: minus infinity."""
 
 
-def values_among(values: Values, columns: tuple[str, ...]) -> Values:
+def values_among(values: WatermarkValues, columns: tuple[str, ...]) -> WatermarkValues:
     return {column: value for column, value in values.items() if column in columns}
 
 
-def lowest_result(expr: Expr, values: Values, now: datetime) -> Any:
+def lowest_result(expr: Expr, values: WatermarkValues, now: datetime) -> Any:
     """Return the lowest value that an expression has when it follows one column that is bounded."""
     columns = monotone_columns(expr)
     if not columns or not columns <= values.keys():

@@ -19,7 +19,7 @@ from floodmark.session.ddl.renaming import renames_of
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.correction_versions import CorrectedTables
-from floodmark.storage.objects import Place
+from floodmark.storage.objects import Location
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -70,7 +70,7 @@ class EpochSpan:
 
 
 @dataclass(frozen=True)
-class Corrected:
+class CorrectionResult:
     """What a backfill of closed windows came to, as of an epoch.
 
     `rows` counts the corrections by kind; `backfill` is their number, 0 where there are none.
@@ -94,7 +94,7 @@ class Corrected:
 
 def correct(
     floodmark: Floodmark, name: str, span: EpochSpan, *, in_place: bool = False
-) -> Corrected:
+) -> CorrectionResult:
     """Compute closed windows once more; `in_place` puts all corrections into the view's rows.
 
     See `_correct`; E0305 where something reads the view that takes no row back.
@@ -105,7 +105,7 @@ def correct(
     return replace(done, taken_in=take_in(floodmark, done.object)) if in_place else done
 
 
-def _correct(floodmark: Floodmark, name: str, span: EpochSpan) -> Corrected:
+def _correct(floodmark: Floodmark, name: str, span: EpochSpan) -> CorrectionResult:
     """Write what the closed windows of a view lack, and have too much, to its corrections.
 
     Windows are those of which the closing column is within the span. Corrections of earlier
@@ -136,10 +136,10 @@ def _correct(floodmark: Floodmark, name: str, span: EpochSpan) -> Corrected:
         )
         files = _write_files(reader.tables, handle, number, stamped)
     if not files:
-        return Corrected(obj.key, span, reader.cut.epoch)
+        return CorrectionResult(obj.key, span, reader.cut.epoch)
     counts = _kinds(reader.tables.store.paths(handle, files))
     _commit(floodmark, obj, handle, files, number)
-    return Corrected(obj.key, span, reader.cut.epoch, number, counts)
+    return CorrectionResult(obj.key, span, reader.cut.epoch, number, counts)
 
 
 def _closing(floodmark: Floodmark, name: str) -> AnalysedObject:
@@ -233,7 +233,7 @@ def _corrections(
     return differences(obj, weighed, WEIGHT)
 
 
-def _open_table(obj: AnalysedObject, tables: Tables, place: Place) -> Handle:
+def _open_table(obj: AnalysedObject, tables: Tables, place: Location) -> Handle:
     """Return the table of corrections; E0434 where it has lost commits."""
     table = layout.corrections_table(obj)
     known = CorrectedTables(place).versions().get(table, 0)

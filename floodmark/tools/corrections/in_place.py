@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.errors import NotSupported
 from floodmark.session.ddl import deployment
 from floodmark.session.statement_progress import statement_progress
@@ -45,9 +45,9 @@ def _refuses(reader: AnalysedObject) -> str | None:
     """Say why an object cannot take rows back; None where it can."""
     if reader.emits_on_close:
         return "would have to take back what it has closed"
-    if reader.kind is Kind.TABLE and reader.append_only:
+    if reader.kind is ObjectKind.TABLE and reader.append_only:
         return "only adds rows"
-    if reader.kind is Kind.SINK and reader.object.target is None:
+    if reader.kind is ObjectKind.SINK and reader.object.target is None:
         return "what has left the warehouse stays as it is"
     return None
 

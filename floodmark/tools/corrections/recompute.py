@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from floodmark.catalog.objects import Kind
+from floodmark.catalog.objects import ObjectKind
 from floodmark.dataflow.operators import dispatch
 from floodmark.dataflow.operators.context import FileFilter
 from floodmark.errors import NotSupported
@@ -94,7 +94,7 @@ class Recomputation:
         """The materialized views that late rows would have reached."""
         out: set[str] = set()
         for obj in self.reader.pipeline.objects.values():
-            is_view = obj.kind is Kind.MATERIALIZED_VIEW
+            is_view = obj.kind is ObjectKind.MATERIALIZED_VIEW
             if is_view and any(key in out or key in self._late for key in obj.reads):
                 out.add(obj.key)
         return frozenset(out)

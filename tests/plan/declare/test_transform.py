@@ -6,7 +6,7 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import FloodmarkError
-from floodmark.plan.declared import RowTransform
+from floodmark.plan.declaration import RowTransform
 from floodmark.plan.expr.printing import to_text
 from tests.program_reference import compile_sql
 
@@ -182,7 +182,12 @@ def test_unknown_options_of_a_transformation_are_refused() -> None:
 def _texts(found: RowTransform) -> tuple[dict[str, str], str | None, list[str], list[str]]:
     columns = {name: to_text(expr) for name, expr in found.columns}
     condition = None if found.condition is None else to_text(found.condition)
-    return columns, condition, [*map(to_text, found.lowers)], [*map(to_text, found.uppers)]
+    return (
+        columns,
+        condition,
+        [*map(to_text, found.lower_bounds)],
+        [*map(to_text, found.upper_bounds)],
+    )
 
 
 def test_nested_selects_are_one() -> None:

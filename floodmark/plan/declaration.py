@@ -185,15 +185,15 @@ class RowTransform:
     """The parts of a TRANSFORM USING, over the declared columns of the source.
 
     Of rows for which `condition` is TRUE `columns` are stored, those that users see first; `key`
-    names those of the primary key. They are seen from the largest of `lowers` on and before the
-    smallest of `uppers`, TIMESTAMPTZ each; where one is NULL they are not stored. That is when
-    `timed`, the conditions on `now()` as they were written, hold.
+    names those of the primary key. They are seen from the largest of `lower_bounds` on and before
+    the smallest of `upper_bounds`, TIMESTAMPTZ each; where one is NULL they are not stored. That is
+    when `timed`, the conditions on `now()` as they were written, hold.
     """
 
     columns: tuple[tuple[str, Expr], ...]
     condition: Expr | None = None
-    lowers: tuple[Expr, ...] = ()
-    uppers: tuple[Expr, ...] = ()
+    lower_bounds: tuple[Expr, ...] = ()
+    upper_bounds: tuple[Expr, ...] = ()
     key: tuple[str, ...] = ()
     not_null: frozenset[str] = frozenset()
     timed: Expr | None = None
@@ -202,7 +202,7 @@ class RowTransform:
     def expressions(self) -> tuple[Expr, ...]:
         """Return all that is computed of a row."""
         condition = () if self.condition is None else (self.condition,)
-        return (*condition, *(e for _, e in self.columns), *self.lowers, *self.uppers)
+        return (*condition, *(e for _, e in self.columns), *self.lower_bounds, *self.upper_bounds)
 
     @property
     def fields(self) -> Schema:
@@ -212,8 +212,8 @@ class RowTransform:
     @property
     def period(self) -> Schema:
         """Return the hidden columns with the bounds of the rows' periods."""
-        lower = (Field(LOWER, BIGINT, nullable=False),) if self.lowers else ()
-        upper = (Field(UPPER, BIGINT, nullable=False),) if self.uppers else ()
+        lower = (Field(LOWER, BIGINT, nullable=False),) if self.lower_bounds else ()
+        upper = (Field(UPPER, BIGINT, nullable=False),) if self.upper_bounds else ()
         return (*lower, *upper)
 
     @property
@@ -227,13 +227,13 @@ LOOKUP = "lookup"
 
 
 @dataclass(frozen=True)
-class Declared:
+class Declaration:
     """What a CREATE SOURCE or CREATE TABLE says, bound.
 
     `columns` are those of the rows that come; `transform` is what is made of them and stored;
     `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
     is there already. `ttl` says how long rows stay; below the watermark of the column `ttl_column`
-    (WATERMARK … WITH TTL) they count as absent. Options of which no row depends are `telling`:
+    (WATERMARK … WITH TTL) they count as absent. No row depends on `harmless_options`:
     they and the place of a relative path, `resolved`, are no part of what is defined.
     """
 
@@ -250,14 +250,14 @@ class Declared:
     conflict: ConflictRule = REPLACE
     ttl: Ttl | None = field(default=None, repr=False)
     ttl_column: str | None = field(default=None, repr=False)
-    telling: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+    harmless_options: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
     resolved: str | None = field(default=None, repr=False, compare=False)
 
     @property
     def connecting(self) -> dict[str, str]:
         """Return the options as the connector takes them: with the place of a relative path."""
         place = {} if self.resolved is None else {PATH: self.resolved}
-        return {**dict(self.options), **dict(self.telling), **place}
+        return {**dict(self.options), **dict(self.harmless_options), **place}
 
     @property
     def insert_only(self) -> bool:

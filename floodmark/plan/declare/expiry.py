@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from floodmark.errors import BindError, Span
+from floodmark.plan.declaration import LOOKUP, Ttl
 from floodmark.plan.declare.table_options import OPTIONS, check_names
 from floodmark.plan.declare.ttl import bind_ttl
-from floodmark.plan.declared import LOOKUP, Ttl
 from floodmark.scalar.casts import truth_of
 from floodmark.scalar.types import SqlType
 from floodmark.sql import statements as s
@@ -16,16 +16,16 @@ from floodmark.sql.parts import WatermarkDef
 
 
 @dataclass(frozen=True, slots=True)
-class Expiring:
-    """How rows of a table end: by a TTL, or below the watermark of the column `fading`."""
+class Expiry:
+    """How rows of a table end: by a TTL, or below the watermark of the column `ttl_column`."""
 
     ttl: Ttl | None = None
-    fading: str | None = None
+    ttl_column: str | None = None
 
 
 def expiring(
     st: s.CreateSource | s.CreateTable, types: Mapping[str, SqlType], key: tuple[str, ...]
-) -> Expiring:
+) -> Expiry:
     """Return how the rows of a source or table end; `types` are those of its columns.
 
     Raises E0750 for an option that a table does not have, E0751 to E0755 for a TTL that is none,
@@ -35,13 +35,13 @@ def expiring(
     marked = tuple(w for w in st.watermarks if w.with_ttl)
     if isinstance(st, s.CreateSource):
         _refuse_source(st, marked)
-        return Expiring()
+        return Expiry()
     check_names(st.options, st.name.span)
     ttl = bind_ttl(st.options, types, append_only=st.append_only, span=st.name.span)
     if ttl is not None:
         _check_kept(st)
     if not marked:
-        return Expiring(ttl)
+        return Expiry(ttl)
     _check_marked(st, marked[0], key)
     if ttl is not None:
         raise BindError(
@@ -50,7 +50,7 @@ def expiring(
             span=marked[0].span,
             hint="leave WITH TTL out of the watermark, or ttl out of WITH (…)",
         )
-    return Expiring(fading=marked[0].column)
+    return Expiry(ttl_column=marked[0].column)
 
 
 def _refuse_source(st: s.CreateSource, marked: tuple[WatermarkDef, ...]) -> None:

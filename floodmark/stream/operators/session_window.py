@@ -10,7 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.scalar.time_windows import shift_clamped
-from floodmark.stream.operators.base import Key, StreamOperator, Values
+from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
@@ -18,14 +18,14 @@ from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
-from floodmark.stream.properties.state import Beside
+from floodmark.stream.properties.state import OwnTableState
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 S = TypeVar("S", bound=n.Session, covariant=True)
 
 
-class Sessions(StreamOperator[S], family=True):
+class SessionWindow(StreamOperator[S], family=True):
     """Rows with the start and end of their session."""
 
     TAKES_UPSERTS = False
@@ -63,13 +63,13 @@ class Sessions(StreamOperator[S], family=True):
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
         return (by_scope(self.node.partition, self.input.watermark_names),)
 
-    def derive_beside(self) -> Beside | None:
+    def derive_beside(self) -> OwnTableState | None:
         return None
 
     def other_bound(self, column: str) -> str | None:
         return None
 
-    def propagate(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         node, values = self.node, inputs[0]
         kept = values_among(values, node.partition)
         return {**kept, node.end: values[node.time]} if node.time in values else kept
@@ -77,7 +77,9 @@ class Sessions(StreamOperator[S], family=True):
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)
 
-    def propagate_highest(self, inputs: Sequence[Values], now: datetime) -> Values:
+    def propagate_highest(
+        self, inputs: Sequence[WatermarkValues], now: datetime
+    ) -> WatermarkValues:
         node, values = self.node, inputs[0]
         known = node.time in values
         return {**values, node.end: shift_clamped(values[node.time], node.gap)} if known else values

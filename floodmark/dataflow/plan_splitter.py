@@ -25,7 +25,7 @@ _OWN = 1
 """The operator's own expressions have as much room as one part."""
 
 
-class Parts:
+class PlanSplitter:
     """What is too large of one plan in one epoch, and is written."""
 
     def __init__(self, stages: Stages) -> None:
@@ -39,7 +39,7 @@ class Parts:
         Those of the root are written anyhow; what travels along to the object's table stays.
         """
         room = _room(readers)
-        if not room or rows.carried or rows.replacing:
+        if not room or rows.extra_columns or rows.replacing:
             return False
         return self._sizes.size_of(rows.frame) > self._most_of(room)
 

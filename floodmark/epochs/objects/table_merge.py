@@ -65,11 +65,11 @@ class Counts:
 
 
 @dataclass
-class Merging(TablePart):
+class TableMerge(TablePart):
     """The merge of a table in one epoch; rows up to the `cutoff` are expired."""
 
     cutoff: Cutoff | None = None
-    counted: Observation | None = None
+    observation: Observation | None = None
     added: int = 0
 
     @property
@@ -108,7 +108,7 @@ class Merging(TablePart):
     @property
     def counts(self) -> Counts:
         """Return the counts that were taken while the changes were written."""
-        found = {"applied": self.added} if self.counted is None else self.counted.get
+        found = {"applied": self.added} if self.observation is None else self.observation.get
         return Counts(**{name: int(value or 0) for name, value in found.items()})
 
     def expire_rows(self) -> Operations | None:
@@ -227,7 +227,7 @@ class Merging(TablePart):
         """Count on the way what becomes of keys, and where messages had another old row in mind."""
         from pyspark.sql import functions as F
 
-        self.counted = new_observation()
+        self.observation = new_observation()
         differs = materialize.differ(self.columns, self.hidden)
         # Where rows end below a watermark, nothing but late rows comes to such a key.
         timed = "FALSE" if self.declaration.ttl_column else f"NOT {merge.GIVEN}"
@@ -240,4 +240,4 @@ class Merging(TablePart):
         for before in self.firsts:
             counts["differs"] = f"count_if({messages.differs(before, self.declaration)})"
         columns = [F.expr(text).alias(name) for name, text in counts.items()]
-        return pairs.observe(self.counted, *columns)
+        return pairs.observe(self.observation, *columns)
