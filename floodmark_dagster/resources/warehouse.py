@@ -114,7 +114,7 @@ class Warehouse(ConfigurableResource):
             )
         created = {key: found for key, found in objects if found.origin is Origin.STATEMENT}
         plan = deployment.plan_files(desired, Deployed(0, Pipeline(Catalog(created))))
-        settings = Settings()
+        settings = Settings(floodmark.warehouse.limits)
         for statement in desired.settings:
             settings.set(statement)
         return plan.pipeline, settings.grain

@@ -65,7 +65,8 @@ class AdvanceInput:
     `corrected` has the numbers up to which corrections belong to the rows of refilled views.
     `previous` has, by key, the former definitions of views and sinks that continue with another
     query, and of sinks that are dropped with their rows. Without `writes_outside`, as in a replay,
-    nothing is written outside the warehouse. No query has more than `plan_nodes`, where it can be split.
+    nothing is written outside the warehouse. No query has more than `plan_nodes`, where it can
+    be split.
     """
 
     epoch: int

@@ -24,8 +24,8 @@ PartitionTimes = Mapping[str, Mapping[str, Any]]
 class Marks:
     """The watermarks of an object: the published ones, and those of each partition.
 
-    A connector's partition holds the watermark back; statements and sinks do not. `last_activity` is
-    the time of a partition's last rows, if silent partitions stop holding it back.
+    A connector's partition holds the watermark back; statements and sinks do not.
+    `last_activity` is the time of a partition's last rows, where silent ones stop holding it back.
     """
 
     declared: Declaration

@@ -18,7 +18,7 @@ _MOST = 64
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Rows equal in all of `determinant` are equal in all of `dependent`; for constants it is empty."""
+    """Rows equal in `determinant` are equal in `dependent`; for constants it is empty."""
 
     determinant: Columns
     dependent: Columns

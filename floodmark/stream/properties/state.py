@@ -33,7 +33,7 @@ class StateTable:
     @property
     def holds_due_changes(self) -> bool:
         """Tell whether it holds changes that are made when their time comes, not for new rows."""
-        return self.role == _DUE
+        return self.role == _TIMERS
 
 
 class OwnTableState(Enum):
@@ -43,7 +43,7 @@ class OwnTableState(Enum):
     ROWS = "its rows of before"
 
 
-_DUE = "changes to come"
+_TIMERS = "changes to come"
 _CLEANING = {
     "accumulators": "the group's end",
     "distinct values": "the value's end",
@@ -55,7 +55,7 @@ _CLEANING = {
     "an epoch's fetched rows": "the next epoch",
     "rows": "the watermark",
     "open sessions": "the watermark",
-    _DUE: "their time",
+    _TIMERS: "their time",
 }
 
 
@@ -65,7 +65,7 @@ DUE_AT = "floodmark__due_at"
 
 def due_table(identifier: str) -> StateTable:
     """Return the table with the changes that an operator makes when it is time."""
-    return StateTable(f"{identifier}_due", _DUE, (DUE_AT,))
+    return StateTable(f"{identifier}_due", _TIMERS, (DUE_AT,))
 
 
 VALUE_COUNT = "__counted"
