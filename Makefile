@@ -4,9 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 # So many processes test at once, all on one Spark server; with 0 it is this one, for a debugger.
-PROCESSES ?= 2
-# Their server compiles quickly rather than well: most queries of tests run once.
-QUICK_JAVA := JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
+PROCESSES ?= 3
 PACKAGES := floodmark floodmark_dagster assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
@@ -45,7 +43,7 @@ ui: install ## Dagster's web interface on port 3000
 	$(BIN)/dagster dev -w workspace.yaml
 
 test: install ## All tests of the daily set
-	$(QUICK_JAVA) $(BIN)/python -m pytest -n $(PROCESSES) -m "not long"
+	$(BIN)/python -m pytest -n $(PROCESSES) -m "not long"
 
 test-fast: install ## The tests that need no Spark
 	$(BIN)/python -m pytest -n $(PROCESSES) -m "not long and not spark"

@@ -1,4 +1,4 @@
-"""Tests in several processes at once, `pytest -n 2`: those of a file stay together."""
+"""Tests in several processes at once, `pytest -n 3`: those of a file stay together."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ belong to one attempt of an epoch and are deleted with its folder.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.operators.context import Stages
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_Reader = StreamOperator[Any]
 _OWN = 1
 """The operator's own expressions have as much room as one part."""
 
@@ -33,7 +34,7 @@ class PlanSplitter:
         self._stages = stages
         self._written = 0
 
-    def are_large(self, rows: Rows, readers: Iterable[StreamOperator[Any]]) -> bool:
+    def are_large(self, rows: Rows, readers: Iterable[_Reader]) -> bool:
         """Tell whether changes are to be written before the operators above read them.
 
         Those of the root are written anyhow; what travels along to the object's table stays.
@@ -44,10 +45,7 @@ class PlanSplitter:
         return self._sizes.size_of(rows.frame) > self._most_of(room)
 
     def at_rest(
-        self,
-        op: StreamOperator[Any],
-        rows: DataFrame | None,
-        readers: Iterable[StreamOperator[Any]],
+        self, op: _Reader, rows: DataFrame | None, readers: Iterable[_Reader]
     ) -> DataFrame | None:
         """Return rows at rest that were put together again, written where they are large.
 
@@ -66,6 +64,6 @@ class PlanSplitter:
         return self._stages.plan_nodes // max(room, 1)
 
 
-def _room(readers: Iterable[StreamOperator[Any]]) -> int:
+def _room(readers: Iterable[_Reader]) -> int:
     """Return in how many parts the operator that reads the most has to fit."""
     return max((op.uses * len(op.inputs) + _OWN for op in readers), default=0)
