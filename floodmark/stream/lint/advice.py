@@ -187,8 +187,10 @@ def _clock_options(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 def _feeder_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     if obj.kind is not ObjectKind.TABLE or obj.declared is None or not obj.declared.watermarks:
         return ()
-    text = "depends on where epochs are cut: all rows of {} in one epoch are compared with one "
-    "watermark"
+    text = (
+        "depends on where epochs are cut: all rows of {} in one epoch are compared with one "
+        "watermark"
+    )
     return tuple(Note("A118", text.format(pipeline.catalog.objects[k].name)) for k in obj.feeders)
 
 
