@@ -20,6 +20,7 @@ from floodmark.plan.build.builder import build_query
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object, explain_plan
+from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.objects.planning import Use, plan_of
@@ -61,11 +62,16 @@ def load() -> list[Case]:
 def actual(case: Case) -> str:
     """Return what a case gives now."""
     try:
-        if case.node:
-            return str(explain_plan(lower(keep_keys(unanalysed()[case.node])), owner="v"))
-        return _explained(case)
+        return str(explanation(case))
     except FloodmarkError as error:
         return error.render()
+
+
+def explanation(case: Case) -> Explanation:
+    """Return what is explained; raise the error of what is refused."""
+    if case.node:
+        return explain_plan(lower(keep_keys(unanalysed()[case.node])), owner="v")
+    return _explained(case)
 
 
 def rewrite(path: Path) -> None:
@@ -94,7 +100,7 @@ def _cases(path: Path) -> list[Case]:
     ]  # fmt: skip
 
 
-def _explained(case: Case) -> str:
+def _explained(case: Case) -> Explanation:
     catalog = Catalog()
     for statement in parse_script(case.setup, "setup.sql"):
         assert isinstance(statement, s.Definition)
@@ -108,12 +114,12 @@ def _explained(case: Case) -> str:
         catalog = catalog.create(statement, Origin.FILE)
         known = analyse_catalog(catalog, known, runs=case.runs)
         last = next((k for k in catalog.objects if k not in before), last)
-    return str(explain_object(known[case.explains or last], known))
+    return explain_object(known[case.explains or last], known)
 
 
-def _selected(statement: s.Select, pipeline: Pipeline) -> str:
+def _selected(statement: s.Select, pipeline: Pipeline) -> Explanation:
     node = build_query(statement.query, pipeline.relations, statement.span)
-    return str(explain_plan(plan_of(node, Use.EXPLAINED).plan, pipeline))
+    return explain_plan(plan_of(node, Use.EXPLAINED).plan, pipeline)
 
 
 def _block(dumper: yaml.Dumper, data: _Text) -> yaml.ScalarNode:

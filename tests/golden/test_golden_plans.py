@@ -10,7 +10,8 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from tests.golden.cases import Case, actual, load
+from floodmark.stream.properties.strategy import DeltaMethod
+from tests.golden.cases import Case, actual, explanation, load
 from tests.stream.every_node import unanalysed
 
 
@@ -35,6 +36,19 @@ def test_what_is_explained_says_whether_it_is_refused(case: Case) -> None:
     refused = re.match(r"error\[(E\d+)\]: (.*)", actual(replace(case, runs=True)))
     said = refused and (f"A108  CREATE refuses it ({refused[1]}): {refused[2]}", refused[0])
     assert any(text in case.expect for text in said) if said else "A108" not in case.expect
+
+
+PLANNED = [case for case in load() if not case.expect.startswith("error")]
+
+
+@pytest.mark.parametrize("case", PLANNED, ids=lambda c: f"{c.file}-{c.name}".replace(" ", "_"))
+def test_the_text_tells_where_state_is_and_why_rows_are_computed_anew(case: Case) -> None:
+    for node in explanation(case).nodes:
+        text = "\n".join(cell for cells in node.details for cell in cells)
+        tables = [t.name for t in node.state if f".{t.name}" not in text]
+        assert tables == [] or "own table" in text
+        how = None if node.emits_on_close else node.strategy
+        assert how is None or how.method is not DeltaMethod.SCOPE or how.text in text
 
 
 RECOMPUTED = [case for case in load() if re.search(r"\nhelp: .*WITH \(refresh =", case.expect)]

@@ -20,7 +20,7 @@ from floodmark.stream.operators.pairing import (
     pair_key,
     unsupported_subquery,
 )
-from floodmark.stream.operators.texts import TextLines, reread_text, role_cells
+from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, enclosing
@@ -206,17 +206,7 @@ class StreamJoin(StreamPairing[n.Join]):
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         head = self.head(names)
-        sides = () if place.owner is None else self._sides(place)
-        return Description(head.operator, head.arguments, (*head.details, *sides))
-
-    def _sides(self, place: NodePlace) -> TextLines:
-        tables = {t.name.rpartition("_")[2]: t for t in self.state}
-        lines = []
-        for side, below in (("left", self.left), ("right", self.right)):
-            table = tables.get(side)
-            source = reread_text(below, place) if table is None else place.state_text(table)
-            lines.append((f"{side}: {source}", *role_cells(table)))
-        return (*lines, (self.strategy.text,))
+        return Description(head.operator, head.arguments, (*head.details, *side_lines(self, place)))
 
     @property
     def title(self) -> str:

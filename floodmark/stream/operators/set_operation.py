@@ -9,6 +9,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
+from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
@@ -111,7 +112,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         copies = "all" if self.node.all else "distinct"
-        return Description(self.node.kind.value.capitalize(), copies)
+        return Description(self.node.kind.value.capitalize(), copies, side_lines(self, place))
 
     @property
     def title(self) -> str:

@@ -58,6 +58,19 @@ def recompute_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLine
     return ((f"input: {source}", *role_cells(table)), *before, how)
 
 
+def side_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
+    """Return where the rows of both sides are read again, and how changes are computed."""
+    if place.owner is None:
+        return ()
+    tables = {t.name.rpartition("_")[2]: t for t in operator.state}
+    lines = []
+    for side, below in zip(("left", "right"), operator.inputs, strict=True):
+        table = tables.get(side)
+        source = reread_text(below, place) if table is None else place.state_text(table)
+        lines.append((f"{side}: {source}", *role_cells(table)))
+    return (*lines, (operator.strategy.text,))
+
+
 def due_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
     """Return a line for state that waits for its time."""
     if place.owner is None:
