@@ -24,7 +24,7 @@ from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.walks import propagate
+from floodmark.stream.operators.walks import KnownValues, propagate
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds, layout
 from floodmark.tables.current import current_at
@@ -74,6 +74,7 @@ class EpochInputs:
         self._before = before
         self._after = after
         self._due_rows = 0
+        self._watermarks: dict[tuple[bool, datetime], KnownValues] = {}
 
     @property
     def _merges(self) -> bool:
@@ -238,7 +239,8 @@ class EpochInputs:
         now = self._now
         if before and cut.epoch and self._time_of is not None and _goes_by_time(node):
             now = self._time_of(cut.epoch)
-        return dict(propagate(operator, scanned, now))
+        known = self._watermarks.setdefault((before, now), {})
+        return dict(propagate(operator, scanned, now, known))
 
     def lookup(self, scan: n.Scan) -> Lookup:
         """Return how an object that is kept elsewhere is asked."""

@@ -15,7 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.walks import propagate, propagate_highest
+from floodmark.stream.operators.walks import KnownValues, propagate, propagate_highest
 from floodmark.tables.cutoff import LAST
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -23,7 +23,7 @@ WatermarkValues = Mapping[str, Any]
 ReleasingNode = tuple[str, int]
 """An object, and which of its nodes releases rows."""
 ClockRule = Callable[
-    [StreamOperator[Any], Mapping[str, WatermarkValues], datetime], WatermarkValues
+    [StreamOperator[Any], Mapping[str, WatermarkValues], datetime, KnownValues], WatermarkValues
 ]
 
 
@@ -102,12 +102,13 @@ def _propagate(
         if obj.plan is None:
             continue
         scanned = {scan.object: values.get(scan.object, {}) for scan in n.scans(obj.plan.root)}
+        asked: KnownValues = {}
         if obj.relation.watermarks:
-            values[obj.key] = rule(obj.plan.top, scanned, now)
+            values[obj.key] = rule(obj.plan.top, scanned, now, asked)
         if obj.emits_on_close and (obj.object.target or obj.key) in needed:
             releases = filter(None, (op.released_by for op in obj.plan.operators.values()))
             for i, (held, column) in enumerate(releases):
-                bound = rule(held, scanned, now).get(column)
+                bound = rule(held, scanned, now, asked).get(column)
                 if bound is not None:
                     out[obj.key, i] = bound
     return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,8 @@ from floodmark.stream.operators.scan import StreamScan
 
 CLASSES: dict[type[n.Node], type[Operator]] = {operator.NODE: operator for operator in OPERATORS}
 """The operator of each node."""
+KnownValues = dict[n.Node, WatermarkValues]
+"""Values by column, of the operators that were asked already."""
 
 
 def class_of(node: n.Node) -> type[Operator]:
@@ -34,19 +36,42 @@ def stream_key(node: n.Node) -> Key:
 
 
 def propagate(
-    operator: StreamOperator[Any], scanned: Mapping[str, WatermarkValues], now: datetime
+    operator: StreamOperator[Any],
+    scanned: Mapping[str, WatermarkValues],
+    now: datetime,
+    known: KnownValues | None = None,
 ) -> WatermarkValues:
-    """Return the watermarks of an output from those of the objects that are scanned."""
-    if isinstance(operator, StreamScan):
-        return operator.propagate([scanned.get(operator.node.object, {})], now)
-    return operator.propagate([propagate(i, scanned, now) for i in operator.inputs], now)
+    """Return the watermarks of an output from those of the objects that are scanned.
+
+    `known` are those of operators at the same values and time; it takes what is worked out.
+    """
+    return _propagate(operator, scanned, lambda op, below: op.propagate(below, now), known)
 
 
 def propagate_highest(
-    operator: StreamOperator[Any], scanned: Mapping[str, WatermarkValues], now: datetime
+    operator: StreamOperator[Any],
+    scanned: Mapping[str, WatermarkValues],
+    now: datetime,
+    known: KnownValues | None = None,
 ) -> WatermarkValues:
     """Return what no value of a column is above, from that of the objects that are scanned."""
-    if isinstance(operator, StreamScan):
-        return operator.propagate_highest([scanned.get(operator.node.object, {})], now)
-    below = [propagate_highest(i, scanned, now) for i in operator.inputs]
-    return operator.propagate_highest(below, now)
+    return _propagate(operator, scanned, lambda op, below: op.propagate_highest(below, now), known)
+
+
+def _propagate(
+    operator: StreamOperator[Any],
+    scanned: Mapping[str, WatermarkValues],
+    rule: Callable[[StreamOperator[Any], Sequence[WatermarkValues]], WatermarkValues],
+    known: KnownValues | None,
+) -> WatermarkValues:
+    """Return what a rule makes of the values of scanned objects, asking each operator once."""
+    known = {} if known is None else known
+
+    def values_of(op: StreamOperator[Any]) -> WatermarkValues:
+        if op.node not in known:
+            scans = isinstance(op, StreamScan)
+            below = [scanned.get(op.node.object, {})] if scans else [*map(values_of, op.inputs)]
+            known[op.node] = rule(op, below)
+        return known[op.node]
+
+    return values_of(operator)
