@@ -16,7 +16,7 @@ _UUID_PARTS = "'^(.{8})(.{4})(.{4})(.{4})(.{12})$', '$1-$2-$3-$4-$5'"
 def print_volatile(call: Volatile, seed: RowSeed, now_micros: int | None) -> str:
     """Return the text of a volatile function's value, a pure function of the row.
 
-    It is the same as `floodmark.scalar.functions.volatile.replayed` of the same row.
+    It is the same as `floodmark.scalar.functions.volatile.replay` of the same row.
     """
     if call.function == CLOCK:
         assert now_micros is not None, "clock_timestamp() is the time of an epoch"

@@ -96,7 +96,7 @@ class Objects(Protocol):
         """
 
     def last_write(self, folder: str) -> int | None:
-        """Return when something below a folder was written last, as `Head.modified` says it.
+        """Return when something below a folder was written last, as `ObjectHead.modified` says it.
 
         None where there is no such folder.
         """

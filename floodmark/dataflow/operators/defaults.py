@@ -27,7 +27,7 @@ def with_defaults(frame: DataFrame, declared: Declaration, now: int, seed: RowSe
     """Return the rows with defaults in the columns that they came without.
 
     Why a default has no value for a row stands in `__default_0` …, what functions of users say of
-    it in `__default_said_0` …, in the order of `Declaration.defaulted`.
+    it in `__default_said_0` …, in the order of `Declaration.default_columns`.
     """
     given = [c for c in declared.columns if c.name in declared.default_columns]
     if not given:

@@ -137,7 +137,7 @@ class LookupJoin(Pairing):
     - `stored`: the right columns of every pair are kept by the left side's stream key, and the
       right side's where a left row can match several; they are what a retraction carries.
     - not `stored`, and the left side updates: a retraction is not looked up. It passes once, with
-      NULL in the right columns, and the owner's table has the row (`Properties.own_table`).
+      NULL in the right columns, and the owner's table has the row (`StreamOperator.own_table`).
     """
 
     KINDS = (JoinKind.INNER, JoinKind.LEFT)

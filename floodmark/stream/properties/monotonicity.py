@@ -1,6 +1,7 @@
 """Monotone expressions and columns: those that keep the order of one column, and so its watermark.
 
-`derive` says, per column of a node's output, with which column of which object it never falls.
+`StreamOperator.monotone` says, per column of an output, with which column of which object it never
+falls.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stream keys: the columns that identify a row of a node's changelog.
 
-`derive` asks for keys that the schema still has; `floodmark.stream.passes.keep_keys` is the rewrite
-that adds hidden columns where a projection would drop one.
+`StreamOperator.key_of` gives keys that the schema must still have; the rewrite
+`floodmark.stream.passes.keep_keys` adds hidden columns where a projection would drop one.
 """
 
 from __future__ import annotations
