@@ -129,3 +129,21 @@ def test_nobody_makes_a_plan_beside_the_tuple() -> None:
     for name in ("resolve", "colocate_state"):
         assert importers("floodmark.stream.ndu", name) == set()
     assert importers("floodmark.stream", "ndu") == {"stream/objects/planning.py"}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        f"{VIEW} SELECT t.id, t.v + 1 AS w, d.v AS g FROM t LEFT JOIN t AS d "
+        "FOR SYSTEM_TIME AS OF PROCTIME() ON t.v = d.id;",
+        f"{VIEW} SELECT id, random() AS r FROM t;",
+        f"{VIEW[:-3]} WITH (refresh = 'full') AS SELECT v, count(*) AS n FROM t GROUP BY v;",
+        f"{VIEW} SELECT window_start, count(*) AS n {WINDOWS};",
+    ],
+)
+def test_an_operator_reads_those_of_its_plan(definition: str) -> None:
+    plan = compile_sql(SOURCE + definition)["m"].plan
+    assert plan is not None
+    for node, operator in plan.operators.items():
+        below = [plan[child] for child in node.inputs]
+        assert [*map(id, operator.inputs)] == [*map(id, below)]

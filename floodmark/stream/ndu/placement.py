@@ -123,10 +123,5 @@ def _alone(plan: StreamPlan, node: n.Pairing, columns: frozenset[str]) -> bool:
 def colocate_state(plan: StreamPlan, root: Root) -> StreamPlan:
     """Return the plan with the stored values that the owner's table has there, and there alone."""
     chosen = own_table_nodes(plan, root)
-    operators = {
-        node: known.evolve(state=(), own_table=True)
-        if node in chosen and not plan[node.inputs[0]].append_only
-        else known
-        for node, known in plan.operators.items()
-    }
-    return StreamPlan(plan.root, operators)
+    stored = (node for node in chosen if not plan[node.inputs[0]].append_only)
+    return plan.evolve({node: {"state": (), "own_table": True} for node in stored})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.stream.operators import Operator
@@ -18,6 +19,11 @@ class StreamPlan:
     root: n.Node
     operators: Mapping[n.Node, Operator]
 
+    def __post_init__(self) -> None:
+        for node, known in self.operators.items():
+            below = (self.operators[child] for child in node.inputs)
+            assert all(a is b for a, b in zip(known.inputs, below, strict=True)), known.identifier
+
     @property
     def nodes(self) -> tuple[n.Node, ...]:
         """Return the distinct nodes, inputs first."""
@@ -25,6 +31,14 @@ class StreamPlan:
 
     def __getitem__(self, node: n.Node) -> Operator:
         return self.operators[node]
+
+    def evolve(self, changes: Mapping[n.Node, Mapping[str, Any]]) -> StreamPlan:
+        """Return the plan with other values of operators; those above read the changed ones."""
+        changed: dict[n.Node, Operator] = {}
+        for node, known in self.operators.items():
+            inputs = tuple(changed[child] for child in node.inputs)
+            changed[node] = known.evolve(inputs=inputs, **changes.get(node, {}))
+        return StreamPlan(self.root, changed)
 
     @property
     def top(self) -> Operator:

@@ -7,6 +7,8 @@ may be stable within an epoch only. What is to be evaluated once cannot be recom
 
 from __future__ import annotations
 
+from typing import Any
+
 from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported, Span
@@ -37,10 +39,9 @@ def refuse_on_close(statement: s.Definition) -> None:
 
 def refresh_plan(plan: StreamPlan) -> StreamPlan:
     """Return the plan of a view that is recomputed: no state, any row may go, no watermark."""
-    operators = {node: known.evolve(state=()) for node, known in plan.operators.items()}
-    top = operators[plan.root]
-    operators[plan.root] = top.evolve(mode=ChangelogMode.RETRACT, marks=Watermarks())
-    return StreamPlan(plan.root, operators)
+    changes: dict[n.Node, dict[str, Any]] = {node: {"state": ()} for node in plan.nodes}
+    changes[plan.root] |= {"mode": ChangelogMode.RETRACT, "marks": Watermarks()}
+    return plan.evolve(changes)
 
 
 def follows_time(plan: StreamPlan) -> bool:
