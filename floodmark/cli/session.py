@@ -109,11 +109,17 @@ def interruptible(connection: Floodmark) -> Iterator[None]:
 
 @contextmanager
 def cancellable(connection: Floodmark) -> Iterator[None]:
-    """Let SIGINT end the block and its queries on the server, as a KeyboardInterrupt."""
+    """Let SIGINT end the block and its queries on the server, as a KeyboardInterrupt.
+
+    Once it is left, no interrupt is under way any more: it would end the next statement.
+    """
     done = threading.Event()
+    interrupts: list[threading.Thread] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        threading.Thread(target=_interrupt_until, args=(connection, done), daemon=True).start()
+        thread = threading.Thread(target=_interrupt_until, args=(connection, done), daemon=True)
+        thread.start()
+        interrupts.append(thread)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, stop)
@@ -122,6 +128,8 @@ def cancellable(connection: Floodmark) -> Iterator[None]:
     finally:
         done.set()
         signal.signal(signal.SIGINT, before)
+        for thread in interrupts:
+            thread.join()
 
 
 def suspension_code(connection: Floodmark) -> int:

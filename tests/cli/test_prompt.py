@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from floodmark.api import Floodmark
 from floodmark.cli.prompt import split_statements
+from floodmark.cli.session import cancellable
 
 DONE, MORE = "floodmark=> ", "floodmark-> "
 INTERRUPT, END = "\x03", "\x04"
@@ -114,6 +119,23 @@ def test_a_statement_is_given_up_and_the_next_one_runs(terminal: Terminal) -> No
     assert "    3" in terminal.type("SELECT 3;\n", DONE)
     os.write(terminal.screen, END.encode())
     assert terminal.ends() == 0
+
+
+def test_no_interrupt_is_under_way_once_a_statement_is_given_up() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    class Slow:
+        def interrupt(self) -> None:
+            begun.set()
+            time.sleep(0.5)
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt), cancellable(cast(Floodmark, Slow())):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            assert begun.wait(SECONDS)
+    assert ended.is_set()
 
 
 @pytest.mark.parametrize(
