@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from floodmark.dataflow.context import EpochContext, Inputs, Stages
 from floodmark.dataflow.operator_input import OperatorInput
-from floodmark.dataflow.operators.context import EpochContext, Inputs, Stages
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from floodmark.dataflow.operators.context import ExpiredRows
+from floodmark.dataflow.context import ExpiredRows
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.dataflow.state.groups import AggregateFiles

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import KIND, OWNERS, WEIGHT
 from floodmark.connectors.lookup import Lookup
 from floodmark.connectors.lookup_rows import lookup_of
-from floodmark.dataflow.operators.context import ObjectSeed
-from floodmark.dataflow.operators.materialize import cancel
+from floodmark.dataflow.context import ObjectSeed
+from floodmark.dataflow.materialize import cancel
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.plan.declaration import UPPER

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.operators import dispatch
-from floodmark.dataflow.operators.context import Arrangement, EpochContext, Input
-from floodmark.dataflow.operators.state_cleaning import expired_rows
+from floodmark.dataflow import dispatch
+from floodmark.dataflow.context import Arrangement, EpochContext, Input
 from floodmark.dataflow.output import OperatorOutput
+from floodmark.dataflow.state_cleaning import expired_rows
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators import dispatch
-from floodmark.dataflow.operators.context import EpochContext, FileFilter, Input
+from floodmark.dataflow import dispatch
+from floodmark.dataflow.context import EpochContext, FileFilter, Input
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field

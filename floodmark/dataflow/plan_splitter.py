@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators.context import Stages
+from floodmark.dataflow.context import Stages
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.plan_size import PlanSizes
 from floodmark.spark.rows import Rows, set_weight

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
-from floodmark.dataflow.operators.context import ExpiredRows
-from floodmark.dataflow.operators.source import DEAD, GOOD, WITHDRAWN
+from floodmark.dataflow.context import ExpiredRows
+from floodmark.dataflow.intake.source import DEAD, GOOD, WITHDRAWN
 from floodmark.dataflow.state.arrangement import ArrangedRows
 from floodmark.dataflow.state.due_changes import DueFiles
 from floodmark.dataflow.state.fetched_rows import FetchedFiles

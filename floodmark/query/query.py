@@ -13,7 +13,8 @@ from sqlglot import exp
 from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
-from floodmark.dataflow.operators import dispatch, values
+from floodmark.dataflow import dispatch
+from floodmark.dataflow.operators import values
 from floodmark.dataflow.state.fetched_rows import as_columns
 from floodmark.errors import NotSupported, Span
 from floodmark.plan import nodes as n

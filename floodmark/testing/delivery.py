@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from floodmark.changelog import ROW_ID, WEIGHT, RowKind
-from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.plan.declaration import Declaration
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.query.dml import PARTITION

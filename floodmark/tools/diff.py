@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.operators.materialize import comparable
+from floodmark.dataflow.materialize import comparable
 from floodmark.errors import BindError
 from floodmark.scalar.functions.comparison import spark_order
 from floodmark.scalar.functions.model import Operand

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import ObjectKind
-from floodmark.dataflow.operators import dispatch
+from floodmark.dataflow import dispatch
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.scalar.functions.intervals import micros_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.changelog import ChangelogMode
-from floodmark.dataflow.operators import dispatch
-from floodmark.dataflow.operators.context import FileFilter
+from floodmark.dataflow import dispatch
+from floodmark.dataflow.context import FileFilter
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.scalar.types import BIGINT, Field

@@ -6,8 +6,8 @@ import ast
 import inspect
 from collections.abc import Iterator
 
-from floodmark.dataflow.operators import dispatch
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow import dispatch
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators import OPERATORS
 

@@ -16,7 +16,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
-from floodmark.dataflow.operators import late_row_pruning
+from floodmark.dataflow.intake import late_row_pruning
 from floodmark.plan.declaration import WatermarkInfo
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.sql.parse import parse_script

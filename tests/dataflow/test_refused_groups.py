@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from floodmark.changelog import ChangelogMode
+from floodmark.dataflow.groups.transitions import parts_of
 from floodmark.dataflow.operators.aggregate import refusal
-from floodmark.dataflow.operators.transitions import parts_of
 from floodmark.plan import nodes as n
 from tests.program_reference import compile_sql
 

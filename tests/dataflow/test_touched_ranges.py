@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from floodmark.dataflow.operators import affected_frames, frames, over
-from floodmark.dataflow.operators.recompute_partitions import AFTER
+from floodmark.dataflow.operators import over_window
+from floodmark.dataflow.partitions import affected_frames, frames
+from floodmark.dataflow.partitions.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.stream.properties.reach import reach_of
 from tests.program_reference import compile_sql
@@ -109,10 +110,10 @@ def test_touched_rows_are_all_that_change(name: str, rows: DataFrame) -> None:
     reach = reach_of(node)
     assert reach is not None
     sides = rows.where(f"{AFTER} IS NOT NULL")
-    whole = over.batch(node, sides, 0, ("k",), (AFTER,))
+    whole = over_window.batch(node, sides, 0, ("k",), (AFTER,))
     tagged = rows.select(*node.input.names, AFTER)
     narrow = affected_frames.rows_of(node, tagged, reach, frames.total_order(node, ("k",)))
-    found = over.batch(node, narrow, 0, ("k",), (AFTER,), (affected_frames.TOUCHED_MARK,))
+    found = over_window.batch(node, narrow, 0, ("k",), (AFTER,), (affected_frames.TOUCHED_MARK,))
     kept = found.where(affected_frames.TOUCHED_MARK).drop(affected_frames.TOUCHED_MARK)
     assert changes(kept) == changes(whole)
     assert narrow.count() < sides.count()

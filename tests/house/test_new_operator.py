@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 NAMED = (
     "floodmark/plan/nodes/__init__.py",
     "floodmark/stream/operators/__init__.py",
-    "floodmark/dataflow/operators/dispatch.py",
+    "floodmark/dataflow/dispatch.py",
     "floodmark/reference/interpreter.py",
     "floodmark/reference/propagation.py",
 )
@@ -120,6 +120,12 @@ def _names(path: str, node: type[n.Node]) -> bool:
     text = (ROOT / path).read_text()
     kinds = [c.__name__ for c in node.__mro__ if c not in (n.Node, n.Unary, object)]
     return any(re.search(rf"\b(Stream)?{kind}\b", text) for kind in kinds)
+
+
+def test_operators_of_dataflow_have_a_file_each_and_nothing_else_has() -> None:
+    for path in _files("floodmark/dataflow/operators"):
+        if path.stem != "__init__":
+            assert re.search(r"^def delta\(op: Stream\w+, ", path.read_text(), re.M), path.stem
 
 
 @pytest.mark.parametrize("node", n.NODE_CLASSES, ids=lambda c: c.__name__)

@@ -78,7 +78,7 @@ CLOSING = (
     ),
     Planted(
         "one row too few of a partition stays",
-        "dataflow/operators/frames.py",
+        "dataflow/partitions/frames.py",
         'f"__last - __place < {last}"',
         'f"__last - __place < {last - 1}"',
         ("tests/dataflow/test_bounded_state.py::test_state_is_what_is_open[daily]",),

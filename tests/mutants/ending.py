@@ -8,7 +8,7 @@ _CUTOFF = "tables/cutoff.py"
 ENDING = (
     Planted(
         "what comes meets rows that are over",
-        "dataflow/operators/merge.py",
+        "dataflow/merge/merge.py",
         "ENDED, SINKS, DML_STAGE = -2, 0, 1_000_000",
         "ENDED, SINKS, DML_STAGE = 2_000_000, 0, 1_000_000",
         on_spark("ttl_conflicts"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.planted import Planted, on_reference, on_spark
 
-_FOLD = "dataflow/operators/column_owners.py"
+_FOLD = "dataflow/merge/column_owners.py"
 _MODEL = "tests/property/test_owned_spark.py::test_the_reference_holds_rows_as_the_model_does"
 OWNING = (
     Planted(

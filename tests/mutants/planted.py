@@ -42,7 +42,7 @@ CHANGES = (
     ),
     Planted(
         "the rows of an update are swapped",
-        f"{_OPERATORS}/materialize.py",
+        "dataflow/materialize.py",
         "agg(*sides).selectExpr(OLD_ROW, NEW_ROW)",
         'agg(*sides).selectExpr(f"{NEW_ROW} AS {OLD_ROW}", f"{OLD_ROW} AS {NEW_ROW}")',
         on_spark("filter_update_crosses_predicate"),
@@ -79,21 +79,21 @@ GROUPS = (
     ),
     Planted(
         "a sum adds what is taken back",
-        f"{_OPERATORS}/accumulators.py",
+        "dataflow/groups/accumulators.py",
         "[o.sql for o in operands(call, now)]\n            return _sum_of_contributions(name, index, call, texts, WEIGHT,",  # noqa: E501
         '[o.sql for o in operands(call, now)]\n            return _sum_of_contributions(name, index, call, texts, "1",',  # noqa: E501
         on_spark("aggregate_row_moves_between_groups"),
     ),
     Planted(
         "a minimum stays when its row goes",
-        f"{_OPERATORS}/accumulators.py",
+        "dataflow/groups/accumulators.py",
         '("{new}",) * len(fields)',
         '("coalesce({old}, {new})",) * len(fields)',
         on_spark("aggregate_count_sum_avg_min_max"),
     ),
     Planted(
         "a group without rows stays",
-        f"{_OPERATORS}/transitions.py",
+        "dataflow/groups/transitions.py",
         'f"nullif({count}, 0L)"',
         "count",
         on_spark("aggregate_group_vanishes_and_returns"),
@@ -114,14 +114,14 @@ GROUPS = (
     ),
     Planted(
         "a value of DISTINCT counts from its second copy on",
-        f"{_OPERATORS}/distinct_values.py",
+        "dataflow/groups/distinct_values.py",
         'f"CAST(coalesce({side}{column}, 0L) > 0 AS INT)"',
         'f"CAST(coalesce({side}{column}, 0L) > 1 AS INT)"',
         on_spark("aggregate_distinct"),
     ),
     Planted(
         "a value of DISTINCT counts again with each copy",
-        f"{_OPERATORS}/distinct_values.py",
+        "dataflow/groups/distinct_values.py",
         'return f"({new} - {old})"',
         'return f"({new} - 0 * {old})"',
         on_spark("aggregate_distinct"),
@@ -211,28 +211,28 @@ ORDERED = (
     ),
     Planted(
         "a frame of GROUPS is one group too wide",
-        f"{_OPERATORS}/frames.py",
+        "dataflow/partitions/frames.py",
         'return f"{literal.format(amount)} {side}"',
         'return f"{literal.format(int(amount) + 1)} {side}"',
         on_spark("over_frames_of_groups"),
     ),
     Planted(
         "lag looks one row too far",
-        f"{_OPERATORS}/over.py",
+        "dataflow/operators/over_window.py",
         'return f"{towards}({value}, {abs(step)}{rest}){nulls}{over}"',
         'return f"{towards}({value}, {abs(step) + 1}{rest}){nulls}{over}"',
         on_spark("over_neighbours"),
     ),
     Planted(
         "a row does not see the change that is as far back as it looks",
-        f"{_OPERATORS}/affected_frames.py",
+        "dataflow/partitions/affected_frames.py",
         "_START, _ROW, _END = 0, 1, 2",
         "_START, _ROW, _END = 0, 2, 1",
         (f"{_RANGES}[rows]", f"{_RANGES}[groups]"),
     ),
     Planted(
         "what touched rows see is cut off",
-        f"{_OPERATORS}/affected_frames.py",
+        "dataflow/partitions/affected_frames.py",
         "_away(node, reach, _START, far)",
         "_away(node, reach, _START, reach.ahead)",
         (f"{_RANGES}[rows]", f"{_RANGES}[times]"),
@@ -255,7 +255,7 @@ ORDERED = (
 TIMES = (
     Planted(
         "a window ends a microsecond early",
-        f"{_OPERATORS}/tumble.py",
+        "dataflow/windows.py",
         "ELSE {start} + {size} END",
         "ELSE {start} + {size} - 1 END",
         on_spark("close_tumble_emits_once"),
@@ -269,7 +269,7 @@ TIMES = (
     ),
     Planted(
         "the last window that holds a time is left out",
-        f"{_OPERATORS}/hop.py",
+        "dataflow/windows.py",
         "{size + slide - 1} - {past}",
         "{size - 1} - {past}",
         on_spark("hop_aggregate_retracts"),
@@ -290,14 +290,14 @@ TIMES = (
     ),
     Planted(
         "a row at the watermark is late",
-        f"{_OPERATORS}/source.py",
+        "dataflow/intake/source.py",
         '[f"{ident(m.column)} < __bound_{i}"',
         '[f"{ident(m.column)} <= __bound_{i}"',
         on_spark("late_equal_is_not_late"),
     ),
     Planted(
         "dead rows raise the watermark",
-        f"{_OPERATORS}/source.py",
+        "dataflow/intake/source.py",
         "max(CASE WHEN {ERROR} IS NULL THEN {delayed} END)",
         "max({delayed})",
         on_spark("late_dead_rows_move_no_watermark"),

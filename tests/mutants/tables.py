@@ -4,53 +4,52 @@ from __future__ import annotations
 
 from tests.mutants.planted import Planted, on_spark
 
-_OPERATORS = "dataflow/operators"
 TABLES = (
     Planted(
         "a table keeps a row that its last operation deletes",
-        f"{_OPERATORS}/merge.py",
+        "dataflow/merge/merge.py",
         'f"CASE WHEN last.w > 0 THEN last.r END AS {NEW_ROW}"',
         'f"last.r AS {NEW_ROW}"',
         on_spark("table_same_key_in_one_epoch"),
     ),
     Planted(
         "of two sinks the first one has the last word",
-        f"{_OPERATORS}/merge.py",
+        "dataflow/merge/merge.py",
         'f"{STAGE} AS writer"',
         'f"-{STAGE} AS writer"',
         on_spark("sink_two_into_one_table"),
     ),
     Planted(
         "an equal version is ignored",
-        f"{_OPERATORS}/conflicts.py",
+        "dataflow/merge/conflicts.py",
         "{incoming} < {stored}",
         "{incoming} <= {stored}",
         on_spark("conflict_versions"),
     ),
     Planted(
         "a delete counts whose key a sink writes again",
-        f"{_OPERATORS}/conflicts.py",
+        "dataflow/merge/conflicts.py",
         "NOT (__again AND",
         "NOT (FALSE AND",
         on_spark("conflict_other_stream_key"),
     ),
     Planted(
         "DO UPDATE IF NOT NULL prefers what is stored",
-        f"{_OPERATORS}/conflicts.py",
+        "dataflow/merge/conflicts.py",
         "coalesce(__o.r.{ident(c)}, __a.r.{ident(c)})",
         "coalesce(__a.r.{ident(c)}, __o.r.{ident(c)})",
         on_spark("conflict_if_not_null"),
     ),
     Planted(
         "a sink brings rows without a key",
-        f"{_OPERATORS}/not_null_filter.py",
+        "dataflow/intake/not_null_filter.py",
         "    if not needed:",
         "    if needed or not needed:",
         on_spark("sink_null_in_a_key"),
     ),
     Planted(
         "the first message of a key stands",
-        f"{_OPERATORS}/merge.py",
+        "dataflow/merge/merge.py",
         "-1, ROW_ID, *passed",
         '-1, f"-{ROW_ID}", *passed',
         on_spark("upsert_replaces_by_key"),
@@ -64,14 +63,14 @@ TABLES = (
     ),
     Planted(
         "an update that moves the key leaves the old row",
-        f"{_OPERATORS}/messages.py",
+        "dataflow/intake/messages.py",
         "THEN array('take', 'put')",
         "THEN array('put')",
         on_spark("cdc_key_moves"),
     ),
     Planted(
         "the second row of a promised key is stored",
-        f"{_OPERATORS}/primary_key_dedup.py",
+        "dataflow/intake/primary_key_dedup.py",
         'twice = f"({_NTH} > 1 OR',
         'twice = f"({_NTH} > 2 OR',
         on_spark("source_promises_a_key"),

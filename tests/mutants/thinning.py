@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.planted import Planted, on_spark
 
 _RESTART = "tests/epochs/test_transform_restart.py"
-_TRANSFORM = "dataflow/operators/transform.py"
+_TRANSFORM = "dataflow/intake/transform.py"
 THINNING = (
     Planted(
         "rows that are over are not taken back",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from floodmark.dataflow.operators import merge
+from floodmark.dataflow.merge import merge
 from floodmark.scalar.types import INT, VARCHAR, Field
 from floodmark.spark import keyed
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from floodmark.dataflow.operators.accumulators import batch_text
+from floodmark.dataflow.groups.accumulators import batch_text
 from floodmark.errors import Span
 from floodmark.plan.bind.binder import bind_scalar
 from floodmark.plan.bind.collectors import AggregateCollector, SetCollector

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from floodmark.dataflow.operators import affected_frames
+from floodmark.dataflow.partitions import affected_frames
 from floodmark.plan import nodes as n
 from floodmark.stream.properties.reach import Reach, reach_of
 from tests.program_reference import compile_sql

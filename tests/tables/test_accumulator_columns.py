@@ -8,8 +8,8 @@ from contextlib import suppress
 import pytest
 
 from floodmark.changelog import ChangelogMode
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.transitions import parts_of
+from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.groups.transitions import parts_of
 from floodmark.errors import FloodmarkError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.binder import bind_scalar

@@ -11,23 +11,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, KIND, WEIGHT
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators import distinct_values
-from floodmark.dataflow.operators.context import (
-    AggregateState,
-    Changes,
-    EpochContext,
-    FileFilter,
-    Input,
-)
-from floodmark.dataflow.operators.project import raise_text
-from floodmark.dataflow.operators.shared_state import binding_texts
-from floodmark.dataflow.operators.transitions import (
+from floodmark.dataflow.context import AggregateState, Changes, EpochContext, FileFilter, Input
+from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.groups import distinct_values
+from floodmark.dataflow.groups.shared_state import binding_texts
+from floodmark.dataflow.groups.transitions import (
     drop_refused,
     parts_of,
     transition_schema,
     transitions,
 )
+from floodmark.dataflow.row_errors import raise_text
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind

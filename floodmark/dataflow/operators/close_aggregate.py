@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import ERROR
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators import aggregate, transitions
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.shared_state import binding_texts
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.groups import transitions
+from floodmark.dataflow.groups.shared_state import binding_texts
+from floodmark.dataflow.operators import aggregate
 from floodmark.plan import nodes as n
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants, set_weight

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import reduce
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.materialize import cancel
 from floodmark.dataflow.operators import session
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.materialize import cancel
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import Rows, constants

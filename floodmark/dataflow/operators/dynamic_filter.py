@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.join_sides import JoinSides
 from floodmark.dataflow.operators import join
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.join_sides import JoinSides
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Expr, transform
 from floodmark.spark.expressions import compile as compile_expr

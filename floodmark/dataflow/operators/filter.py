@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.project import raising
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.row_errors import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.volatile import RowSeed

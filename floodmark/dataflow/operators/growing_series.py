@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.rules.growing_series import entry_time, following, from_on

@@ -15,9 +15,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.join_sides import JoinSides
-from floodmark.dataflow.operators.project import raise_text
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.join_sides import JoinSides
+from floodmark.dataflow.row_errors import raise_text
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr

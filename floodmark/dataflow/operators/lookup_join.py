@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.connectors.lookup_rows import keys_of
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.operators.join import failing_residual, inner_or_left_join, nulls
-from floodmark.dataflow.operators.stored_values import consolidate, expired_values, replaced_rows
+from floodmark.dataflow.stored_values import consolidate, expired_values, replaced_rows
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed

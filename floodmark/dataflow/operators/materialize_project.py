@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.operators.project import label, unknown
-from floodmark.dataflow.operators.stored_values import consolidate, expired_values, replaced_rows
+from floodmark.dataflow.stored_values import consolidate, expired_values, replaced_rows
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, Field, Schema

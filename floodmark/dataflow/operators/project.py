@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.row_errors import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.expressions import CompiledExpr
 from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.failures import RAISED, SAID
-from floodmark.spark.rows import Rows, error_column, message_text
+from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
 from floodmark.stream.operators.project import StreamProject
 
@@ -72,17 +72,3 @@ def batch(node: n.Project, frame: DataFrame, now: int, *, strict: bool = False) 
     if errors:
         frame = frame.where(" AND ".join(f"({e}) IS NULL" for e in errors))
     return frame.selectExpr(*(f"{c.value} AS {ident(name)}" for name, c in compiled))
-
-
-def raising(compiled: CompiledExpr) -> str:
-    """Return the text of a value that ends the query where a row is refused."""
-    if compiled.error is None:
-        return compiled.value
-    stop = raise_text(compiled.error, compiled.message)
-    return f"CASE WHEN ({compiled.error}) IS NOT NULL THEN {stop} ELSE {compiled.value} END"
-
-
-def raise_text(error: str, message: str | None = None) -> str:
-    """Return the text that ends the query with a row error's code, and what a function said."""
-    said = "" if message is None else f", coalesce({message_text(error, message)}, ''), '{SAID}'"
-    return f"raise_error(concat('{RAISED}', CAST(({error}) AS STRING), '}}'{said}))"

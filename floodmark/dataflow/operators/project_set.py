@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.project import raising
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.row_errors import raising
 from floodmark.plan import nodes as n
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.rows import Rows, error_column

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators import recompute_partitions
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.recompute_partitions import AFTER
-from floodmark.dataflow.operators.tumble import end_of, from_micros, micros, to_micros
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.partitions import recompute_partitions
+from floodmark.dataflow.partitions.recompute_partitions import AFTER
+from floodmark.dataflow.windows import end_of, from_micros, micros, to_micros
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type

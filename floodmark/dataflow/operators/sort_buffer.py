@@ -12,9 +12,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.materialize import cancel
 from floodmark.dataflow.operators import filter
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.materialize import cancel
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.literals import literal

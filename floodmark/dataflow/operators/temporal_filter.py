@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field

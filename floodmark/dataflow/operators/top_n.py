@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, is_hidden
-from floodmark.dataflow.operators import recompute_partitions
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.recompute_partitions import AFTER
-from floodmark.dataflow.operators.state_cleaning import expired_rows
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.partitions import recompute_partitions
+from floodmark.dataflow.partitions.recompute_partitions import AFTER
+from floodmark.dataflow.state_cleaning import expired_rows
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
 from floodmark.spark import keyed

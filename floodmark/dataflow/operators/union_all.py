@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import ERROR_TYPE, Rows
 from floodmark.spark.types import ident

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.project import raising
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.row_errors import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.functions.quoting import quote

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators.context import ExpiredRows
+from floodmark.dataflow.context import ExpiredRows
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import (
     BIGINT,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import FileFilter
+from floodmark.dataflow.context import FileFilter
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import ExpiredRows, ReplacedRows
+from floodmark.dataflow.context import ExpiredRows, ReplacedRows
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed

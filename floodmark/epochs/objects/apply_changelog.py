@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from floodmark.changelog import KIND
-from floodmark.dataflow.operators import materialize
+from floodmark.dataflow import materialize
 from floodmark.scalar.types import VARCHAR, Field
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.changelog import EPOCH
+from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.inputs import EpochInputs
-from floodmark.dataflow.operators import materialize
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.epochs.sinks.sender import sender_of

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
+from floodmark.dataflow import materialize
+from floodmark.dataflow.context import ObjectSeed
 from floodmark.dataflow.inputs import EpochInputs
-from floodmark.dataflow.operators import materialize, merge, source
-from floodmark.dataflow.operators.context import ObjectSeed
-from floodmark.dataflow.operators.defaults import delivery_seed
-from floodmark.dataflow.operators.merge_output import SILENT
+from floodmark.dataflow.intake import source
+from floodmark.dataflow.intake.defaults import delivery_seed
+from floodmark.dataflow.merge import merge
+from floodmark.dataflow.merge.merge_output import SILENT
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.io import Pin
 from floodmark.epochs.objects.apply_changelog import ObjectRows

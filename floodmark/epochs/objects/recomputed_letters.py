@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.source import DEAD, WITHDRAWN
+from floodmark.dataflow.intake.source import DEAD, WITHDRAWN
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.spark.columns import ROUTE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.column_owners import _FORMERLY
+from floodmark.dataflow.merge.column_owners import _FORMERLY
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.epochs.objects.previous_definition import PreviousDefinitions
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
 from floodmark.connectors.fields import Fields, fields_of
-from floodmark.dataflow.operators import late_row_pruning, source
-from floodmark.dataflow.operators.ingest_metrics import IngestCounts
-from floodmark.dataflow.operators.primary_key_dedup import once_per_key
-from floodmark.dataflow.operators.source import PLACE, LateFilter
-from floodmark.dataflow.operators.transform import of_rows
+from floodmark.dataflow.intake import late_row_pruning, source
+from floodmark.dataflow.intake.ingest_metrics import IngestCounts
+from floodmark.dataflow.intake.primary_key_dedup import once_per_key
+from floodmark.dataflow.intake.source import PLACE, LateFilter
+from floodmark.dataflow.intake.transform import of_rows
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.epochs.objects.period_times import set_period_times
 from floodmark.epochs.objects.watermarks import CONNECTOR

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH, OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, Connector
 from floodmark.connectors.fields import Fields
+from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
-from floodmark.dataflow.operators import materialize, merge, messages, not_null_filter, source
-from floodmark.dataflow.operators.column_owners import add_owners
-from floodmark.dataflow.operators.source import PLACE, LateFilter
-from floodmark.dataflow.operators.transform import of_messages
+from floodmark.dataflow.intake import messages, not_null_filter, source
+from floodmark.dataflow.intake.source import PLACE, LateFilter
+from floodmark.dataflow.intake.transform import of_messages
+from floodmark.dataflow.merge import merge
+from floodmark.dataflow.merge.column_owners import add_owners
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.apply_changelog import ObjectRows
 from floodmark.epochs.objects.foreign_commits import undo

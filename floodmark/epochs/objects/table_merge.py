@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE
-from floodmark.dataflow.operators import conflicts, materialize, merge, messages
-from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
-from floodmark.dataflow.operators.merge_output import Outcome
+from floodmark.dataflow import materialize
+from floodmark.dataflow.intake import messages
+from floodmark.dataflow.materialize import NEW_ROW, OLD_ROW
+from floodmark.dataflow.merge import conflicts, merge
+from floodmark.dataflow.merge.merge_output import Outcome
 from floodmark.epochs.objects.object_advance import TablePart
 from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed

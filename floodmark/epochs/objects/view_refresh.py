@@ -9,9 +9,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.fresh import FreshStages
-from floodmark.dataflow.operators import materialize
 from floodmark.epochs.objects import recomputed_letters
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.spark.columns import WEIGHT_FIELD

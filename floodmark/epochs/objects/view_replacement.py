@@ -10,8 +10,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
-from floodmark.dataflow.operators import materialize
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects import recomputed_letters
 from floodmark.epochs.objects.object_advance import ObjectAdvance

@@ -12,14 +12,10 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators import merge, source
-from floodmark.dataflow.operators.source import LateFilter
-from floodmark.dataflow.operators.watermark_filter import (
-    WRITERS,
-    add_route,
-    keep_route,
-    without_over,
-)
+from floodmark.dataflow.intake import source
+from floodmark.dataflow.intake.source import LateFilter
+from floodmark.dataflow.intake.watermark_filter import WRITERS, add_route, keep_route, without_over
+from floodmark.dataflow.merge import merge
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.object_advance import TablePart
 from floodmark.epochs.objects.table_merge import Operations

@@ -19,7 +19,7 @@ from floodmark.connectors.copied import CopyFile, copy_file
 from floodmark.connectors.copied_out import write_rows
 from floodmark.connectors.copied_rows import pieces
 from floodmark.connectors.copied_values import TypesByName
-from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.query.dml.plan_dml import ORDINAL_FIELD, check_target, columns_of_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.operators import conflicts, merge
-from floodmark.dataflow.operators.materialize import NEW_ROW
+from floodmark.dataflow.materialize import NEW_ROW
+from floodmark.dataflow.merge import conflicts, merge
 from floodmark.query.dml.plan_dml import ORDINAL_FIELD, replaces
 from floodmark.query.query import Reader
 from floodmark.spark import keyed

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import is_hidden
-from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.assignment import assign

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.changelog import OWNERS, WEIGHT, ChangelogMode
-from floodmark.dataflow.operators.column_owners import add_owners
-from floodmark.dataflow.operators.materialize import NEW_ROW, differ
-from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.dataflow.materialize import NEW_ROW, differ
+from floodmark.dataflow.merge.column_owners import add_owners
+from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.plan.build.row_changes import WRITTEN
 from floodmark.query.dml.overlay import merge_rows
 from floodmark.query.dml.plan_dml import PlannedDml, RowsEffect, replaces

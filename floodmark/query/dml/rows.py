@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ROW_ID, WEIGHT
-from floodmark.dataflow.operators.merge import DML_ORDINAL
+from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.errors import BindError, Span
 from floodmark.plan.build.row_changes import OLD
 from floodmark.query.dml.plan_dml import PlannedDml, RowsEffect, columns_of_table

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import ObjectKind
-from floodmark.dataflow.operators import dispatch
-from floodmark.dataflow.operators.context import FileFilter
+from floodmark.dataflow import dispatch
+from floodmark.dataflow.context import FileFilter
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
+from floodmark.dataflow.context import Changes, EpochContext, FileFilter, Input
 from floodmark.dataflow.operators import (
     aggregate,
     close_aggregate,
@@ -17,7 +18,7 @@ from floodmark.dataflow.operators import (
     join,
     lookup_join,
     materialize_project,
-    over,
+    over_window,
     project,
     project_set,
     session,
@@ -29,7 +30,6 @@ from floodmark.dataflow.operators import (
     union_all,
     values,
 )
-from floodmark.dataflow.operators.context import Changes, EpochContext, FileFilter, Input
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
@@ -96,7 +96,7 @@ def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | No
         case ops.StreamCloseAggregate():
             return close_aggregate.delta(op, inputs, ctx)
         case ops.StreamOverWindow():
-            return over.delta(op, inputs, ctx)
+            return over_window.delta(op, inputs, ctx)
         case ops.StreamSession():
             return session.delta(op, inputs, ctx)
         case ops.StreamCloseSession():
@@ -243,7 +243,7 @@ def batch(
             cut = node.limit is not None or node.offset
             return top_n.batch(node, frames[0], stream_key(node.input) if cut else ())
         case n.OverWindow():
-            return over.batch(node, frames[0], now, stream_key(node.input))
+            return over_window.batch(node, frames[0], now, stream_key(node.input))
         case n.SetOperation():
             return set_operation.batch(node, frames[0], frames[1])
         case _:

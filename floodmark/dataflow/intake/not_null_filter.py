@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.dead_letter_texts import lacking
+from floodmark.dataflow.intake.dead_letter_texts import lacking
 from floodmark.errors import IntakeCode
 from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.quoting import quote

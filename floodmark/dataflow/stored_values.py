@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators.context import EpochContext, ExpiredRows, Input, ReplacedRows
-from floodmark.dataflow.operators.materialize import cancel
+from floodmark.dataflow.context import EpochContext, ExpiredRows, Input, ReplacedRows
+from floodmark.dataflow.materialize import cancel
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

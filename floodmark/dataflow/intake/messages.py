@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, ROW_ID
 from floodmark.connectors.base import BEFORE, DELETES, OPERATION, UPSERTS
-from floodmark.dataflow.operators.materialize import OLD_ROW, comparable
-from floodmark.dataflow.operators.source import PLACE
+from floodmark.dataflow.intake.source import PLACE
+from floodmark.dataflow.materialize import OLD_ROW, comparable
 from floodmark.plan.declaration import Declaration
 from floodmark.scalar.types import VARCHAR, Field, Schema, struct_of
 from floodmark.spark.types import ident

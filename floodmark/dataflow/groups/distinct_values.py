@@ -10,9 +10,9 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT, ChangelogMode
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.transitions import (
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.groups.transitions import (
     against_stored,
     partial_of,
     parts_of,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
-from floodmark.dataflow.operators.dead_letter_texts import twice as twice_said
-from floodmark.dataflow.operators.source import DEAD, GOOD, PLACE
+from floodmark.dataflow.intake.dead_letter_texts import twice as twice_said
+from floodmark.dataflow.intake.source import DEAD, GOOD, PLACE
 from floodmark.errors import IntakeCode
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark import keyed

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import ERROR
-from floodmark.dataflow.operators.source import DEAD
+from floodmark.dataflow.intake.source import DEAD
 from floodmark.errors import IntakeCode
 from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.intervals import datetime_of

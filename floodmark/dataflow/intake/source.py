@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import EPOCH, ERROR, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE, FAULT, IGNORED, OPERATION, REASON, UPSERTS
 from floodmark.connectors.metadata import metadata_column
-from floodmark.dataflow.operators import dead_letter_texts
-from floodmark.dataflow.operators.defaults import with_defaults
+from floodmark.dataflow.intake import dead_letter_texts
+from floodmark.dataflow.intake.defaults import with_defaults
 from floodmark.errors import IntakeCode
 from floodmark.plan.declaration import MAX_AHEAD, ColumnInfo, Declaration, WatermarkInfo
 from floodmark.scalar.functions.intervals import datetime_of

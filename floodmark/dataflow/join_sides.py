@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.operators.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin

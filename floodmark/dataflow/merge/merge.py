@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ROW_ID, WEIGHT
-from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
+from floodmark.dataflow.materialize import NEW_ROW, OLD_ROW
 from floodmark.scalar.types import BIGINT, INT, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.types import ident, spark_type

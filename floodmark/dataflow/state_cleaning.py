@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.dataflow.operators import frames
-from floodmark.dataflow.operators.context import EpochContext, ExpiredRows
+from floodmark.dataflow.context import EpochContext, ExpiredRows
+from floodmark.dataflow.partitions import frames
 from floodmark.plan.rules.interval_join import at_distance
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.reach import move_outward

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators import hop
-from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
+from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.windows import first_of, from_micros, micros, repeat, to_micros
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.scalar.functions.model import Operand
@@ -71,7 +70,7 @@ def add_up(
     by_pane = sums((*group, _PANE), rows.selectExpr("*", f"{pane} AS {_PANE}"))
     texts = dict(_sums_of_sums(node, parts))
     kept = [ident(c) for c in (*group, *texts)]
-    spread = hop.repeat(windows, by_pane, _PANE, kept)
+    spread = repeat(windows, by_pane, _PANE, kept)
     folded = [F.expr(text).alias(name) for name, text in texts.items()]
     return spread.groupBy(*map(ident, node.group)).agg(*folded)
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import HIDDEN_PREFIX, OWNERS, WEIGHT
-from floodmark.dataflow.operators import column_owners
-from floodmark.dataflow.operators.dead_letter_texts import merge_message
-from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW
-from floodmark.dataflow.operators.merge import CAME, ORDER, SINKS, row_type
+from floodmark.dataflow.intake.dead_letter_texts import merge_message
+from floodmark.dataflow.materialize import NEW_ROW, OLD_ROW
+from floodmark.dataflow.merge import column_owners
+from floodmark.dataflow.merge.merge import CAME, ORDER, SINKS, row_type
 from floodmark.errors import IntakeCode
 from floodmark.plan.declaration import ConflictRule, Declaration
 from floodmark.plan.declare.conflicts import EXCLUDED

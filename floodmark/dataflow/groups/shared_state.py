@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from floodmark.dataflow.operators.accumulators import Accumulation
+from floodmark.dataflow.groups.accumulators import Accumulation
 from floodmark.spark.types import ident
 
 _NAME = re.compile(r"\{p\}(\w+)")

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators import affected_frames, frames, recompute_partitions
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.frame_lists import POSITION, entries, over_entries
-from floodmark.dataflow.operators.frames import PEERS, Key, total_order
-from floodmark.dataflow.operators.recompute_partitions import AFTER
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.partitions import affected_frames, frames, recompute_partitions
+from floodmark.dataflow.partitions.frame_lists import POSITION, entries, over_entries
+from floodmark.dataflow.partitions.frames import PEERS, Key, total_order
+from floodmark.dataflow.partitions.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Literal
 from floodmark.scalar.functions import WINDOWS

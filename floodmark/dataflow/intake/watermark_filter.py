@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
-from floodmark.dataflow.operators import dead_letter_texts
-from floodmark.dataflow.operators.source import DEAD, GOOD, LATE, NOTHING, latest
+from floodmark.dataflow.intake import dead_letter_texts
+from floodmark.dataflow.intake.source import DEAD, GOOD, LATE, NOTHING, latest
 from floodmark.errors import IntakeCode
 from floodmark.plan.declaration import MAX_AHEAD, Declaration
 from floodmark.scalar.functions.quoting import quote

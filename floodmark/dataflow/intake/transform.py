@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
 from floodmark.connectors.base import DELETES, OPERATION, UPSERTS
-from floodmark.dataflow.operators.ingest_metrics import IngestCounts
-from floodmark.dataflow.operators.source import DEAD, PLACE
+from floodmark.dataflow.intake.ingest_metrics import IngestCounts
+from floodmark.dataflow.intake.source import DEAD, PLACE
 from floodmark.plan.declaration import LOWER, UPPER, RowTransform
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import VARCHAR

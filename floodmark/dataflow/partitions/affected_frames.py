@@ -9,8 +9,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.operators import frames
-from floodmark.dataflow.operators.recompute_partitions import AFTER
+from floodmark.dataflow.partitions import frames
+from floodmark.dataflow.partitions.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
 from floodmark.spark.sorting import sort_key
 from floodmark.spark.types import ident

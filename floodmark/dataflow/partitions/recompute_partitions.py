@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.operators.context import EpochContext, Input, RowsAtRest
+from floodmark.dataflow.context import EpochContext, Input, RowsAtRest
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows, empty

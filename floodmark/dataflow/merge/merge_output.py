@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, KIND, WEIGHT
-from floodmark.dataflow.operators import materialize
-from floodmark.dataflow.operators.conflicts import REFUSED
-from floodmark.dataflow.operators.materialize import NEW_ROW, OLD_ROW, differ
-from floodmark.dataflow.operators.source import DEAD, GOOD
+from floodmark.dataflow import materialize
+from floodmark.dataflow.intake.source import DEAD, GOOD
+from floodmark.dataflow.materialize import NEW_ROW, OLD_ROW, differ
+from floodmark.dataflow.merge.conflicts import REFUSED
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.rows import ERROR_TYPE, epoch_expr

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from floodmark.dataflow.operators.frames import PEERS
+from floodmark.dataflow.partitions.frames import PEERS
 from floodmark.plan.expr.expressions import AggCall, Literal
 from floodmark.scalar.functions import AggregateFunction
 from floodmark.scalar.functions.comparison import print_extreme_of

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import OWNERS
-from floodmark.dataflow.operators.merge import SINKS
+from floodmark.dataflow.merge.merge import SINKS
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark.literals import literal

@@ -1,0 +1,1 @@
+"""Groups: what aggregates share, from accumulators to the transitions of each group."""

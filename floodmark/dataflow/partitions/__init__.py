@@ -1,0 +1,1 @@
+"""Partitions: what an operator recomputes of its inputs, whole or within frames."""
