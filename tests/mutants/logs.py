@@ -79,7 +79,7 @@ LOGS = (
         "        if number >= first:",
         "        if number < 0:",
         (
-            "tests/epochs/test_senders_of_other_logs.py::"
+            "tests/epochs/sinks/test_senders_of_other_logs.py::"
             "test_a_folder_goes_on_once_the_files_of_lost_epochs_are_gone",
         ),
     ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 _ON_SPARK = "tests/programs/test_programs_spark.py::test_spark_emits_what_the_program_says"
 _ON_REFERENCE = "tests/programs/test_programs.py::test_reference_emits_what_the_program_says"
-_RANGES = "tests/dataflow/test_touched_ranges.py::test_touched_rows_are_all_that_change"
+_RANGES = "tests/dataflow/partitions/test_touched_ranges.py::test_touched_rows_are_all_that_change"
 _OPERATORS = "dataflow/operators"
 
 

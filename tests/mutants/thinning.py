@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.planted import Planted, on_spark
 
-_RESTART = "tests/epochs/test_transform_restart.py"
+_RESTART = "tests/epochs/objects/test_transform_restart.py"
 _TRANSFORM = "dataflow/intake/transform.py"
 THINNING = (
     Planted(

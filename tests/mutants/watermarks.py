@@ -6,7 +6,7 @@ from tests.mutants.planted import Planted, on_spark
 
 _MARKS = "epochs/objects/watermarks.py"
 _JUDGED = "dataflow/intake/watermark_filter.py"
-_TABLES = "tests/epochs/test_watermarked_tables.py"
+_TABLES = "tests/epochs/objects/test_watermarked_tables.py"
 _JOIN = "stream/operators/join.py"
 _HAS = "test_the_engine_has_the_watermarks_of_the_reference"
 _RULES = f"tests/property/test_watermark_rules.py::{_HAS}"
