@@ -315,3 +315,34 @@ TUMBLE(a, ts, {d})) x WHERE r <= 2
 
 -- unnest
 SELECT k, ts, e FROM a, unnest(ARRAY[v, k]) AS e WHERE e > 0
+
+-- groups by what closes below
+SELECT h, window_start, sum(n) AS s FROM (SELECT window_start, window_end, date_trunc('hour',
+window_end) AS h, k, count(*) AS n FROM HOP(a, ts, INTERVAL '2 minutes', INTERVAL '6 minutes') GROUP
+BY 1, 2, 3, 4) x GROUP BY h, window_start
+
+-- windows of groups
+SELECT h, window_start, sum(n) AS s FROM TUMBLE((SELECT ts, date_trunc('hour', ts) AS h, k, count(*)
+AS n FROM a GROUP BY 1, 2, 3), ts, {d}) GROUP BY h, window_start
+
+-- distinct of groups
+SELECT DISTINCT h, ts FROM (SELECT ts, date_trunc('hour', ts) AS h, k, {g} AS x FROM a GROUP BY 1,
+2, 3) y
+
+-- first of groups in groups
+SELECT h, ts, count(*) AS n FROM (SELECT h, ts, k, row_number() OVER (PARTITION BY h, ts ORDER BY n,
+k) AS r FROM (SELECT ts, date_trunc('hour', ts) AS h, k, count(*) AS n FROM a GROUP BY 1, 2, 3) x) y
+WHERE r <= {n} GROUP BY h, ts
+
+-- groups of a union of groups
+SELECT h, t, sum(n) AS s FROM (SELECT ts AS t, date_trunc('hour', ts) AS h, count(*) AS n FROM a
+GROUP BY 1, 2 UNION ALL SELECT tb, date_trunc('hour', tb), count(*) FROM b GROUP BY 1, 2) x GROUP BY
+h, t
+
+-- sessions of groups
+SELECT window_end, k, sum(n) AS s FROM SESSION((SELECT ts, date_trunc('hour', ts) AS h, k, count(*)
+AS n FROM a GROUP BY 1, 2, 3), ts, {d}, k) GROUP BY window_end, k
+
+-- rows ahead over groups
+SELECT h, ts, sum(n) OVER (PARTITION BY h ORDER BY ts ROWS BETWEEN CURRENT ROW AND {n} FOLLOWING) AS
+s FROM (SELECT ts, date_trunc('hour', ts) AS h, count(*) AS n FROM a GROUP BY 1, 2) x

@@ -6,6 +6,8 @@ result that has a watermark.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.conjunctions import all_of
@@ -37,19 +39,28 @@ def emit_on_close(plan: StreamPlan, statement: s.Statement) -> StreamPlan:
     root = _rewrite(plan.root, plan)
     closing = lower_again(plan, root)
     columns = closing.top.watermarks
-    if not ends and _emits(root, together=bool(columns)):
-        return closing
-    if not columns:
-        raise NotSupported("E0310", CANNOT, span=span, hint=hint_of(closing))
-    sorted_rows = n.SortBuffer(closing.root, columns[0].column, all_of(ends), span=span)
-    return lower_again(closing, sorted_rows)
+    if ends or not _emits(root, together=bool(columns)):
+        if not columns:
+            raise NotSupported("E0310", CANNOT, span=span, hint=hint_of(closing))
+        sorted_rows = n.SortBuffer(closing.root, columns[0].column, all_of(ends), span=span)
+        closing = lower_again(closing, sorted_rows)
+    _check_releases(closing)
+    return closing
+
+
+def _check_releases(plan: StreamPlan) -> None:
+    """Check that what holds rows has a watermark to release them by."""
+    for operator in plan.operators.values():
+        if operator.released_by is not None:
+            by, column = operator.released_by
+            assert column in by.watermark_names, (operator.identifier, column)
 
 
 def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
+    """Return the node over inputs that emit on close: these say what can close it."""
     match node:
         case n.Aggregate():
-            window = window_of(node, plan)
-            below = _rewrite(node.input, plan)
+            below, window = _window_above(node, plan)
             return n.CloseAggregate(below, node.group, node.aggregates, window, span=node.span)
         case n.SetOperation():
             return node
@@ -57,20 +68,38 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
             left = _rewrite(node.left, plan)
             refuse_endless(node, plan)
             return node.with_inputs([left, _rewrite(node.right, plan)])
-        case n.Session() if _has_end_watermark(node, plan):
+        case n.Session():
+            below = _closed(node.input, plan)
+            if node.time not in below.top.watermark_names:
+                return node.with_inputs([below.root])
             return n.CloseSession(
-                _rewrite(node.input, plan), node.time, node.gap, node.partition, node.keeps_untimed,
+                below.root, node.time, node.gap, node.partition, node.keeps_untimed,
                 start=node.start, end=node.end, span=node.span,
             )  # fmt: skip
-        case n.OverWindow() if any(_waits(window, plan) for window in windows(node)):
+        case n.OverWindow():
             base = windows(node)[-1].input
-            return release_rows(rebase_windows(node, _rewrite(base, plan)))
+            over = _lowered(rebase_windows(node, _closed(base, plan).root), plan)
+            assert isinstance(over.root, n.OverWindow)
+            waits = any(_waits(window, over) for window in windows(over.root))
+            return release_rows(over.root) if waits else over.root
         case _:
             return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
 
 
-def _has_end_watermark(node: n.Session, plan: StreamPlan) -> bool:
-    return any(w.column == node.end for w in plan[node].watermarks)
+def _closed(node: n.Node, plan: StreamPlan) -> StreamPlan:
+    """Return a node of the plan with its aggregates emitting on close, lowered."""
+    return _lowered(_rewrite(node, plan), plan)
+
+
+def _lowered(node: n.Node, plan: StreamPlan) -> StreamPlan:
+    """Return the plan of a node; its operators are those of the plan where it has the node."""
+    return replace(plan, root=node) if node in plan.operators else lower(keep_keys(node))
+
+
+def _window_above(node: n.Aggregate, plan: StreamPlan) -> tuple[n.Node, str]:
+    """Return the input of an aggregate, emitting on close, and the column that closes groups."""
+    below = _closed(node.input, plan)
+    return below.root, window_of(replace(node, input=below.root), below)
 
 
 def _waits(node: n.OverWindow, plan: StreamPlan) -> bool:
@@ -84,7 +113,7 @@ def _window_alone(node: n.Aggregate) -> str:
     """Return the column that closes the groups of an aggregate that is not analysed yet."""
     keyed = keep_keys(node)
     assert isinstance(keyed, n.Aggregate)
-    return window_of(keyed, lower(keyed))
+    return _window_above(keyed, lower(keyed))[1]
 
 
 def window_of(node: n.Aggregate, plan: StreamPlan) -> str:
