@@ -48,6 +48,9 @@ def propagate(
             return _present((c, lowest(expr, inputs[0], now)) for c, expr in node.columns)
         case n.Tumble() | n.Hop():
             return {**inputs[0], **_window(node, inputs[0].get(node.time))}
+        case n.CloseSession():
+            # A row is held until its session has ended, while the other times go on.
+            return _present([(node.end, inputs[0].get(node.time))])
         case n.Session():
             # A row that changes a session is within it: not beyond its end.
             end = _present([(node.end, inputs[0].get(node.time))])

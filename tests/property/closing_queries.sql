@@ -346,3 +346,11 @@ AS n FROM a GROUP BY 1, 2, 3), ts, {d}, k) GROUP BY window_end, k
 -- rows ahead over groups
 SELECT h, ts, sum(n) OVER (PARTITION BY h ORDER BY ts ROWS BETWEEN CURRENT ROW AND {n} FOLLOWING) AS
 s FROM (SELECT ts, date_trunc('hour', ts) AS h, count(*) AS n FROM a GROUP BY 1, 2) x
+
+-- sessions of hours
+SELECT h, window_end, k, {g} AS x FROM SESSION((SELECT k, ts, v, date_trunc('hour', ts) AS h FROM a),
+ts, {d}, h, k) GROUP BY h, window_end, k
+
+-- rows of sessions of hours
+SELECT h, k, ts, v, window_end FROM SESSION((SELECT k, ts, v, date_trunc('hour', ts) AS h FROM a),
+ts, {d}, h, k)

@@ -11,6 +11,10 @@ SOURCE = """CREATE SOURCE s (id BIGINT, ts TIMESTAMP, v INT,
   WATERMARK FOR {column} AS {column} - {delay})
   WITH (connector = 'files', path = '/nowhere') FORMAT PLAIN ENCODE PARQUET;"""
 WINDOWS = "FROM TUMBLE(s, ts, INTERVAL '1 hour') GROUP BY"
+SESSIONS = (
+    "FROM SESSION((SELECT ts, date_trunc('hour', ts) AS hour FROM s), ts, "
+    "INTERVAL '10 minutes', hour)"
+)
 ON_CLOSE = "EMIT ON WINDOW CLOSE"
 
 
@@ -26,6 +30,12 @@ ON_CLOSE = "EMIT ON WINDOW CLOSE"
         ),
         (f"SELECT count(*) AS n {WINDOWS} window_start {ON_CLOSE}", "__key_window_start"),
         (f"SELECT * FROM s {ON_CLOSE}", "ts"),
+        (f"SELECT hour, ts, window_end {SESSIONS} {ON_CLOSE}", "window_end"),
+        (
+            f"SELECT hour, window_end, count(*) AS n {SESSIONS} GROUP BY hour, window_end "
+            f"{ON_CLOSE}",
+            "window_end",
+        ),
         (f"SELECT window_start, count(*) AS n {WINDOWS} window_start", None),
         ("SELECT * FROM s", None),
     ],

@@ -25,6 +25,11 @@ class StreamCloseSession(SessionWindow[n.CloseSession]):
         name = buffer_name(self.identifier)
         return StateTable(name, "open sessions", (self.node.time,), self.node.end)
 
+    @property
+    def passed_on(self) -> tuple[str, ...]:
+        """Rows wait for the end of their session: other times may be passed before they come."""
+        return ()
+
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.APPEND_ONLY
 

@@ -34,6 +34,11 @@ class SessionWindow(StreamOperator[S], family=True):
     def key_of(node: n.Session, keys: tuple[Key, ...]) -> Key:
         return keys[0]
 
+    @property
+    def passed_on(self) -> tuple[str, ...]:
+        """Return the columns whose watermarks the rows keep."""
+        return self.node.partition
+
     def derive_watermarks(self) -> Watermarks:
         """The end of a session carries the watermark of its time, neither start nor time do.
 
@@ -43,7 +48,7 @@ class SessionWindow(StreamOperator[S], family=True):
         node, known = self.node, self.input.marks
         own = (w for w in known.columns if w.column == node.time)
         ends = (n.WatermarkColumn(node.end, w.group) for w in own)
-        return Watermarks((*restrict_watermarks(known, node.partition).columns, *ends))
+        return Watermarks((*restrict_watermarks(known, self.passed_on).columns, *ends))
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         return self.input.dependencies.rules
@@ -71,7 +76,7 @@ class SessionWindow(StreamOperator[S], family=True):
 
     def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         node, values = self.node, inputs[0]
-        kept = values_among(values, node.partition)
+        kept = values_among(values, self.passed_on)
         return {**kept, node.end: values[node.time]} if node.time in values else kept
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
