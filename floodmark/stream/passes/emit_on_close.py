@@ -69,11 +69,11 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
             refuse_endless(node, plan)
             return node.with_inputs([left, _rewrite(node.right, plan)])
         case n.Session():
-            below = _closed(node.input, plan)
-            if node.time not in below.top.watermark_names:
-                return node.with_inputs([below.root])
+            closed = _closed(node.input, plan)
+            if node.time not in closed.top.watermark_names:
+                return node.with_inputs([closed.root])
             return n.CloseSession(
-                below.root, node.time, node.gap, node.partition, node.keeps_untimed,
+                closed.root, node.time, node.gap, node.partition, node.keeps_untimed,
                 start=node.start, end=node.end, span=node.span,
             )  # fmt: skip
         case n.OverWindow():
