@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from floodmark.catalog.catalog import Catalog
@@ -21,13 +21,10 @@ from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import owners_of
 from floodmark.stream.objects.planning import Draft, Use, plan_of, reads
-from floodmark.stream.objects.rereads import check_rereads
-from floodmark.stream.objects.sinks import check_sole_writer
-from floodmark.stream.objects.snapshot import check_snapshot
 from floodmark.stream.objects.stored import declaration
-from floodmark.stream.objects.supported import check_columns, check_options, check_supported
+from floodmark.stream.objects.supported import check_options
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.refresh import check_repeatable, refreshes, refuse_on_close
+from floodmark.stream.passes.refresh import refreshes, refuse_on_close
 
 
 def analyse_catalog(
@@ -108,11 +105,10 @@ def analyse_object(
             raise AssertionError(obj.statement)
 
 
-def _refusal(*checks: Callable[[], None]) -> NotSupported | None:
-    """Return what the first check that does not pass raises."""
+def _refusal(obj: CatalogObject) -> NotSupported | None:
+    """Return why a source or table does not run yet."""
     try:
-        for check in checks:
-            check()
+        check_available(obj)
     except NotSupported as refused:
         return refused
     return None
@@ -126,7 +122,7 @@ def _stored(
     functions: Functions,
 ) -> AnalysedObject:
     found = declaration(obj, functions, relations, views)
-    refused = _refusal(lambda: check_available(obj))
+    refused = _refusal(obj)
     check_external(obj, found.declared)
     feeders = catalog.feeders(obj.key)
     return AnalysedObject(
@@ -168,16 +164,7 @@ def _view(
     if again and getattr(statement, "emit_on_window_close", False):
         refuse_on_close(statement)
     use = Use.REFRESHED if again else Use.STORED if stored_rows else Use.VIEW
-    draft = plan_of(node, use, obj)
-    plan = draft.plan
-    refused = draft.refused or _refusal(
-        lambda: check_repeatable(plan) if again else None,
-        lambda: check_snapshot(plan, obj, stores=True),
-        lambda: check_supported(plan, refreshes=again),
-    )
-    check_rereads(plan, obj.name, refreshes=again)
-    check_columns(obj, plan)
-    return _analysed(draft, refused)
+    return _analysed(plan_of(node, use, obj))
 
 
 def _sink(
@@ -191,22 +178,11 @@ def _sink(
     statement = obj.statement
     assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
-    if obj.target is None:
-        draft = plan_of(node, Use.OUTSIDE, obj, done)
-        return _analysed(draft, draft.refused or _refusal(lambda: check_supported(draft.plan)))
-    draft = plan_of(node, Use.INTO_TABLE, obj, done, feeders)
-    plan, target = draft.plan, done[obj.target]
-    shared = len(target.feeders) > 1 or (target.declared and target.declared.connector)
-    refused = draft.refused or _refusal(
-        lambda: check_supported(plan),
-        lambda: check_snapshot(plan, obj, stores=False),
-        lambda: check_sole_writer(plan, statement, target.relation.name) if shared else None,
-    )
-    check_rereads(plan, obj.name)
-    return _analysed(draft, refused)
+    use = Use.OUTSIDE if obj.target is None else Use.INTO_TABLE
+    return _analysed(plan_of(node, use, obj, done, feeders))
 
 
-def _analysed(draft: Draft, refused: NotSupported | None) -> AnalysedObject:
+def _analysed(draft: Draft) -> AnalysedObject:
     """Return the object that a planned draft defines."""
     return AnalysedObject(
         draft.object,
@@ -214,7 +190,7 @@ def _analysed(draft: Draft, refused: NotSupported | None) -> AnalysedObject:
         plan=draft.plan,
         reads=reads(draft.plan),
         notes=draft.notes,
-        refused=refused,
+        refused=draft.refused,
         writes=draft.writes,
         external_sink=draft.external_sink,
     )

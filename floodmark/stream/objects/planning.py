@@ -1,7 +1,8 @@
 """From the bound nodes of a query to the streaming plan that runs: PASSES, from top to bottom.
 
 Each pass takes a draft and returns the next. First it is nodes; `lower` makes operators of them,
-once. A pass below that needs their properties says in its docstring when it lowers again.
+once. A pass below that needs their properties says in its docstring when it lowers again. The last
+passes check the plan, and leave it as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES, Rule
 from floodmark.plan.rules.first_rows import drop_orders
 from floodmark.plan.rules.temporal_filters import temporal_filters
+from floodmark.sql import statements as s
 from floodmark.stream import ndu
 from floodmark.stream.ndu.repair import conditions_lifted
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -27,13 +29,20 @@ from floodmark.stream.objects.external_sink import (
     folders,
 )
 from floodmark.stream.objects.owners import check_owner
-from floodmark.stream.objects.sinks import fit_to_target, target_columns, target_key_columns
-from floodmark.stream.objects.supported import check_columns, check_options
+from floodmark.stream.objects.rereads import check_rereads
+from floodmark.stream.objects.sinks import (
+    check_sole_writer,
+    fit_to_target,
+    target_columns,
+    target_key_columns,
+)
+from floodmark.stream.objects.snapshot import check_snapshot
+from floodmark.stream.objects.supported import check_columns, check_options, check_supported
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.emit_on_close import emit_on_close
 from floodmark.stream.passes.keep_keys import keep_keys, keep_order_keys
 from floodmark.stream.passes.periods import check_periods
-from floodmark.stream.passes.refresh import refresh_plan
+from floodmark.stream.passes.refresh import check_repeatable, refresh_plan
 
 
 class Use(Enum):
@@ -95,7 +104,7 @@ Step = Callable[[Draft], Draft]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A step, and the uses whose plans it makes."""
+    """A step, and the uses whose plans it makes or checks."""
 
     step: Step
     uses: Collection[Use]
@@ -190,11 +199,65 @@ def drop_state(draft: Draft) -> Draft:
     return replace(draft, lowered=refresh_plan(draft.plan))
 
 
+def noting(check: Callable[[Draft], None]) -> Step:
+    """Return the step that notes the first refusal: EXPLAIN shows such a plan all the same."""
+
+    def step(draft: Draft) -> Draft:
+        if draft.refused is not None:
+            return draft
+        try:
+            check(draft)
+        except NotSupported as refused:
+            return replace(draft, refused=refused)
+        return draft
+
+    step.__name__ = check.__name__
+    return step
+
+
+def repeatable(draft: Draft) -> None:
+    """Check that all can be done again over the same rows."""
+    check_repeatable(draft.plan)
+
+
+def without_snapshot(draft: Draft) -> None:
+    """Check that nothing needs the rows of before, where there is no snapshot."""
+    check_snapshot(draft.plan, draft.object, stores=draft.use is not Use.INTO_TABLE)
+
+
+def supported(draft: Draft) -> None:
+    """Check that each operator runs."""
+    check_supported(draft.plan, refreshes=draft.use is Use.REFRESHED)
+
+
+def sole_writer(draft: Draft) -> None:
+    """Check that rows of other writers are not taken back."""
+    sink = draft.object
+    assert isinstance(sink.statement, s.CreateSink) and sink.target is not None
+    target = draft.done[sink.target]
+    if len(target.feeders) > 1 or (target.declared and target.declared.connector):
+        check_sole_writer(draft.plan, sink.statement, target.relation.name)
+
+
+def rereads(draft: Draft) -> Draft:
+    """Refuse what reads rows again that a table has forgotten."""
+    check_rereads(draft.plan, draft.object.name, refreshes=draft.use is Use.REFRESHED)
+    return draft
+
+
+def some_columns(draft: Draft) -> Draft:
+    """Refuse a view without a column."""
+    check_columns(draft.object, draft.plan)
+    return draft
+
+
 ALL = frozenset(Use)
 QUERIES = {Use.SELECT, Use.EXPLAINED}
 LOWERED = ALL - {Use.SELECT}
 KEPT = {Use.STORED, Use.INTO_TABLE, Use.OUTSIDE}
 """Plans whose rows follow changes, epoch by epoch."""
+VIEWS = {Use.VIEW, Use.REFRESHED, Use.STORED}
+SINKS = {Use.INTO_TABLE, Use.OUTSIDE}
 
 PASSES: tuple[Pass, ...] = (
     Pass(on_nodes(drop_orders), ALL - QUERIES),
@@ -212,6 +275,12 @@ PASSES: tuple[Pass, ...] = (
     Pass(repair_updates, KEPT),
     Pass(colocate_state, KEPT),
     Pass(drop_state, {Use.REFRESHED}),
+    Pass(noting(repeatable), {Use.REFRESHED}),
+    Pass(noting(without_snapshot), {*VIEWS, Use.INTO_TABLE}),
+    Pass(noting(supported), {*VIEWS, *SINKS}),
+    Pass(noting(sole_writer), {Use.INTO_TABLE}),
+    Pass(rereads, {*VIEWS, *SINKS}),
+    Pass(some_columns, VIEWS),
 )
 
 
