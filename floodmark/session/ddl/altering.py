@@ -63,6 +63,13 @@ def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
             span=statement.span,
             hint="CREATE TABLE …, and a sink into it FROM the output",
         )
+    if pipeline[obj.key].refreshes:
+        raise NotSupported(
+            "E0849",
+            f"{obj.name} is recomputed, and a sink into a table is not",
+            span=statement.span,
+            hint=f"ALTER MATERIALIZED VIEW {obj.name} RESET (refresh) first",
+        )
     table, sink = table_of_view(pipeline[obj.key])
     catalog = catalog_with(pipeline.catalog, obj, table)
     # The sink knows of the columns that the view knew of.

@@ -41,3 +41,20 @@ def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> Non
                 span=node.span or obj.statement.name.span,
                 hint="leave snapshot = false out, or read an append-only input",
             )
+
+
+def check_goes_on(plan: StreamPlan, obj: CatalogObject, key: tuple[str, ...] | None) -> None:
+    """Raise E0851 where a sink cannot go on with a view that began without a snapshot.
+
+    What its operators keep is not handed on, and a table without its key begins anew.
+    """
+    keeps = any(o.state or o.own_table for o in plan.operators.values())
+    if takes_snapshot(obj) or (key and not keeps):
+        return
+    raise NotSupported(
+        "E0851",
+        f'"{obj.name}" began without a snapshot, and a sink could not go on with its rows',
+        span=obj.statement.name.span,
+        hint="CREATE TABLE … WITH (continuous = false) AS a SELECT of the view, and a sink into it "
+        "WITH (snapshot = false)",
+    )

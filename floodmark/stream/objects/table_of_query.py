@@ -19,6 +19,7 @@ from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.planning import Use, plan_of
+from floodmark.stream.objects.snapshot import SNAPSHOT, check_goes_on
 
 CONTINUOUS = "continuous"
 """The option of CREATE TABLE … AS that says whether the table is fed for as long as it is there."""
@@ -70,11 +71,13 @@ def table_of_view(obj: AnalysedObject) -> tuple[s.CreateTable, s.CreateSink]:
     """Return the table that takes a view's place, and the sink of its query into it.
 
     The table has the key of the view; without a visible one it only takes rows in. E0845 where
-    rows change by a key that is hidden.
+    rows change by a key that is hidden; E0851 where the view began without a snapshot, and its
+    sink could not go on with that.
     """
     statement, relation = obj.object.statement, obj.relation
-    assert isinstance(statement, s.CreateMaterializedView)
+    assert isinstance(statement, s.CreateMaterializedView) and obj.plan is not None
     key = _key_of(relation, statement.name)
+    check_goes_on(obj.plan, obj.object, key)
     shown = relation.visible
     table = _table(statement.name, shown, key, None, (), statement.span)
     sink = _sink(
@@ -82,7 +85,7 @@ def table_of_view(obj: AnalysedObject) -> tuple[s.CreateTable, s.CreateSink]:
         statement.query,
         statement.span,
         on_close=statement.emit_on_window_close,
-        options=tuple(o for o in statement.options if o.name.lower() == OPTION),
+        options=tuple(o for o in statement.options if o.name.lower() in (OPTION, SNAPSHOT)),
     )
     return table, sink
 
