@@ -63,7 +63,7 @@ def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
     sink = catalog.objects[key]
     target = None if sink.target is None else catalog.objects[sink.target]
     reasons = [f"it has {option}" for option in _KEEPING if sink.is_on(option)]
-    if not sink.is_on("snapshot"):
+    if not sink.begins_whole:
         reasons.append("it began without a snapshot")
     if target is None:
         reasons.append("they are outside the warehouse")

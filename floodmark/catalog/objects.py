@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from floodmark.catalog.option_table import default_of
+from floodmark.catalog.option_table import OptionPlace, default_of
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.scalar.casts import truth_of
@@ -153,14 +153,34 @@ class CatalogObject:
         options: tuple[s.Option, ...] = getattr(self.statement, "options", ())
         return next((o.value for o in options if o.name.lower() == name), default)
 
+    @property
+    def option_place(self) -> OptionPlace:
+        """Return the place of its options; that of a sink goes by where it writes."""
+        connector = (self.option("connector") or "").lower()
+        match self.statement:
+            case s.CreateSink() if self.target is not None:
+                return OptionPlace.SINK_INTO
+            case s.CreateSink():
+                delta = connector == "delta"
+                return OptionPlace.SINK_DELTA if delta else OptionPlace.SINK_FILES
+            case s.CreateMaterializedView() | s.CreateView():
+                return OptionPlace.MATERIALIZED_VIEW
+            case _:
+                return OptionPlace.CONNECTED if connector else OptionPlace.TABLE
+
     def word(self, name: str) -> str | None:
         """Return the word of an option of a few, in lower case, or its default."""
-        text = self.option(name, default_of(name))
+        text = self.option(name, default_of(self.option_place, name))
         return None if text is None else text.lower()
 
     def is_on(self, name: str) -> bool:
         """Tell whether a boolean WITH option is true, as given or by default."""
-        return truth_of(self.option(name, default_of(name)) or "") is True
+        return truth_of(self.option(name, default_of(self.option_place, name)) or "") is True
+
+    @property
+    def begins_whole(self) -> bool:
+        """Tell whether it starts with the rows that exist already; `snapshot` can say no."""
+        return self.option("snapshot") is None or self.is_on("snapshot")
 
 
 SINK_PREFIX = "sink:"

@@ -299,9 +299,10 @@ def specs_of(*places: OptionPlace) -> Mapping[str, OptionSpec]:
     return {spec.name: spec for spec in OPTIONS if {*places} & {*spec.applies_to}}
 
 
-def default_of(name: str) -> str | None:
-    """Return the text that an option of a definition has unless it is given."""
-    return next((spec.default for spec in OPTIONS if spec.name == name), None)
+def default_of(place: OptionPlace, name: str) -> str | None:
+    """Return the text that an option has unless it is given; None where a place has no such."""
+    spec = specs_of(place).get(name)
+    return None if spec is None else spec.default
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

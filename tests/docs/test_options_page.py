@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.catalog.option_table import CONNECTORS, OPTIONS, OptionPlace, OptionSpec, specs_of
+from floodmark.catalog import option_table
+from floodmark.catalog.option_table import (
+    CONNECTORS,
+    OPTIONS,
+    OptionPlace,
+    OptionSpec,
+    default_of,
+    specs_of,
+)
 from floodmark.catalog.option_values import Boolean, Keyword, Text, UnfitError
 from floodmark.connectors import registry
 from floodmark.errors import FloodmarkError
@@ -15,6 +23,7 @@ from floodmark.plan.declaration import TtlMode
 from floodmark.scalar.casts import FALSE_TEXTS, TRUE_TEXTS, truth_of
 from floodmark.stream.ndu.mode import DeterminismMode
 from floodmark.stream.objects.external_sink import SinkType
+from tests.program_reference import compile_sql
 from tests.sql.planned_scripts import Planner
 
 ROOT = Path(__file__).parents[2]
@@ -155,3 +164,29 @@ def test_a_value_says_what_is_wrong_with_a_text() -> None:
     for text, problem in (("31 days", "not between nothing and 30 days"), ("5", "without a unit")):
         with pytest.raises(UnfitError, match=problem):
             timeout.parse(text)
+
+
+def test_a_default_is_that_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two places may have an option of one name with two defaults."""
+    found = (default_of(OptionPlace.SINK_INTO, "snapshot"), default_of(OptionPlace.TABLE, "ttl"))
+    assert found == ("true", None)
+    assert default_of(OptionPlace.TABLE, "snapshot") is None
+    pipeline = compile_sql(
+        _TABLES
+        + _FORMS[OptionPlace.SINK_INTO].replace("{}", "type = 'upsert'")
+        + ";"
+        + _FORMS[OptionPlace.SINK_DELTA]
+        .replace("{}", "")
+        .replace(", )", ")")
+        .replace("SINK x", "SINK y")
+    )
+    into, outside = (pipeline[f"sink:{name}"].object for name in "xy")
+    off = OptionSpec("force_append_only", (OptionPlace.SINK_DELTA,), Boolean(), "true", "No.")
+    specs = {
+        OptionPlace.SINK_DELTA: {off.name: off},
+        OptionPlace.SINK_INTO: specs_of(OptionPlace.SINK_INTO),
+    }
+    monkeypatch.setattr(option_table, "specs_of", specs.__getitem__)
+    assert (into.is_on(off.name), outside.is_on(off.name)) == (False, True)
+    # An object without the option begins with all that is there.
+    assert outside.begins_whole and pipeline["base"].object.begins_whole

@@ -210,7 +210,7 @@ def _condition_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _no_snapshot(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
-    if obj.object.is_on("snapshot"):
+    if obj.object.begins_whole:
         return ()
     return (
         Note("A117", "depends on where epochs are cut: snapshot = false starts at one of them"),

@@ -14,7 +14,7 @@ _ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
 
 def takes_snapshot(obj: CatalogObject) -> bool:
     """Tell whether an object is filled with what its inputs have when it is created."""
-    return obj.is_on(SNAPSHOT)
+    return obj.begins_whole
 
 
 def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> None:
