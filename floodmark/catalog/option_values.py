@@ -254,6 +254,8 @@ class Folder:
         url = urlparse(Text().parse(text))
         if url.scheme not in ("", "file"):
             raise UnfitError("is not a local folder or a file:// URL", text)
+        if url.scheme and url.netloc.lower() not in ("", "localhost"):
+            raise UnfitError(f"names the host {url.netloc}; a local folder is file:///…", text)
         return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
 
 

@@ -46,18 +46,19 @@ _HEAD = 160
 
 
 def local_root(root: str | Path) -> Path:
-    """Return the root as an absolute local folder; object stores are refused (E0380).
+    """Return the root as an absolute local folder; what is elsewhere is refused (E0380).
 
     >>> local_root("file:///tmp/w").as_posix()
     '/tmp/w'
     """
     text = str(root)
     if text.startswith("file:"):
-        text = re.sub(r"^file:(//)?", "", text)
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
+        text = re.sub(r"^file:(//(localhost(?=/))?)?", "", text)
+    elsewhere = str(root).startswith("file://") and not text.startswith("/")
+    if elsewhere or re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", text):
         raise NotSupported(
             "E0380",
-            f"the warehouse {text} is not on a local disk",
+            f"the warehouse {root} is not on a local disk",
             hint="use a folder of this machine as the warehouse root",
         )
     return Path(text).expanduser().absolute()

@@ -13,6 +13,7 @@ import pytest
 from floodmark.catalog.option_table import OptionPlace as P
 from floodmark.catalog.option_table import specs_of
 from floodmark.errors import FloodmarkError
+from floodmark.storage.warehouse import local_root
 from floodmark.stream.objects import sinks
 from tests.sql.planned_scripts import Planner
 
@@ -45,6 +46,7 @@ TAKES: dict[str, set[str]] = {
     },
 }  # fmt: skip
 """What each option takes of the values; one that is not here takes none of them."""
+_HOSTS = ("file://tmp/out", "file://tmp", "FILE://10.0.0.1/tmp/out")
 _TABLES = (
     "CREATE TABLE base (k INT PRIMARY KEY, v BIGINT);"
     "CREATE TABLE target (k INT PRIMARY KEY, v BIGINT);"
@@ -178,3 +180,26 @@ def test_an_option_names_the_format_where_no_clause_does() -> None:
     with pytest.raises(FloodmarkError) as refused:
         Planner().script(f"{head} FORMAT PLAIN ENCODE JSON")
     assert refused.value.code == "E0473"
+
+
+@pytest.mark.parametrize("url", _HOSTS)
+def test_a_folder_of_another_host_is_refused(url: str) -> None:
+    """What stands behind file:// is a host: it was left out of the path."""
+    for code, statement in (
+        ("E0721", "CREATE SINK x AS SELECT k FROM base WITH (connector = 'files', path = '{}', "
+                  "type = 'retract', format = 'json')"),
+        ("E0473", "CREATE SOURCE x (k INT) WITH (connector = 'files', path = '{}', "
+                  "format = 'json')"),
+    ):  # fmt: skip
+        with pytest.raises(FloodmarkError, match="names the host") as refused:
+            Planner().script(_TABLES + statement.format(url))
+        assert refused.value.code == code
+    with pytest.raises(FloodmarkError, match="not on a local disk") as refused:
+        local_root(url.replace("FILE", "file"))
+    assert refused.value.code == "E0380"
+
+
+@pytest.mark.parametrize("url", ["file:///tmp/out", "file://localhost/tmp/out", "/tmp/out"])
+def test_a_folder_of_this_host_is_local(url: str) -> None:
+    path = specs_of(P.FILES)["path"].parse.parse(url)
+    assert path.as_posix() == local_root(url).as_posix() == "/tmp/out"
