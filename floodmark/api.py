@@ -87,7 +87,8 @@ def connect(
     `project`; unless it is given, that is the nearest folder with a `floodmark.toml` from the
     pipelines up, else their parent. A `durable` warehouse survives a power cut; that is decided
     when it is created, by default as `FLOODMARK_DURABLE` says, or durable. Raises E0436 if an
-    existing warehouse differs. `limits` bound work, memory and time.
+    existing warehouse differs. `limits` bound work, memory and time; E0369 for a number that is
+    out of its range, or the same in all warehouses.
     """
     root = local_root(warehouse)
     fm = Floodmark(root, clock or SystemClock(), wait, spark, sessions, durable, limits)

@@ -3,7 +3,8 @@
 None of them changes a result; the first group decides what is refused. A warehouse holds one
 `Limits`; its epochs, statements, connectors and sinks go by that. `LIMITS` is what holds where
 there is no warehouse: what a definition may say is the same for all who read it from the log, and
-Spark's server is that of several warehouses. `tests/house/test_limits.py` lists who goes by it.
+Spark's server is that of several warehouses. Those are `shared`: no warehouse has others.
+`tests/house/test_limits.py` lists who goes by `LIMITS`.
 """
 
 from __future__ import annotations
@@ -14,38 +15,45 @@ from typing import Any
 
 
 def _limit(default: int, unit: str, doc: str) -> Any:
-    return field(default=default, metadata={"unit": unit, "doc": doc})
+    return field(default=default, metadata={"unit": unit, "doc": doc, "shared": False})
+
+
+def _shared(default: int, unit: str, doc: str) -> Any:
+    return field(default=default, metadata={"unit": unit, "doc": doc, "shared": True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The numbers; each field has a unit and a sentence, which `floodmark doctor -v` prints."""
+    """The numbers; each field has a unit and a sentence, which `floodmark doctor -v` prints.
 
-    # What a statement may ask for.
-    name_bytes: int = _limit(200, "bytes", "A name has no more.")
-    nesting: int = _limit(60, "levels", "A statement nests brackets and queries no deeper.")
-    chain: int = _limit(300, "operators", "An expression chains no more, as in a + b + c.")
-    query_nodes: int = _limit(
+    A warehouse refuses others of the shared ones: what a statement may ask for, and Spark's server.
+    """
+
+    # What a statement may ask for: the same in all warehouses.
+    name_bytes: int = _shared(200, "bytes", "A name has no more.")
+    nesting: int = _shared(60, "levels", "A statement nests brackets and queries no deeper.")
+    chain: int = _shared(300, "operators", "An expression chains no more, as in a + b + c.")
+    query_nodes: int = _shared(
         2_000, "operators", "A plan has no more; one that two places share counts twice."
     )
-    query_depth: int = _limit(200, "operators", "A plan is no deeper.")
-    query_joins: int = _limit(
+    query_depth: int = _shared(200, "operators", "A plan is no deeper.")
+    query_joins: int = _shared(
         64, "joins", "A plan has no more: each adds to what is known of the columns of all others."
     )
-    query_columns: int = _limit(1_664, "columns", "A select list has no more, as in PostgreSQL.")
-    query_calls: int = _limit(
+    query_columns: int = _shared(1_664, "columns", "A select list has no more, as in PostgreSQL.")
+    query_calls: int = _shared(
         512,
         "calls",
         "One operator of a view has no more aggregates or window functions. A sum(CASE …) adds "
         "some 230 nodes to an epoch's query; one of 100,000 nodes is planned for ten seconds.",
     )
-    expression_nodes: int = _limit(
+    expression_nodes: int = _shared(
         50_000, "nodes", "An expression has no more; a part that stands in two places counts twice."
     )
-    function_nodes: int = _limit(
+    function_nodes: int = _shared(
         5_000, "nodes", "A function in SQL has no more, with the functions that it calls."
     )
-    constant_rows: int = _limit(
+    constant_rows: int = _shared(
         100, "rows", "VALUES with so many rows of constants are read as data, not as expressions."
     )
 
@@ -216,15 +224,15 @@ class Limits:
         3_600, "seconds", "The pause doubles with each try up to that."
     )
 
-    # Spark's server.
-    server_start_seconds: int = _limit(180, "seconds", "The start of a server may take so long.")
-    server_answer_seconds: int = _limit(
+    # Spark's server: that of several warehouses.
+    server_start_seconds: int = _shared(180, "seconds", "The start of a server may take so long.")
+    server_answer_seconds: int = _shared(
         60, "seconds", "A server that does not answer for so long is stopped."
     )
-    server_stop_seconds: int = _limit(
+    server_stop_seconds: int = _shared(
         15, "seconds", "A server that has not stopped after so long is killed."
     )
-    server_archive_seconds: int = _limit(
+    server_archive_seconds: int = _shared(
         90, "seconds", "The same bound for a server that still writes an archive of its classes."
     )
 
@@ -241,18 +249,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One number, as a person reads it."""
+    """One number, as a person reads it; a shared one is the same in all warehouses."""
 
     name: str
     value: int
     unit: str
     doc: str
+    shared: bool
 
 
 def each_limit(limits: Limits) -> Iterator[Limit]:
     """Yield every number with its unit and its sentence."""
     for f in fields(limits):
-        yield Limit(f.name, getattr(limits, f.name), f.metadata["unit"], f.metadata["doc"])
+        said = f.metadata
+        yield Limit(f.name, getattr(limits, f.name), said["unit"], said["doc"], said["shared"])
 
 
 LIMITS = Limits()

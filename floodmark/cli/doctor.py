@@ -365,7 +365,8 @@ def _show_limits(limits: list[Limit]) -> None:
 
     console = Console(soft_wrap=True, highlight=False, markup=False)
     for limit in limits:
-        console.print(f"{limit.name} = {limit.value:,} {limit.unit}", style="bold")
+        shared = ", in all warehouses" if limit.shared else ""
+        console.print(f"{limit.name} = {limit.value:,} {limit.unit}{shared}", style="bold")
         console.print(f"    {limit.doc}")
     if limits:
         console.print()

@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.catalog.option_table import OptionPlace, specs_of
 from floodmark.catalog.option_values import UnfitError
 from floodmark.errors import NotSupported, Span, UserError
-from floodmark.limits import Limits
+from floodmark.limits import LIMITS, Limits, each_limit
 from floodmark.sql import statements as s
 from floodmark.stream.ndu import DeterminismMode, parse_mode, with_default
 from floodmark.stream.ndu import mode as determinism
@@ -45,6 +45,7 @@ class Settings:
     """The settings of one connection, by name."""
 
     def __init__(self, limits: Limits) -> None:
+        check_limits(limits)
         own = {name: str(getattr(limits, name)) for name in ("max_due_rows", "plan_nodes")}
         self._defaults = {name: own.get(name) or s.default or "" for name, s in SETTINGS.items()}
         self.values = {**self._defaults}
@@ -134,6 +135,21 @@ def _check_zone(statement: s.SetOption) -> None:
             span=statement.span,
             hint="name the zone where it matters: t AT TIME ZONE 'Europe/Berlin'",
         )
+
+
+def check_limits(limits: Limits) -> None:
+    """Raise E0369 for a number that a warehouse cannot have, or not for itself."""
+    for limit in each_limit(limits):
+        default: int = getattr(LIMITS, limit.name)
+        hint = f"leave {limit.name} out, or take {default}, the default"
+        if limit.shared and limit.value != default:
+            what = f"Limits({limit.name}={limit.value}): it is the same in all warehouses"
+            raise UserError("E0369", what, hint=hint)
+        if limit.value < 0:
+            what = f"Limits({limit.name}={limit.value}): it is less than 0"
+            raise UserError("E0369", what, hint=hint)
+        if limit.name in SETTINGS:
+            _check_value(limit.name, str(limit.value))
 
 
 def check_setting(name: str, span: Span | None = None) -> None:

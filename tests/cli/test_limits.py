@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import floodmark
 from floodmark.api import connect
 from floodmark.cli.app import app
+from floodmark.errors import UserError
 from floodmark.limits import LIMITS, Limits, each_limit
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -43,13 +44,15 @@ def test_doctor_prints_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     shown = CliRunner().invoke(app, ["doctor", "-v"]).stdout
     for limit in each_limit(LIMITS):
-        assert f"{limit.name} = {limit.value:,} {limit.unit}" in shown
+        shared = ", in all warehouses\n" if limit.shared else "\n"
+        assert f"{limit.name} = {limit.value:,} {limit.unit}{shared}" in shown
         assert re.sub(r"\s+", " ", limit.doc) in re.sub(r"\s+", " ", shown)
     assert "layer_bytes" not in CliRunner().invoke(app, ["doctor"]).stdout
     whole = json.loads(CliRunner().invoke(app, ["doctor", "--verbose", "--json"]).stdout)
     assert {check["name"] for check in whole["checks"]} >= {"java", "disk"}
     assert whole["limits"][0] == {
         "name": "name_bytes", "value": 200, "unit": "bytes", "doc": "A name has no more.",
+        "shared": True,
     }  # fmt: skip
 
 
@@ -60,6 +63,26 @@ def test_settings_that_are_limits_begin_with_those_of_the_warehouse() -> None:
     assert settings.plan_nodes == 8
     settings.set(_parsed("SET plan_nodes TO DEFAULT"))
     assert settings.plan_nodes == 7
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        (Limits(plan_nodes=2_000_000), "is not a whole number from 1 to 1,000,000"),
+        (Limits(plan_nodes=0), "is not a whole number from 1 to 1,000,000"),
+        (Limits(max_due_rows=10**10), "is not a whole number from 1 to 1,000,000,000"),
+        (Limits(layer_bytes=-1), "Limits(layer_bytes=-1): it is less than 0"),
+        (Limits(query_joins=10), "Limits(query_joins=10): it is the same in all warehouses"),
+        (Limits(server_start_seconds=9), "it is the same in all warehouses"),
+    ],
+)
+def test_a_number_that_a_warehouse_cannot_have_is_refused(
+    tmp_path: Path, limits: Limits, told: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(told)) as refused:
+        connect(tmp_path / "w", limits=limits)
+    assert refused.value.code == "E0369"
+    assert not (tmp_path / "w").exists()
 
 
 def _parsed(text: str) -> s.SetOption:
