@@ -300,6 +300,22 @@ def test_without_a_snapshot_only_what_comes_counts(fm: floodmark.Floodmark) -> N
     assert _refused(fm, grouped + " WITH (snapshot = 'false')") == "E0851"
 
 
+def test_a_view_without_a_snapshot_becomes_a_table_without_the_rows_of_before(
+    fm: floodmark.Floodmark,
+) -> None:
+    fm.execute_script("""
+        CREATE TABLE log (k INT PRIMARY KEY, v INT) APPEND ONLY;
+        INSERT INTO log VALUES (1, 10), (2, 20);
+        CREATE MATERIALIZED VIEW m AS SELECT k, v FROM log WITH (snapshot = 'false');
+        INSERT INTO log VALUES (3, 30);
+        ALTER MATERIALIZED VIEW m TO TABLE;
+    """)
+    assert _rows(fm, "m") == [(3, 30)]
+    fm.execute("INSERT INTO log VALUES (4, 40)")
+    assert _rows(fm, "m") == [(3, 30), (4, 40)]
+    assert _refused(fm, "DROP SINK m WITH ROWS") == "E0342"
+
+
 def test_another_ttl_ends_rows_at_once(sessions: Sessions, tmp_path: Path) -> None:
     clock = FixedClock(datetime(2024, 1, 10, tzinfo=UTC))
     with floodmark.connect(tmp_path, sessions=lambda: sessions, clock=clock) as fm:
