@@ -24,7 +24,6 @@ from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.state import OwnTableState
-from floodmark.tables import layout
 from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
@@ -73,17 +72,16 @@ class ObjectStages(StateIO):
 
     def own_state(self, node: n.Node) -> OwnGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
-        own = layout.own_operator(self.obj, OwnTableState.GROUPS)
-        if self.owner is not self.obj or own is None or own.node != node:
-            return None
-        return OwnGroups(self, node)
+        return OwnGroups(self, node) if self._is_own(node, OwnTableState.GROUPS) else None
 
     def own_rows(self, node: n.Node) -> OwnRows | None:
         """Return the rows of a node, where they are those of the object's own table."""
-        own = layout.own_operator(self.obj, OwnTableState.ROWS)
-        if self.owner is not self.obj or own is None or own.node != node:
-            return None
-        return OwnRows(self, node)
+        return OwnRows(self, node) if self._is_own(node, OwnTableState.ROWS) else None
+
+    def _is_own(self, node: n.Node, part: OwnTableState) -> bool:
+        """Tell whether a part of a node's state is in the object's own table."""
+        operators = {} if self.obj.plan is None else self.obj.plan.operators
+        return self.owner is self.obj and node in operators and operators[node].own is part
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
         """Return the state table of an aggregate."""

@@ -92,10 +92,8 @@ def sink_progress_table(obj: AnalysedObject) -> str:
 
 def own_operator(obj: AnalysedObject, beside: OwnTableState) -> StreamOperator[Any] | None:
     """Return the operator of which the object's own table holds something beside its rows."""
-    if obj.kind is not ObjectKind.MATERIALIZED_VIEW or obj.plan is None or obj.refreshes:
-        return None
-    renamed = obj.plan.top_without_projections
-    return renamed if renamed is not None and renamed.beside is beside else None
+    operators = () if obj.plan is None else obj.plan.operators.values()
+    return next((op for op in operators if op.own is beside), None)
 
 
 def own_state(obj: AnalysedObject) -> Schema:

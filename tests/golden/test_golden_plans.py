@@ -45,8 +45,9 @@ PLANNED = [case for case in load() if not case.expect.startswith("error")]
 def test_the_text_tells_where_state_is_and_why_rows_are_computed_anew(case: Case) -> None:
     for node in explanation(case).nodes:
         text = "\n".join(cell for cells in node.details for cell in cells)
-        tables = [t.name for t in node.state if f".{t.name}" not in text]
-        assert tables == [] or "own table" in text
+        assert [t.name for t in node.state if f".{t.name}" not in text] == []
+        said = "own table" in text or "target table" in text
+        assert said == node.own_table
         how = None if node.emits_on_close else node.strategy
         assert how is None or how.method is not DeltaMethod.SCOPE or how.text in text
 

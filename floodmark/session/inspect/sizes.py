@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from floodmark.catalog.objects import ObjectKind
-from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import show_name
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.properties.state import OwnTableState
 from floodmark.tables import layout
 
 STORED = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
@@ -106,9 +104,7 @@ def _tables_of(obj: AnalysedObject) -> Iterator[TableSize]:
     plan = obj.plan
     for node in () if plan is None else plan.nodes:
         assert plan is not None
-        for state in plan[node].state:
-            if _in_own_table(obj, node, state.role):
-                continue
+        for state in plan[node].tables:
             yield TableSize(
                 layout.state_table(obj, state.name),
                 state.role,
@@ -116,13 +112,6 @@ def _tables_of(obj: AnalysedObject) -> Iterator[TableSize]:
                 state.cleaning,
                 plan[node].identifier,
             )
-
-
-def _in_own_table(obj: AnalysedObject, node: n.Node, role: str) -> bool:
-    """Tell whether an operator's state is the object's own rows, or hidden columns of them."""
-    beside = {"accumulators": OwnTableState.GROUPS, "first rows": OwnTableState.ROWS}.get(role)
-    own = None if beside is None else layout.own_operator(obj, beside)
-    return own is not None and own.node == node
 
 
 def _layers(obj: AnalysedObject, versions: Mapping[str, int]) -> Iterator[TableSize]:

@@ -37,8 +37,7 @@ def explain_object(obj: AnalysedObject, pipeline: Pipeline) -> Explanation:
     notes = advise(obj, pipeline)
     if obj.plan is None:
         return _declaration(obj, pipeline, notes)
-    keeps = obj.kind is ObjectKind.MATERIALIZED_VIEW and not obj.refreshes
-    beside = _node_in_own_table(obj.plan) if keeps else None
+    beside = _node_in_own_table(obj.plan)
     owner = None if obj.refreshes else obj.name
     place = NodePlace(labels_of(obj.plan.root), _kinds(pipeline), owner, beside,
                   stores=obj.kind is not ObjectKind.SINK)  # fmt: skip
@@ -51,8 +50,7 @@ def explain_object(obj: AnalysedObject, pipeline: Pipeline) -> Explanation:
 
 def _node_in_own_table(plan: StreamPlan) -> n.Node | None:
     """Return the node whose state is in the own table of a view."""
-    renamed = plan.top_without_projections
-    return None if renamed is None or renamed.beside is None else renamed.node
+    return next((op.node for op in plan.operators.values() if op.own is not None), None)
 
 
 def explain_plan(
@@ -112,7 +110,7 @@ def _node(
         stream_key=known.stream_key,
         mode=known.mode,
         watermarks=_watermarks(known, place, pipeline),
-        state=known.state if kept else (),
+        state=known.tables if kept else (),
         strategy=known.strategy if kept else None,
         details=text.details,
         emits_on_close=known.released_by is not None,
@@ -124,7 +122,7 @@ def _node(
         monotone=tuple(
             (c, f"{o}.{show_name(origin)}") for c, (o, origin) in known.monotone.items()
         ),
-        own_table=known.own_table,
+        own_table=known.own_table or known.own is not None,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
@@ -124,4 +125,10 @@ def colocate_state(plan: StreamPlan, root: Root) -> StreamPlan:
     """Return the plan with the stored values that the owner's table has there, and there alone."""
     chosen = own_table_nodes(plan, root)
     stored = (node for node in chosen if not plan[node.inputs[0]].append_only)
-    return plan.evolve({node: {"state": (), "own_table": True} for node in stored})
+    changes: dict[n.Node, dict[str, Any]] = {
+        node: {"state": (), "own_table": True} for node in stored
+    }
+    top = plan.top_without_projections if root.stores else None
+    if top is not None and top.beside is not None:
+        changes[top.node] = {"own": top.beside}
+    return plan.evolve(changes)

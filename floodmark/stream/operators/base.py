@@ -47,8 +47,8 @@ class StreamOperator(Generic[N]):
     that Flink would know. `marks` are the columns that carry a watermark, alone or in pairs.
     `monotone` gives the object and column with which a column never falls. `cleaning` says for each
     input which of its stored rows can be dropped. `own_table` tells that the operator's state is in
-    the table of the object that the plan belongs to. An operator is immutable; `evolve` makes a
-    changed copy.
+    the table of the object that the plan belongs to, `own` that a part of `state` or the rows of
+    before are. An operator is immutable; `evolve` makes a changed copy.
     """
 
     NODE: ClassVar[type[n.Node]]
@@ -76,6 +76,7 @@ class StreamOperator(Generic[N]):
         self.inputs = inputs
         self.names = node.names
         self.own_table = False
+        self.own: OwnTableState | None = None
         holds = restrict(self.derive_dependencies(), frozenset(self.names))
         self.unique_keys: Keys = minimal(holds.reduce(key) for key in self.derive_unique_keys())
         self.dependencies: Dependencies = holds.settle(self.unique_keys, self.names)
@@ -240,6 +241,11 @@ class StreamOperator(Generic[N]):
     def cleaning_columns(self) -> tuple[str | None, ...]:
         """Return for each input the column by whose watermark rows that are kept of it go."""
         return tuple(None if c is None else c.column for c in self.cleaning)
+
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        """Return the state that is in tables of its own."""
+        return tuple(t for t in self.state if self.own is None or t.role != self.own.role)
 
     @property
     def input(self) -> StreamOperator[n.Node]:

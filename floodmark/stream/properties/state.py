@@ -42,6 +42,11 @@ class OwnTableState(Enum):
     GROUPS = "accumulators beside each row"
     ROWS = "its rows of before"
 
+    @property
+    def role(self) -> str:
+        """Return the role of the state that needs no table then."""
+        return "accumulators" if self is OwnTableState.GROUPS else "first rows"
+
 
 _TIMERS = "changes to come"
 _CLEANING = {
