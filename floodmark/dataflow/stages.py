@@ -81,7 +81,7 @@ class ObjectStages(StateIO):
     def _is_own(self, node: n.Node, part: OwnTableState) -> bool:
         """Tell whether a part of a node's state is in the object's own table."""
         operators = {} if self.obj.plan is None else self.obj.plan.operators
-        return self.owner is self.obj and node in operators and operators[node].own is part
+        return self.owner is self.obj and node in operators and operators[node].own_table is part
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
         """Return the state table of an aggregate."""

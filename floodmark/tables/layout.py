@@ -93,7 +93,7 @@ def sink_progress_table(obj: AnalysedObject) -> str:
 def own_operator(obj: AnalysedObject, beside: OwnTableState) -> StreamOperator[Any] | None:
     """Return the operator of which the object's own table holds something beside its rows."""
     operators = () if obj.plan is None else obj.plan.operators.values()
-    return next((op for op in operators if op.own is beside), None)
+    return next((op for op in operators if op.own_table is beside), None)
 
 
 def own_state(obj: AnalysedObject) -> Schema:

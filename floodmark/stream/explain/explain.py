@@ -37,20 +37,14 @@ def explain_object(obj: AnalysedObject, pipeline: Pipeline) -> Explanation:
     notes = advise(obj, pipeline)
     if obj.plan is None:
         return _declaration(obj, pipeline, notes)
-    beside = _node_in_own_table(obj.plan)
     owner = None if obj.refreshes else obj.name
-    place = NodePlace(labels_of(obj.plan.root), _kinds(pipeline), owner, beside,
-                  stores=obj.kind is not ObjectKind.SINK)  # fmt: skip
+    stores = obj.kind is not ObjectKind.SINK
+    place = NodePlace(labels_of(obj.plan.root), _kinds(pipeline), owner, stores=stores)
     nodes = tuple(_node(node, obj.plan, place, pipeline) for node in obj.plan.nodes)
     top = visible(nodes, nodes[-1].identifier)
     word, details = _ending(obj, pipeline)
     result = f"{word[0]}[{top}] {word[1]}"
     return Explanation(obj.name, obj.kind.value, nodes, result, details, notes)
-
-
-def _node_in_own_table(plan: StreamPlan) -> n.Node | None:
-    """Return the node whose state is in the own table of a view."""
-    return next((op.node for op in plan.operators.values() if op.own is not None), None)
 
 
 def explain_plan(
@@ -122,7 +116,7 @@ def _node(
         monotone=tuple(
             (c, f"{o}.{show_name(origin)}") for c, (o, origin) in known.monotone.items()
         ),
-        own_table=known.own_table or known.own is not None,
+        own_table=known.own_table is not None,
     )
 
 

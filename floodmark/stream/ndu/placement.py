@@ -16,6 +16,7 @@ from floodmark.plan.expr.can_fail import can_fail
 from floodmark.plan.expr.expressions import Expr, columns_of
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.injective import injective_column
+from floodmark.stream.properties.state import OwnTableState
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +123,16 @@ def _alone(plan: StreamPlan, node: n.Pairing, columns: frozenset[str]) -> bool:
 
 
 def colocate_state(plan: StreamPlan, root: Root) -> StreamPlan:
-    """Return the plan with the stored values that the owner's table has there, and there alone."""
+    """Return the plan whose operators know what of their state the owner's table has.
+
+    Stored values are there alone.
+    """
     chosen = own_table_nodes(plan, root)
     stored = (node for node in chosen if not plan[node.inputs[0]].append_only)
     changes: dict[n.Node, dict[str, Any]] = {
-        node: {"state": (), "own_table": True} for node in stored
+        node: {"state": (), "own_table": OwnTableState.VALUES} for node in stored
     }
     top = plan.top_without_projections if root.stores else None
     if top is not None and top.beside is not None:
-        changes[top.node] = {"own": top.beside}
+        changes[top.node] = {"own_table": top.beside}
     return plan.evolve(changes)

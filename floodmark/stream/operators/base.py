@@ -46,9 +46,9 @@ class StreamOperator(Generic[N]):
     `inputs` are the operators that it reads. `unique_keys` are alternatives, `upsert_keys` those
     that Flink would know. `marks` are the columns that carry a watermark, alone or in pairs.
     `monotone` gives the object and column with which a column never falls. `cleaning` says for each
-    input which of its stored rows can be dropped. `own_table` tells that the operator's state is in
-    the table of the object that the plan belongs to, `own` that a part of `state` or the rows of
-    before are. An operator is immutable; `evolve` makes a changed copy.
+    input which of its stored rows can be dropped. `own_table` says what is in the
+    table of the object that the plan belongs to. An operator is immutable; `evolve` makes a changed
+    copy.
     """
 
     NODE: ClassVar[type[n.Node]]
@@ -75,8 +75,7 @@ class StreamOperator(Generic[N]):
         self.identifier = identifier
         self.inputs = inputs
         self.names = node.names
-        self.own_table = False
-        self.own: OwnTableState | None = None
+        self.own_table: OwnTableState | None = None
         holds = restrict(self.derive_dependencies(), frozenset(self.names))
         self.unique_keys: Keys = minimal(holds.reduce(key) for key in self.derive_unique_keys())
         self.dependencies: Dependencies = holds.settle(self.unique_keys, self.names)
@@ -245,7 +244,7 @@ class StreamOperator(Generic[N]):
     @property
     def tables(self) -> tuple[StateTable, ...]:
         """Return the state that is in tables of its own."""
-        return tuple(t for t in self.state if self.own is None or t.role != self.own.role)
+        return tuple(t for t in self.state if not (self.own_table and self.own_table.holds(t)))
 
     @property
     def input(self) -> StreamOperator[n.Node]:
@@ -327,4 +326,5 @@ class StreamOperator(Generic[N]):
         assert set(self.monotone) <= have, (self.monotone, self.names)
         assert all(r.determinant | r.dependent <= have for r in self.dependencies.rules)
         assert len(self.cleaning) == len(self.inputs), self.cleaning
-        assert not (self.own_table and self.state), "state is in one place"
+        values = self.own_table is OwnTableState.VALUES
+        assert not (values and self.state), "state is in one place"

@@ -125,7 +125,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         if not self.state:
             return (STATELESS,) if self.stateless else ()
         cleaned = ("cleaned by watermark",) if self.accumulators.cleaned_by is not None else ()
-        return (place.state_text(self.accumulators, self.node), *cleaned, how.text)
+        return (place.state_text(self.accumulators, self.own_table), *cleaned, how.text)
 
     def _input_lines(self, place: NodePlace) -> list[tuple[str, ...]]:
         """Return a line for what touched groups are computed from."""

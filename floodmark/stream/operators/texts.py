@@ -11,7 +11,7 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.printing.description import Description, NodePlace
-from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.state import OwnTableState, StateTable
 
 TextLines = tuple[tuple[str, ...], ...]
 """Lines of cells that are aligned with those of other operators."""
@@ -52,9 +52,9 @@ def recompute_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLine
     how = (operator.strategy.text,)
     table = next(iter(operator.state), None)
     if table is not None and table.role == "first rows":
-        return ((f"kept: {place.state_text(table, operator.node)}", table.role), how)
+        return ((f"kept: {place.state_text(table, operator.own_table)}", table.role), how)
     source = reread_text(operator.input, place) if table is None else place.state_text(table)
-    before = (("before: own table",),) if operator.node == place.own_table_node else ()
+    before = (("before: own table",),) if operator.own_table is OwnTableState.ROWS else ()
     return ((f"input: {source}", *role_cells(table)), *before, how)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from floodmark.plan import nodes as n
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.state import OwnTableState, StateTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +29,11 @@ class NodePlace:
     labels: Labels
     kinds: Mapping[str, str]
     owner: str | None
-    own_table_node: n.Node | None = None
-    """The node whose rows or accumulators are in the owner's own table."""
     stores: bool = True
     """Whether the owner has a table; a sink's rows are in its target."""
 
-    def state_text(self, table: StateTable, node: n.Node | None = None) -> str:
+    def state_text(self, table: StateTable, own: OwnTableState | None = None) -> str:
         """Return the name of a state table as people find it."""
-        if node is not None and node == self.own_table_node:
+        if own is not None and own.holds(table):
             return "state own table"
         return f"state {self.owner}.{table.name}"

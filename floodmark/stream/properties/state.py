@@ -37,17 +37,19 @@ class StateTable:
 
 
 class OwnTableState(Enum):
-    """What the own table of an object can hold of an operator, where its rows are the object's."""
+    """What the own table of an object can hold of an operator's state."""
 
     GROUPS = "accumulators beside each row"
     ROWS = "its rows of before"
+    VALUES = "values that are evaluated or looked up once"
 
-    @property
-    def role(self) -> str:
-        """Return the role of the state that needs no table then."""
-        return "accumulators" if self is OwnTableState.GROUPS else "first rows"
+    def holds(self, table: StateTable) -> bool:
+        """Tell whether that state needs no table of its own then."""
+        return table.role == _OWN_ROLES.get(self)
 
 
+_OWN_ROLES = {OwnTableState.GROUPS: "accumulators", OwnTableState.ROWS: "first rows"}
+"""Role of the state that is there; an operator whose values are there has no other."""
 _TIMERS = "changes to come"
 _CLEANING = {
     "accumulators": "the group's end",
