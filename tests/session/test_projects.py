@@ -16,6 +16,7 @@ from floodmark.catalog.places import project_of
 from floodmark.epochs.opening import open_epoch
 from floodmark.errors import UserError
 from floodmark.session.ddl import deployment
+from floodmark.spark.cache import cache_folder
 from floodmark.testing import FixedClock
 from tests.warehouses import NOW, Site, visible
 
@@ -84,6 +85,7 @@ def test_a_project_that_moved_is_refused_until_it_is_applied(tmp_path: Path) -> 
 def test_a_home_is_that_of_who_defined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = PLAIN.replace("'landing'", "'~/landing'")
     ours, warehouse = project(tmp_path / "ours", text), tmp_path / "warehouse"
+    monkeypatch.setenv("FLOODMARK_CACHE", str(cache_folder()))  # not a server of its own
     monkeypatch.setenv("HOME", str(ours))
     with deploy(ours, warehouse) as fm:
         assert fm.deployed.catalog.objects["s"].resolved == str(ours / "landing")
