@@ -91,6 +91,8 @@ def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
             span=statement.name.span,
             hint=f"ALTER {obj.kind.value.upper()} {obj.name}",
         )
+    if isinstance(obj.statement, s.RefusedDefinition):
+        raise obj.statement.refused
     return obj
 
 

@@ -302,6 +302,9 @@ def _declare(
             return (CatalogObject(name, statement, origin, reads, sql=statement.sql),)
         case s.CreateFunction() | s.CreateAggregate():
             return (CatalogObject(name, statement, origin, sql=statement.sql),)
+        case s.RefusedDefinition():
+            target = None if statement.into is None else catalog_name(statement.into)
+            return (CatalogObject(name, statement, origin, (), target, sql=statement.sql),)
         case _:
             raise not_available(statement)
 

@@ -80,6 +80,8 @@ def describe_move(before: Mapping[str, CatalogObject], after: CatalogObject) -> 
 def resolve_path(obj: CatalogObject, project: Path) -> str | None:
     """Return the place of an object's relative path in a project; None where it has none."""
     path = _path(obj)
+    if isinstance(obj.statement, s.RefusedDefinition):
+        return obj.resolved
     if not path:
         return None
     place = anchor_path(project, path)

@@ -95,7 +95,9 @@ def _one_of_several(what: str, span: Span | None) -> NotSupported:
 def _with_names(catalog: Catalog, names: NewNames) -> Catalog:
     out = Catalog()
     for obj in catalog.objects.values():
-        again = rewrite_names(obj.statement if obj.part is None else _whole(obj), names)
+        unread = isinstance(obj.statement, s.RefusedDefinition)
+        whole = obj.statement if obj.part is None else _whole(obj)
+        again = None if unread else rewrite_names(whole, names)
         key = names.keys.get(obj.key, obj.key)
         seen = tuple((names.relation(k) or k, columns) for k, columns in obj.sees)
         if again is None:

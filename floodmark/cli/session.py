@@ -154,7 +154,7 @@ def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
             f"{key} since epoch {event.epoch}: {event.message}",
             remedy(objects[key], event, sql_command),
         )
-        for key, event in connection.warehouse.log.suspensions().items()
+        for key, event in connection.warehouse.suspensions().items()
         if key in objects
     ]
 

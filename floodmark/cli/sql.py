@@ -68,7 +68,7 @@ def sql(
     from floodmark.sql.files import read_sql
 
     with command_connection(settings) as connection:
-        before = set(connection.warehouse.log.suspensions())
+        before = set(connection.warehouse.suspensions())
         if statements is not None:
             run_script(connection, settings, statements)
         elif file is not None:
@@ -77,7 +77,7 @@ def sql(
             run_script(connection, settings, sys.stdin.read())
         if connection.transaction.is_open:
             typer.echo("WARNING:  no COMMIT: nothing of the transaction is written", err=True)
-        fresh = set(connection.warehouse.log.suspensions()) - before
+        fresh = set(connection.warehouse.suspensions()) - before
         code = suspension_code(connection) if fresh else 0
     raise typer.Exit(code)
 

@@ -148,7 +148,7 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     """Return the word for an object's state."""
     from floodmark.epochs.backfill.progress import words
 
-    suspended = connection.warehouse.log.suspensions().get(key)
+    suspended = connection.warehouse.suspensions().get(key)
     if suspended is not None:
         return f"suspended ({suspended.code})"
     if connection.deployed.functions_changed(key):

@@ -51,7 +51,7 @@ def objects_behind(
     Suspended objects and views that are backfilling are not among them.
     """
     outside = {k for k, r in records.items() if r.backfilling}
-    held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
+    held = blocked_keys({*warehouse.suspensions(), *outside}, pipeline)
     return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
 
 

@@ -45,7 +45,7 @@ def advances_by_clock(
     if not marks:
         return False
     outside = (key for key, record in cut.records.items() if record.backfilling)
-    held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
+    held = blocked_keys({*warehouse.suspensions(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
 
     def release(sources: Mapping[str, WatermarkValues]) -> dict[ReleasingNode, Any]:

@@ -298,7 +298,8 @@ class EpochLoop:
         seal = warehouse.log.seal(record.epoch, list(records.values()), warehouse.clock.now())
         failpoints.reach("after_seal")
         removal.finish(warehouse)
-        suspended = {k: e.message for k, e in seal.suspended.items()}
+        events = seal.suspended | warehouse.refusals()
+        suspended = {k: e.message for k, e in events.items()}
         took = _seconds_since(started)
         if record.backfills:
             forget(
@@ -319,7 +320,7 @@ class EpochLoop:
                 record.epoch,
                 record.now,
                 advanced,
-                {k: e.message for k, e in log.suspensions().items()},
+                {k: e.message for k, e in self.warehouse.suspensions().items()},
                 _seconds_since(started),
                 notes=record.notes,
             ),

@@ -67,7 +67,7 @@ class Run:
         self.left = set(left)
         self.on_progress = on_progress
         self.catches_up = catches_up
-        self.suspended = set(warehouse.log.suspensions())
+        self.suspended = set(warehouse.suspensions())
         # What is caught up goes by the pins in force, not by those of the epoch that was missed.
         self._in_force = warehouse.deployed()
         self._splits = {

@@ -32,6 +32,8 @@ def _drop_stale_state(
     """Return a record without the state of what is gone, or begins anew in this epoch."""
     obj = pipeline[record.object]
     owners = [o for o in (obj, *map(pipeline.__getitem__, obj.feeders)) if o.key not in created]
+    if any(o.opaque for o in owners):
+        return record
     states = {name for owner in owners for name in layout.state_tables(owner)}
     versions = {
         table: version

@@ -28,7 +28,7 @@ def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | 
         return names
     pipeline = warehouse.deployed().pipeline
     outside = (k for k, r in records.items() if r.backfilling)
-    held = blocked_keys({*warehouse.log.suspensions(), *outside}, pipeline)
+    held = blocked_keys({*warehouse.suspensions(), *outside}, pipeline)
     needed = pipeline.objects.keys() if select is None else upstream_of(select, pipeline)
     return (names & needed) - held
 

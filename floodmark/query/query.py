@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from floodmark.catalog.objects import ObjectKind, Relation
+from floodmark.catalog.references import table_name, tables_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
 from floodmark.dataflow import dispatch
@@ -34,6 +35,7 @@ from floodmark.spark.user_functions import register
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.planning import Use, plan_of
+from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.stream.objects.supported import PAIRED
 from floodmark.stream.operators.over_window import unsupported_frame
 from floodmark.stream.operators.pairing import unsupported_subquery
@@ -97,6 +99,9 @@ class Reader:
 
         `given` are the types, and the defaults, of the columns that take its rows.
         """
+        for name in map(table_name, tables_of(query)):
+            if name in self.pipeline.objects and self.pipeline[name].kind is ObjectKind.VIEW:
+                refuse_opaque(self.pipeline[name], self.pipeline.objects)
         with within_stack(source):
             return as_run(self.builder(source, given).query(query))
 
@@ -191,6 +196,8 @@ class Reader:
     def _current(self, obj: AnalysedObject) -> ReadFrame:
         def frame() -> DataFrame:
             current = current_at(self.tables.store, obj, self.cut)
+            if current is not None and current.needs_definition:
+                refuse_opaque(obj, self.pipeline.objects)
             rows = None if current is None else current.visible_rows(self.tables)
             return self.empty(layout.current_schema(obj)) if rows is None else rows
 

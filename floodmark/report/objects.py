@@ -24,7 +24,7 @@ def object_parts(
 ) -> Iterator[str]:
     """Yield the part of each object, in the order in which epochs advance them."""
     pipeline = connection.deployed.pipeline
-    suspended = connection.warehouse.log.suspensions()
+    suspended = connection.warehouse.suspensions()
     taken = intakes(connection.warehouse)
     for key, obj in pipeline.objects.items():
         mode = "suspended" if key in suspended else str(obj.relation.mode)

@@ -38,7 +38,7 @@ def page(connection: Floodmark, *, samples: bool = False) -> str:
     """Return the page's HTML."""
     epochs = history(connection)
     pipeline = connection.deployed.pipeline
-    suspended = frozenset(connection.warehouse.log.suspensions())
+    suspended = frozenset(connection.warehouse.suspensions())
     records = connection.status()
     counts = {
         key: count_rows(connection.store, obj, records.get(key))

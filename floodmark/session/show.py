@@ -27,6 +27,7 @@ from floodmark.stream.explain.explained import Explanation, as_html
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.planning import Use, plan_of
+from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.tables.results import Result, text_result
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.settings import check_setting
@@ -151,6 +152,8 @@ def explain_name(name: str, deployed: Deployed, span: Span | None = None) -> Exp
 
 def explain_together(objects: Sequence[CatalogObject], pipeline: Pipeline) -> Explanation:
     """Return the plan of the last of some objects, with those of the others before it."""
+    for obj in objects:
+        refuse_opaque(pipeline[obj.key], pipeline.objects)
     *others, last = (explain_object(pipeline[obj.key], pipeline) for obj in objects)
     return replace(last, before=tuple(others))
 

@@ -36,7 +36,7 @@ from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.table_of_query import is_continuous
 from floodmark.tables import failpoints
 from floodmark.tables.results import Result
-from floodmark.warehouse.changes import ObjectChange
+from floodmark.warehouse.changes import ObjectChange, reshapings
 from floodmark.warehouse.deployed import Deployed, statements_of
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -144,7 +144,7 @@ def check_plan(
 ) -> None:
     """Refuse a plan that could not be applied, before anything is logged."""
     _ask_again(plan, warehouse.limits)
-    refuse_behind(plan.changes, _reasons_behind(warehouse), plan.pipeline)
+    refuse_behind(plan.changes, _reasons_behind(plan, warehouse), plan.pipeline)
     check_sink_paths(plan, warehouse)
     _refuse_loss(plan, warehouse, discards)
     if "rebuild" not in discards:
@@ -189,10 +189,16 @@ def _check_first_rows(
         plan_dml(insert, target, reader())
 
 
-def _reasons_behind(warehouse: Warehouse) -> dict[str, str]:
-    """Say of objects that they do not have all epochs, and why."""
+def _reasons_behind(plan: DeploymentPlan, warehouse: Warehouse) -> dict[str, str]:
+    """Say of objects that they do not have all epochs, and why.
+
+    One whose definition is refused goes on with what it missed if its columns stay.
+    """
     filling = [k for k, r in warehouse.cut().records.items() if r.backfilling]
-    suspended = warehouse.log.suspensions()
+    moved = reshapings(warehouse.deployed().pipeline, plan.pipeline, plan.changes)
+    refused, head = warehouse.refusals(), warehouse.log.head().sealed
+    late = [k for k, event in refused.items() if event.epoch <= head and k in moved]
+    suspended = [*warehouse.log.suspensions(), *late]
     return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 
@@ -280,7 +286,7 @@ def notices_after(
     written: Collection[str], epoch: int | None, warehouse: Warehouse
 ) -> tuple[str, ...]:
     """Return the notices about the written tables and about objects that failed with them."""
-    events = warehouse.log.suspensions().items()
+    events = warehouse.suspensions().items()
     failed = [key for key, event in events if event.epoch == epoch and key not in written]
     taken = set(written) - {key for key, _ in events}
     aside = () if epoch is None else _dead_letter_notes(taken, warehouse)

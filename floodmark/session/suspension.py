@@ -17,6 +17,7 @@ from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed, statements_of
+from floodmark.warehouse.refusal_events import is_refusal
 from floodmark.warehouse.suspensions import remedy, resume_command
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -26,7 +27,7 @@ def notices(keys: Collection[str], warehouse: Warehouse) -> tuple[str, ...]:
 
     Its rows are as of the last epoch that it took in; a view that is backfilling has none.
     """
-    suspended = warehouse.log.suspensions()
+    suspended = warehouse.suspensions()
     filling = under_way(warehouse)
     if not suspended and not filling:
         return ()
@@ -68,7 +69,15 @@ def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
         pipeline = warehouse.deployed().pipeline
         obj = _find_object(statement, warehouse.deployed())
         key = obj.object.target or obj.key
-        if key in warehouse.log.suspensions():
+        event = warehouse.suspensions().get(key)
+        if event is not None and is_refusal(event):
+            raise UserError(
+                event.code or "E0383",
+                event.message,
+                span=statement.name.span,
+                hint=remedy(obj, event),
+            )
+        if event is not None:
             loop.resume(key)
         elif not _causes(key, pipeline, warehouse):
             notice = f"{obj.kind.value} {obj.name} is not suspended"
@@ -91,7 +100,7 @@ def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
                 span=statement.name.span,
                 hint=f"{resume_command(obj)} lifts a suspension",
             )
-        event = warehouse.log.suspensions().get(obj.key)
+        event = warehouse.suspensions().get(obj.key)
         if event is None and deployed.pinned.get(obj.key) == present:
             notice = f"the functions of {obj.name} mean what they meant"
             return Result(status="ALTER_REBASE", notices=(notice,))
@@ -124,20 +133,20 @@ def _intake(obj: AnalysedObject, pipeline: Pipeline) -> AnalysedObject:
 
 def _causes(key: str, pipeline: Pipeline, warehouse: Warehouse) -> list[str]:
     """Return the suspended objects, upstream of an object, for which it waits."""
-    suspended = warehouse.log.suspensions()
+    suspended = warehouse.suspensions()
     above = upstream_of([key], pipeline) - {key}
     return [k for k in pipeline.objects if k in above and k in suspended]
 
 
 def _check(key: str, pipeline: Pipeline, warehouse: Warehouse, statement: s.Alter) -> None:
     causes = _causes(key, pipeline, warehouse)
-    again = warehouse.log.suspensions().get(key)
+    again = warehouse.suspensions().get(key)
     if causes:
         raise UserError(
             "E0383",
             f"{key} waits for {', '.join(causes)}, which is suspended",
             span=statement.name.span,
-            hint=remedy(pipeline[causes[0]], warehouse.log.suspensions()[causes[0]]),
+            hint=remedy(pipeline[causes[0]], warehouse.suspensions()[causes[0]]),
         )
     if again is not None:
         raise UserError(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from floodmark.errors import Span
+from floodmark.errors import FloodmarkError, Span
 from floodmark.sql.parts import (
     Assignment as Assignment,
 )
@@ -210,6 +210,15 @@ class CreateIndex(Definition):
 @dataclass(frozen=True, kw_only=True)
 class CreateSchema(Definition):
     """`CREATE SCHEMA`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefusedDefinition(Definition):
+    """A definition at rest that this version cannot read: what it defines, and why."""
+
+    kind: KindWord
+    into: ObjectName | None = None
+    refused: FloodmarkError = field(compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.errors import NotSupported
+from floodmark.plan.declaration import LOWER, UPPER
 from floodmark.spark import keyed
 from floodmark.spark.types import ident
 from floodmark.storage.epoch_log import ObjectRecord
@@ -55,6 +56,18 @@ class CurrentRows:
     def fold_epoch(self) -> int:
         """Return the epoch up to which the table holds everything; 0 if it was never folded."""
         return self.base.transaction(layout.fold_of(self.obj)) or 0
+
+    @property
+    def needs_definition(self) -> bool:
+        """Tell whether rows at rest alone do not say which are seen, and no more is known.
+
+        So it is with rows that have a period or end by time, and with a layer of unknown key.
+        """
+        if not self.obj.opaque:
+            return False
+        timed = {LOWER, UPPER}.intersection(f.name for f in self.obj.relation.columns)
+        ends = "ttl" in self.obj.object.sql.lower()
+        return bool(timed or ends or (self.layer_files and not self.obj.relation.stream_key))
 
     @property
     def layer_files(self) -> tuple[DataFile, ...]:

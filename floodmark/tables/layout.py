@@ -167,14 +167,19 @@ def companion_column(obj: AnalysedObject, name: str) -> str:
 
 
 def tables_of(obj: AnalysedObject, store: Store) -> list[str]:
-    """Return the tables that an object has at rest; a sink has the state of its operators."""
-    return [name for name in names_of(obj) if store.exists(name)]
+    """Return the tables that an object has at rest; a sink has the state of its operators.
+
+    Which states an opaque object has, only the store knows.
+    """
+    names = [name for name in names_of(obj) if store.exists(name)]
+    states = state_table(obj, "")
+    return names + [t for t in store.tables() if t.startswith(states)] if obj.opaque else names
 
 
 def names_of(obj: AnalysedObject) -> list[str]:
     """Return the tables that an object may have at rest, or be about to begin."""
     names = state_tables(obj)
-    if obj.external_sink is not None:
+    if obj.external_sink is not None or (obj.opaque and writes_outside(obj)):
         names += [changes_table(obj), dead_letter_table(obj)]
     elif obj.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
         names += [
@@ -186,6 +191,11 @@ def names_of(obj: AnalysedObject) -> list[str]:
             corrections_table(obj),
         ]
     return names
+
+
+def writes_outside(obj: AnalysedObject) -> bool:
+    """Tell whether an object is a sink that writes outside of the warehouse."""
+    return obj.kind is ObjectKind.SINK and obj.object.target is None
 
 
 def state_tables(obj: AnalysedObject) -> list[str]:

@@ -128,7 +128,7 @@ class SqlTest:
         for statement in dml:
             self.connection.execute(statement)
         self.connection.advance()
-        suspended = self.connection.warehouse.log.suspensions()
+        suspended = self.connection.warehouse.suspensions()
         broken = "\n".join(f"{key}: {event.message}" for key, event in suspended.items())
         if broken:
             raise AssertionError(f"suspended:\n{broken}")

@@ -66,6 +66,7 @@ class PipelineComparison:
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
     altered: set[str] = field(default_factory=set)
+    lifted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         past = past_between(self.before, self.after).items()
@@ -79,7 +80,11 @@ class PipelineComparison:
             if old is None:
                 yield ObjectChange(key, "create", "new", None, obj.object.text)
                 continue
+            refused = old.opaque or old.refused is not None
             action, reason = self._action(old, obj, emptied)
+            if refused and action:
+                action, reason = self._lifted(old, obj, action, reason)
+                self.lifted.add(key)
             if action == "rebuild":
                 self.rebuilt.add(key)
             if action == "alter":
@@ -100,6 +105,7 @@ class PipelineComparison:
             and obj.kind is ObjectKind.TABLE
             and old.fingerprint != obj.fingerprint
             and row_reuse.reshaping(old, obj) is None
+            and not (old.opaque and row_reuse.fits_stored(old, obj))
         )
 
     def _action(
@@ -119,6 +125,19 @@ class PipelineComparison:
             return self._by_itself(old, new, kept=True)
         place = describe_move(self.before.catalog.objects, new.object)
         return ("", "") if place is None else ("alter", f"{place}: its rows stay")
+
+    def _lifted(
+        self, old: AnalysedObject, new: AnalysedObject, action: str, reason: str
+    ) -> tuple[str, str]:
+        """Return what becomes of an object that was refused: what it missed, no query can tell."""
+        if action == "replace":
+            return "rebuild", "its former definition was refused"
+        if action != "rebuild" or new.opaque:
+            return action, reason
+        if old.opaque and row_reuse.fits_stored(old, new):
+            return "alter", "its former definition was refused: its rows stay"
+        unchanged = old.object.statement == new.object.statement
+        return action, "what it reads was refused" if unchanged else reason
 
     def _by_itself(
         self, old: AnalysedObject, new: AnalysedObject, *, kept: bool
@@ -142,8 +161,10 @@ class PipelineComparison:
         renamed = self._renamed.intersection((*new.reads, new.object.target))
         if renamed and row_reuse.is_computed_alike(old, new):
             return "alter", f"columns of {', '.join(sorted(renamed))} have other names: it goes on"
-        # What reads a source that stops has no epoch in which to tell what differs.
-        if not self.stopped.intersection(new.reads) and row_reuse.can_be_replaced(old, new):
+        # What reads a source that stops has no epoch in which to tell what differs; nor has what
+        # reads an object that was refused.
+        late = self.stopped | self.lifted
+        if not late.intersection(new.reads) and row_reuse.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
         return "rebuild", "its definition changed"
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import FUNCTION_PREFIX, CatalogObject, ObjectKind, Origin, key_of
-from floodmark.errors import Span
+from floodmark.catalog.refused import refused_definition
+from floodmark.errors import Span, UserError
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion, TakenBack
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.refusals import StoredRelation
 
 Pins = Mapping[str, str]
 """By signature, what tells the meaning of a function from another one."""
@@ -74,8 +76,15 @@ class Deployed:
 EMPTY = Deployed(0, Pipeline(Catalog()))
 
 
-def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
-    """Return a logged catalog version; definitions that `known` has are not analysed again."""
+def load(
+    version: CatalogVersion,
+    known: Deployed | None = None,
+    at_rest: StoredRelation | None = None,
+) -> Deployed:
+    """Return a logged catalog version; definitions that `known` has are not analysed again.
+
+    With `at_rest` the version has been in force: a definition that is refused now stays, refused.
+    """
     have: Mapping[str, CatalogObject] = {} if known is None else known.catalog.objects
     catalog = Catalog()
     # What was altered may call functions that came after it.
@@ -84,23 +93,19 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
         if before is not None and as_applied_statement(before) == logged:
             catalog = catalog.replace([before])
             continue
-        statement = parse_statement(logged.sql, logged.file, line=logged.line, column=logged.column)
-        assert isinstance(statement, s.Definition)
-        catalog = catalog.restore(
-            statement,
-            Origin(logged.origin),
-            logged.object,
-            filed=logged.filed,
-            filed_as=logged.filed_as,
-            stored=logged.stored,
-            resolved=logged.resolved,
-            sees=logged.sees,
-            past=logged.past,
-        )
+        try:
+            catalog = _restore(catalog, _parse(logged), logged)
+        except UserError as error:
+            if at_rest is None or logged.object is None:
+                raise
+            place = (logged.file, logged.line, logged.column)
+            refused = refused_definition(logged.sql, logged.object, error, *place)
+            catalog = _restore(catalog, refused, logged)
     made = catalog.objects
     order = {a.object: i for i, a in enumerate(version.statements)}
     catalog = Catalog({key: made[key] for key in sorted(made, key=lambda key: order.get(key, 0))})
-    pipeline = analyse_catalog(catalog, known.pipeline if known is not None else None)
+    known_pipeline = None if known is None else known.pipeline
+    pipeline = analyse_catalog(catalog, known_pipeline, at_rest=at_rest)
     pinned = {
         a.object: a.functions
         for a in version.statements
@@ -109,6 +114,26 @@ def load(version: CatalogVersion, known: Deployed | None = None) -> Deployed:
     corrected = {a.object: a.corrected for a in version.statements if a.object and a.corrected}
     return Deployed(
         version.version, pipeline, pinned, corrected, version.renamed, version.takes_back
+    )
+
+
+def _parse(logged: AppliedStatement) -> s.Definition:
+    statement = parse_statement(logged.sql, logged.file, line=logged.line, column=logged.column)
+    assert isinstance(statement, s.Definition)
+    return statement
+
+
+def _restore(catalog: Catalog, statement: s.Definition, logged: AppliedStatement) -> Catalog:
+    return catalog.restore(
+        statement,
+        Origin(logged.origin),
+        logged.object,
+        filed=logged.filed,
+        filed_as=logged.filed_as,
+        stored=logged.stored,
+        resolved=logged.resolved,
+        sees=logged.sees,
+        past=logged.past,
     )
 
 

@@ -82,6 +82,14 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
     return RowReuse(stored, filled, gone, reason)
 
 
+def fits_stored(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether the rows of a source or table that nothing else is known of are as declared."""
+    if old.kind is not new.kind or new.declared is None or new.opaque:
+        return False
+    before, after = ({f.name: f.type for f in o.relation.columns} for o in (old, new))
+    return before == after and old.relation.primary_key == new.relation.primary_key
+
+
 def _of_view(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
     """Return how the rows of a view become those of a table: as they are, without what is hidden.
 

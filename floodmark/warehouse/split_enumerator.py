@@ -100,7 +100,9 @@ class SplitEnumerator:
         nothing: set[str] = set()
         shared: dict[Hashable, tuple[Discovery, Sequence[Split]]] = {}
         for obj in pipeline.objects.values():
-            if obj.declared is None or obj.declared.connector is None or obj.key in suspended:
+            if obj.declared is None or obj.declared.connector is None:
+                continue
+            if obj.key in suspended or obj.refused is not None:
                 continue
             discovery = self._discoveries.setdefault(obj.key, Discovery())
             try:

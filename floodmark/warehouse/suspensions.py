@@ -5,11 +5,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
+from floodmark.catalog.objects import title_of
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.sql.printer.dialect import quote_name
 from floodmark.storage.epoch_log import Event
 from floodmark.storage.local_files import disk_error
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.warehouse.refusal_events import is_refusal
 from floodmark.warehouse.warehouse import Warehouse
 
 CHANGED_FUNCTIONS = "E0377"
@@ -42,6 +44,9 @@ def resume_command(obj: AnalysedObject, word: str = "RESUME") -> str:
 
 def remedy(obj: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
     """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
+    if is_refusal(event):
+        what = title_of(event.object or obj.key)
+        return f"change the definition of {what}, or DROP it; an earlier version runs it"
     if event.code == CHANGED_FUNCTIONS:
         return f"{quoted(resume_command(obj, 'REBASE'))} goes on with the present meaning"
     if event.code == UNREACHABLE:

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from floodmark.catalog.objects import CatalogObject, Relation
 from floodmark.catalog.places import project_of
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import Limits
@@ -18,7 +19,7 @@ from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
 from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import check_choice, objects_of
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.epoch_log import EpochLog, Event
 from floodmark.storage.lease import lease_of
 from floodmark.storage.objects import Location
 from floodmark.storage.pending_drops import PendingDrops
@@ -28,8 +29,10 @@ from floodmark.storage.table import Store
 from floodmark.tables.clock import ClockGuard
 from floodmark.tables.cut import Cut
 from floodmark.tables.results import Result
+from floodmark.tables.stored_relation import stored_relation
 from floodmark.tables.tables import Tables
 from floodmark.warehouse.deployed import EMPTY, Deployed, load
+from floodmark.warehouse.refusal_events import home_of, refusal_event
 from floodmark.warehouse.settings import Settings
 from floodmark.warehouse.split_enumerator import SplitEnumerator
 from floodmark.warehouse.version_change import VersionChange
@@ -152,10 +155,33 @@ class Warehouse:
             return EMPTY
         known = self._deployed
         if version != known.version:
-            known = load(self.catalogs.get(version), known)
+            sealed = self.newest_sealed_version()
+            if version > sealed:
+                # What was in force stays, though it is refused now; what is new has to hold.
+                known = self.at_version(sealed)
+            at_rest = self._stored_relation if version <= sealed else None
+            known = load(self.catalogs.get(version), known, at_rest)
             if version > self._deployed.version:
                 self._deployed = known
         return known
+
+    def _stored_relation(self, obj: CatalogObject) -> Relation:
+        return stored_relation(self.store, obj)
+
+    def suspensions(self) -> dict[str, Event]:
+        """Return the suspensions in force now, by object: those logged, and refused definitions.
+
+        A refused sink suspends the table that it writes.
+        """
+        return self.log.suspensions() | self.refusals()
+
+    def refusals(self) -> dict[str, Event]:
+        """Return the suspensions that follow from definitions which this version refuses."""
+        refused = [o for o in self.deployed().pipeline.objects.values() if o.refused is not None]
+        if not refused:
+            return {}
+        cut, sealed_at = self.cut(), self.log.seal_record(self.log.head().sealed).sealed_at
+        return {home_of(obj): refusal_event(obj, cut, sealed_at) for obj in reversed(refused)}
 
     def newest_sealed_version(self) -> int:
         """Return the catalog version of the last sealed epoch; 0 before the first."""

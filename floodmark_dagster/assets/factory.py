@@ -198,7 +198,7 @@ class _Telling:
         """Return the selected objects that are suspended."""
         objects = self.floodmark.deployed.pipeline.objects
         whole = EVERYTHING in self.context.run.tags
-        keys = self.floodmark.warehouse.log.suspensions()
+        keys = self.floodmark.warehouse.suspensions()
         return [k for k in keys if k in (objects if whole else self._selected)]
 
     def of_epochs(self) -> Iterator[_Result]:
@@ -320,7 +320,7 @@ def _check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
 
 def suspended_failure(floodmark: Floodmark, keys: Collection[str]) -> dg.Failure:
     """Return the failure of a run that some suspended objects leave behind."""
-    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspensions()
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.suspensions()
     return dg.Failure(
         f"suspended: {', '.join(keys)}",
         metadata={

@@ -173,7 +173,7 @@ def _quiet(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[dg.AssetObser
     if not told.quiet_at or now - told.quiet_at < QUIET.total_seconds():
         return (told if told.quiet_at else replace(told, quiet_at=now)), []
     head = floodmark.warehouse.log.head().sealed
-    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.log.suspensions()
+    pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.suspensions()
     known: Mapping[str, LastReport] = LastReports(floodmark.root).all_reports()
     return replace(told, quiet_at=now), [
         news.unchanged(found, known[key], head)

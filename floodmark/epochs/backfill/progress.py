@@ -29,7 +29,7 @@ def can_go_on(warehouse: Warehouse) -> dict[str, int]:
     found = under_way(warehouse)
     if not found:
         return {}
-    suspended = warehouse.log.suspensions()
+    suspended = warehouse.suspensions()
     pipeline, records = warehouse.deployed().pipeline, warehouse.cut().records
     return {
         key: record.position

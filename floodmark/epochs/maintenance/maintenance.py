@@ -188,7 +188,8 @@ def _fold_layers(warehouse: Warehouse) -> int:
     layered = {
         key: record
         for key, record in records.items()
-        if key in pipeline.objects and layout.layer_table(pipeline[key]) in record.versions
+        if key in pipeline.objects and not pipeline[key].opaque
+        if layout.layer_table(pipeline[key]) in record.versions
     }
     if not layered:
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from sqlglot import exp
 
 from floodmark.catalog.objects import CatalogObject, ObjectKind
-from floodmark.errors import BindError, NotSupported
+from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.limits import LIMITS
 from floodmark.plan.bind.binder import Binder
 from floodmark.plan.bind.coercion import bind_type
@@ -35,13 +35,29 @@ _SEVERAL = {FunctionKind.TABLE: "table functions", FunctionKind.AGGREGATE: "aggr
 def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
     """Return the functions of a catalog by name, in the order of their creation.
 
-    Raises E0283 to E0285 for a definition that does not hold.
+    Those that do not hold are not among them: nothing can call them.
     """
-    return {o.name: function_of(o.statement) for o in objects if o.kind is ObjectKind.FUNCTION}
+    functions = {o.name: o.statement for o in objects if o.kind is ObjectKind.FUNCTION}
+    return {
+        name: function_of(statement)
+        for name, statement in functions.items()
+        if refusal_of(statement) is None
+    }
+
+
+def refusal_of(statement: s.Definition) -> FloodmarkError | None:
+    """Return why a function does not hold: E0283 to E0285, or why its text cannot be read."""
+    try:
+        function_of(statement)
+    except FloodmarkError as error:
+        return error
+    return None
 
 
 def function_of(statement: s.Definition) -> UserFunction:
     """Return the function that CREATE FUNCTION or CREATE AGGREGATE defines."""
+    if isinstance(statement, s.RefusedDefinition):
+        raise statement.refused
     assert isinstance(statement, s.CreateFunction | s.CreateAggregate)
     name, language = statement.name.name, statement.language.lower()
     if any(name in known for known in (REGISTRY, AGGREGATES, SYNONYMS, WINDOWS)):

@@ -51,7 +51,7 @@ def _find_changes(
 
     Of one that cannot be read, why.
     """
-    records, suspended = warehouse.cut().records, warehouse.log.suspensions()
+    records, suspended = warehouse.cut().records, warehouse.suspensions()
     for obj in warehouse.deployed().pipeline.writing_objects:
         if obj.kind is not ObjectKind.TABLE or obj.relation.external or obj.key in suspended:
             continue

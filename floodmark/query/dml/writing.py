@@ -17,6 +17,7 @@ from floodmark.query.query import Reader
 from floodmark.sql import statements as s
 from floodmark.storage.statement_files import StatementFiles
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.refusals import named, refuse_opaque
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.warehouse import Warehouse
@@ -43,11 +44,18 @@ class DmlResult:
 
 
 def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
-    """Return the object that a statement changes; an unknown one is E0201."""
+    """Return the object that a statement changes; an unknown one is E0201.
+
+    What a refused one would take in cannot be told: it raises the refusal.
+    """
     key, objects = catalog_name(statement.table), deployed.pipeline.objects
     if key not in objects:
         raise unknown_object(key, objects, statement.table.span)
-    return objects[key]
+    target = objects[key]
+    if target.refused is not None:
+        raise named(target, target.refused)
+    refuse_opaque(target, objects)
+    return target
 
 
 def write_rows(

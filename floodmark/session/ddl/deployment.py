@@ -29,6 +29,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import keeping_holds
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.stream.objects.replacement import check_difference
 from floodmark.tables import layout
 from floodmark.warehouse.changes import (
@@ -115,6 +116,8 @@ def _make_plan(
     pipeline = replace(pipeline, catalog=catalog)
     plan = DeploymentPlan(catalog, pipeline, tuple(changes_between(deployed.pipeline, pipeline)))
     for key, previous in former_definitions(deployed.pipeline, pipeline, plan.changes).items():
+        if previous.refused is not None or previous.opaque:
+            refuse_opaque(replace(previous, opaque=True), deployed.pipeline.objects)
         obj = pipeline.objects.get(key, previous)
         if obj is not previous and obj.object.target is not None:
             check_difference(obj, previous, pipeline[obj.object.target])

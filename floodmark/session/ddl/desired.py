@@ -8,11 +8,11 @@ from pathlib import Path
 
 from floodmark.catalog.catalog import Catalog, name_taken
 from floodmark.catalog.definition_order import in_order
-from floodmark.catalog.objects import ObjectKind, Origin, catalog_name, kind_of
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, catalog_name, kind_of
 from floodmark.catalog.places import project_of
 from floodmark.catalog.renames import find_file_renames, rename_part, rewrite_names
-from floodmark.errors import NotSupported, UserError
-from floodmark.plan.declare.functions import check, functions_of
+from floodmark.errors import FloodmarkError, NotSupported, UserError
+from floodmark.plan.declare.functions import check, function_of, functions_of
 from floodmark.session.ddl.altering import keeping_columns
 from floodmark.session.ddl.file_objects import as_deployed
 from floodmark.sql import statements as s
@@ -101,13 +101,27 @@ def catalog_of_files(
             created = catalog.create(statement, Origin.FILE)
             fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
             same = [as_deployed(made, said, names, deployed.catalog) for made in fresh]
-            catalog = check_new_object(created.replace(same), statement)
+            catalog = created.replace(same)
+            if not _is_refused_at_rest(same, deployed):
+                check_new_object(catalog, statement)
     for key, obj in statements.objects.items():
         if key not in catalog.objects:
             catalog = Catalog({**catalog.objects, key: obj})
     relations = deployed.pipeline.relations
     visible = {key: [f.name for f in r.visible] for key, r in relations.items()}
     return keeping_columns(catalog, deployed.catalog, visible)
+
+
+def _is_refused_at_rest(objects: Iterable[CatalogObject], deployed: Deployed) -> bool:
+    """Tell whether objects of a file are as deployed, and a function among them is refused."""
+    if any(deployed.catalog.objects.get(o.key) is not o for o in objects):
+        return False
+    try:
+        for obj in objects:
+            check_new_object(deployed.catalog, obj.statement)
+    except FloodmarkError:
+        return True
+    return False
 
 
 def check_filed(written: s.Definition) -> None:
@@ -140,6 +154,6 @@ def check_new_object(catalog: Catalog, statement: s.Definition) -> Catalog:
     """Return the catalog with a new object; the functions that it calls must exist."""
     if kind_of(statement) is ObjectKind.FUNCTION:
         functions = functions_of(catalog.objects.values())
-        name = catalog_name(statement.name)
-        check(functions[name], {n: f for n, f in functions.items() if n != name})
+        function = function_of(statement)
+        check(function, {n: f for n, f in functions.items() if n != function.name})
     return catalog

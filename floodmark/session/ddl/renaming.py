@@ -60,7 +60,7 @@ def check_at_rest(plan: DeploymentPlan, warehouse: Warehouse, statement: s.State
             hint="`floodmark run` continues it; then RENAME",
         )
     pipeline, cut = warehouse.deployed().pipeline, warehouse.cut()
-    suspended, objects = warehouse.log.suspensions(), pipeline.catalog.objects
+    suspended, objects = warehouse.suspensions(), pipeline.catalog.objects
     for old in plan.renamed:
         homes = (objects[k].target or k for k in (old, *pipeline.catalog.dependents(old)))
         for home in dict.fromkeys(homes):

@@ -181,7 +181,7 @@ def _last_change(key: str, done: Mapping[str, ObjectReport], book: Mapping[str, 
 
 def _all_suspensions(warehouse: Warehouse, pipeline: Pipeline) -> dict[str, Event]:
     """Return the suspended objects and what depends on them, with the reason of the first."""
-    out = dict(warehouse.log.suspensions())
+    out = dict(warehouse.suspensions())
     for key, obj in pipeline.objects.items():
         cause = next((out[k] for k in (*obj.reads, *obj.feeders) if k in out), None)
         if cause is not None:

@@ -72,7 +72,7 @@ def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
 
 def _objects(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...]]:
     states = dict.fromkeys(under_way(warehouse), "backfilling")
-    states |= dict.fromkeys(warehouse.log.suspensions(), "suspended")
+    states |= dict.fromkeys(warehouse.suspensions(), "suspended")
     return [
         (
             o.name, o.kind.value, states.get(o.key, "active"),

@@ -26,6 +26,7 @@ from floodmark.sql.statements import (
     CreateView,
     Definition,
     Parameter,
+    RefusedDefinition,
     Transform,
 )
 
@@ -55,6 +56,8 @@ def definition_sql(statement: Definition) -> str:
             return _index(statement)
         case CreateSchema():
             return _head(statement, "SCHEMA")
+        case RefusedDefinition():
+            return statement.sql
     raise AssertionError(f"no printer for {type(statement).__name__}")
 
 

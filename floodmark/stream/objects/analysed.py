@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.changelog import ChangelogMode
-from floodmark.errors import NotSupported
+from floodmark.errors import FloodmarkError
 from floodmark.plan.declaration import Declaration
 from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.declare.query_split import QuerySplit
@@ -31,8 +31,10 @@ class AnalysedObject:
     `plan` is set for views and sinks; its visible columns come first, in order. `declared` is set
     for sources and tables, `split` for a source that is stored for a view. `reads` are the objects
     that its plan scans, `writes` the columns of its target that a sink fills, `owners` the sinks
-    that own columns of a table. `refused` is why one that holds can be explained only: the engine
-    does not run it yet.
+    that own columns of a table. `refused` is why the engine does not run it: one that holds can be
+    explained all the same. Of an `opaque` one no more is known than what is stored: its definition
+    is refused, or reads what is opaque. Only definitions at rest are refused or opaque in a
+    pipeline that runs.
     """
 
     object: CatalogObject
@@ -42,11 +44,12 @@ class AnalysedObject:
     reads: tuple[str, ...] = ()
     feeders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    refused: NotSupported | None = None
+    refused: FloodmarkError | None = None
     split: QuerySplit | None = None
     external_sink: ExternalSink | None = None
     writes: tuple[str, ...] = ()
     owners: tuple[Owner, ...] = ()
+    opaque: bool = False
 
     @property
     def key(self) -> str:
@@ -112,6 +115,7 @@ class AnalysedObject:
             parts.append(repr(getattr(self.object.statement, "format", None)))
         parts += [self.object.target] if self.object.target is not None else []
         parts += ["owned"] if self.has_owners else []
+        parts += [self.object.text] if self.opaque else []
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 

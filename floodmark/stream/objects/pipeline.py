@@ -9,7 +9,7 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.catalog.splitting import STORED
 from floodmark.changelog import is_hidden
-from floodmark.errors import NotSupported
+from floodmark.errors import NotSupported, UserError
 from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.builder import build_query
 from floodmark.plan.declare.available import check_available
@@ -21,6 +21,13 @@ from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import owners_of
 from floodmark.stream.objects.planning import Draft, Use, plan_of, reads
+from floodmark.stream.objects.refusals import (
+    StoredRelation,
+    opaque_inputs,
+    opaque_object,
+    refusal_at_rest,
+    refuse_opaque,
+)
 from floodmark.stream.objects.stored import declaration
 from floodmark.stream.objects.supported import check_options
 from floodmark.stream.operators.lower import StreamPlan
@@ -28,26 +35,60 @@ from floodmark.stream.passes.refresh import refreshes, refuse_on_close
 
 
 def analyse_catalog(
-    catalog: Catalog, known: Pipeline | None = None, *, runs: bool = True
+    catalog: Catalog,
+    known: Pipeline | None = None,
+    *,
+    runs: bool = True,
+    at_rest: StoredRelation | None = None,
 ) -> Pipeline:
     """Return the analysed pipeline; objects that `known` has unchanged are taken from it.
 
     Without `runs` what the engine cannot run yet is analysed all the same: to explain it.
 
-    Raises `BindError` and `NotSupported` for the first definition that does not hold.
+    Raises `BindError` and `NotSupported` for the first definition that does not hold. With
+    `at_rest` no such definition is new, and each stays, `refused`; so do those of `known`.
     """
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(catalog.objects.values())
     for catalog_object in definition_order(catalog):
         obj = _reuse(catalog_object, catalog, known, done)
         if obj is None:
-            with within_stack(catalog_object.statement.name.span):
-                obj = analyse_object(catalog_object, catalog, done, functions)
-        if runs and obj.refused is not None:
-            raise obj.refused
+            stored = _stored_relation(catalog_object, known) or at_rest
+            try:
+                _check_known(catalog_object, catalog, done)
+                with within_stack(catalog_object.statement.name.span):
+                    obj = analyse_object(catalog_object, catalog, done, functions)
+                if runs and obj.refused is not None and stored is None:
+                    raise obj.refused
+            except UserError as error:
+                if stored is None:
+                    raise
+                waits = bool(opaque_inputs(catalog_object, done))
+                refused = None if waits else error
+                relation = stored(catalog_object)
+                obj = opaque_object(catalog_object, catalog, done, relation, refused)
         done[catalog_object.key] = obj
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
+
+
+def _stored_relation(obj: CatalogObject, known: Pipeline | None) -> StoredRelation | None:
+    """Return what is known of an object that was refused before, or waited for one that was."""
+    before = None if known is None else known.objects.get(obj.key)
+    if before is None or before.object.statement != obj.statement:
+        return None
+    if before.refused is None and not before.opaque:
+        return None
+    return lambda _: before.relation
+
+
+def _check_known(obj: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]) -> None:
+    """Raise why an object cannot be analysed: its text, a function, or an input is refused."""
+    refused = refusal_at_rest(obj, catalog)
+    if refused is not None:
+        raise refused
+    for one in opaque_inputs(obj, done):
+        refuse_opaque(one, done)
 
 
 def definition_order(catalog: Catalog) -> list[CatalogObject]:

@@ -1,0 +1,49 @@
+"""Definitions at rest that this version cannot read: the little that their text still says."""
+
+from __future__ import annotations
+
+import re
+
+from floodmark.catalog.objects import FUNCTION_PREFIX, SINK_PREFIX, name_of
+from floodmark.errors import FloodmarkError, Span
+from floodmark.sql import statements as s
+
+_WORDS = "|".join(kind.value.replace(" ", r"\s+") for kind in s.KindWord)
+_HEAD = re.compile(rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?({_WORDS})\b", re.IGNORECASE)
+_NAME = r'(?:"(?:[^"]|"")+"|[\w$]+)'
+_INTO = re.compile(rf"\bINTO\s+({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE)
+_PART = re.compile(r'"((?:[^"]|"")+)"|([\w$]+)')
+
+
+def refused_definition(
+    sql: str, key: str, error: FloodmarkError, file: str | None, line: int, column: int
+) -> s.RefusedDefinition:
+    """Return what stands for a text that is refused; its key says how it is called."""
+    kind = _kind_of(sql, key)
+    into = _INTO.search(sql) if kind is s.KindWord.SINK else None
+    return s.RefusedDefinition(
+        name=_object_name(*name_of(key).rsplit(".", 1)),
+        kind=kind,
+        into=None if into is None else _object_name(*_parts(into[1])),
+        refused=error,
+        span=Span(0, len(sql), line, column, file, sql),
+    )
+
+
+def _kind_of(sql: str, key: str) -> s.KindWord:
+    head = _HEAD.match(sql)
+    said = None if head is None else s.KindWord(" ".join(head[1].upper().split()))
+    if key.startswith(SINK_PREFIX):
+        return s.KindWord.SINK
+    if key.startswith(FUNCTION_PREFIX):
+        return said if said is s.KindWord.AGGREGATE else s.KindWord.FUNCTION
+    return said or s.KindWord.VIEW
+
+
+def _parts(text: str) -> list[str]:
+    found = _PART.finditer(text)
+    return [m[1].replace('""', '"') if m[1] else m[2].lower() for m in found]
+
+
+def _object_name(*parts: str) -> s.ObjectName:
+    return s.ObjectName(parts[-1], parts[0] if len(parts) > 1 else None, Span(0, 0, 1, 1))

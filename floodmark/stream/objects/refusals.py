@@ -1,0 +1,85 @@
+"""Definitions at rest that this version refuses: what the pipeline has in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
+from floodmark.errors import FloodmarkError
+from floodmark.plan.declare.functions import refusal_of
+from floodmark.sql import statements as s
+from floodmark.stream.objects.analysed import AnalysedObject
+
+StoredRelation = Callable[[CatalogObject], Relation]
+"""What is known of an object from its rows at rest alone."""
+
+
+def refusal_at_rest(obj: CatalogObject, catalog: Catalog) -> FloodmarkError | None:
+    """Return why an object cannot be analysed at all: its text, or a function that it calls."""
+    if isinstance(obj.statement, s.RefusedDefinition):
+        return obj.statement.refused
+    below = catalog.functions_below(obj.reads)
+    refused = (refusal_of(catalog.objects[key].statement) for key in below)
+    return next(filter(None, refused), None)
+
+
+def opaque_inputs(obj: CatalogObject, done: Mapping[str, AnalysedObject]) -> list[AnalysedObject]:
+    """Return what the definition of an object needs to know of, and nothing is known of."""
+    names = (*obj.reads, *([obj.target] if obj.target is not None else []))
+    return [done[key] for key in names if key in done and done[key].opaque]
+
+
+def opaque_object(
+    obj: CatalogObject,
+    catalog: Catalog,
+    done: Mapping[str, AnalysedObject],
+    relation: Relation,
+    refused: FloodmarkError | None,
+) -> AnalysedObject:
+    """Return an object of which only its rows at rest are known; it waits for all that it reads."""
+    return AnalysedObject(
+        obj,
+        relation,
+        reads=tuple(dict.fromkeys(_reads(obj.reads, done))),
+        feeders=tuple(o.key for o in catalog.feeders(obj.key)),
+        refused=refused,
+        opaque=True,
+    )
+
+
+def _reads(names: Collection[str], done: Mapping[str, AnalysedObject]) -> Iterator[str]:
+    """Yield the stored objects below some names, and plain views that cannot be looked through."""
+    for obj in (done[key] for key in names if key in done):
+        if obj.kind is not ObjectKind.VIEW or obj.opaque:
+            yield obj.key
+        if obj.kind is ObjectKind.VIEW:
+            yield from obj.reads
+
+
+def refusal_behind(
+    obj: AnalysedObject, objects: Mapping[str, AnalysedObject]
+) -> AnalysedObject | None:
+    """Return the object whose refusal leaves another one opaque: itself, or the nearest above."""
+    left, seen = [obj], {obj.key}
+    while left:
+        one = left.pop(0)
+        if one.refused is not None:
+            return one
+        above = (*one.reads, *([one.object.target] if one.object.target is not None else []))
+        left += [objects[key] for key in above if key in objects and key not in seen]
+        seen.update(above)
+    return None
+
+
+def refuse_opaque(obj: AnalysedObject, objects: Mapping[str, AnalysedObject]) -> None:
+    """Raise the refusal where nothing but the rows of an object is known."""
+    cause = refusal_behind(obj, objects) if obj.opaque else None
+    if cause is not None and cause.refused is not None:
+        raise named(cause, cause.refused)
+
+
+def named(obj: AnalysedObject, refused: FloodmarkError) -> FloodmarkError:
+    """Return a refusal as it is told where another statement meets it."""
+    what = f"the definition of {obj.kind.value} {obj.name} is refused: {refused.message}"
+    return type(refused)(refused.code, what, hint=f"DROP {obj.name}, or change its definition")
