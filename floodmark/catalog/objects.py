@@ -189,8 +189,9 @@ FUNCTION_PREFIX = "function:"
 
 def kind_of(statement: s.Definition) -> ObjectKind:
     """Return the kind of object that a statement defines; E0341 where there is none yet."""
-    refused = isinstance(statement, s.RefusedDefinition)
-    kind = _KIND_NAMED.get(statement.kind) if refused else _KIND_OF.get(type(statement))
+    kind = _KIND_OF.get(type(statement))
+    if isinstance(statement, s.RefusedDefinition):
+        kind = _KIND_NAMED.get(statement.kind)
     if kind is None:
         raise not_available(statement)
     return kind

@@ -75,15 +75,19 @@ def plan(
         plan = connection.plan(settings.pipelines)
         note, drifted = effects(plan, connection.warehouse), drift(plan.catalog)
         started = pending_epoch(connection.warehouse)
+        refused = refusals(connection)
         if settings.json:
             rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
-            more = {"to_rebase": rebases, "open": started}
+            more = {"to_rebase": rebases, "open": started, "refused": refused}
             typer.echo(json.dumps(plan_json(note, drifted) | more))
         else:
             show(note, drifted)
             for key, names in connection.deployed.to_rebase.items():
                 what = f"{', '.join(names)} means something else"
                 typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
+            for key, said in refused.items():
+                typer.echo(f"! {key} is suspended ({said['code']}): {said['message']}")
+                typer.echo(f"  {said['remedy']}")
             if started is not None:
                 typer.echo(
                     f"! epoch {started} is open: the next run, statement or apply finishes it"
@@ -93,6 +97,21 @@ def plan(
         elif plan.changes and not settings.json and not apply:
             typer.echo("\nnothing has been changed; `floodmark plan --apply` does it")
     raise typer.Exit(code)
+
+
+def refusals(connection: Floodmark) -> dict[str, dict[str, str]]:
+    """Return what is suspended because this version refuses its definition, and what to do."""
+    from floodmark.warehouse.suspensions import remedy
+
+    objects = connection.deployed.pipeline.objects
+    return {
+        key: {
+            "code": event.code or "",
+            "message": event.message,
+            "remedy": remedy(objects[key], event),
+        }
+        for key, event in connection.warehouse.refusals().items()
+    }
 
 
 def show(effects: Sequence[ObjectEffect], drifted: Sequence[Drift]) -> None:

@@ -218,8 +218,10 @@ class EpochLoop:
             return self._run(opening(moment), select)
         new_splits = self._new_splits(select)
         if not new_splits:
+            records = warehouse.cut().records
+            behind = select is None and objects_behind(warehouse, records, deployed.pipeline, epoch)
             joins = select is None and backfills(warehouse, epoch, deployed.version, ())
-            if not (again or joins or changing or advances_by_clock(warehouse, until, select)):
+            if not (again or joins or behind or changing or advances_by_clock(warehouse, until, select)):
                 suspend_damaged(warehouse, unreadable(warehouse))
                 return None
         elif select is not None and not new_splits.keys() & select:
@@ -298,7 +300,7 @@ class EpochLoop:
         seal = warehouse.log.seal(record.epoch, list(records.values()), warehouse.clock.now())
         failpoints.reach("after_seal")
         removal.finish(warehouse)
-        events = seal.suspended | warehouse.refusals()
+        events = {**seal.suspended, **warehouse.refusals()}
         suspended = {k: e.message for k, e in events.items()}
         took = _seconds_since(started)
         if record.backfills:

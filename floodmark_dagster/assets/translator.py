@@ -87,7 +87,7 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
     }
     if found.plan is not None:
         metadata["dagster/column_lineage"] = _lineage(found, pipeline)
-    if found.kind is ObjectKind.TABLE:
+    if found.kind is ObjectKind.TABLE and not found.opaque:
         metadata |= _gathered(found, pipeline)
     if found.object.target is not None:
         metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[found.object.target]))

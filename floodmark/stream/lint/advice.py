@@ -102,7 +102,8 @@ def _refresh_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 def _refusal_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     """Say of what is only explained why it is not created."""
-    refused = [o.refused for o in pipeline.objects.values() if o.refused is not None]
+    objects = (o for key, o in pipeline.objects.items() if key == obj.key or key in obj.reads)
+    refused = [o.refused for o in objects if o.refused is not None]
     return tuple(Note("A108", f"CREATE refuses it ({r.code}): {r.message}") for r in refused[:1])
 
 

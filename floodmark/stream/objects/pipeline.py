@@ -22,7 +22,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import owners_of
 from floodmark.stream.objects.planning import Draft, Use, plan_of, reads
 from floodmark.stream.objects.refusals import (
-    StoredRelation,
+    RelationAtRest,
     opaque_inputs,
     opaque_object,
     refusal_at_rest,
@@ -39,7 +39,7 @@ def analyse_catalog(
     known: Pipeline | None = None,
     *,
     runs: bool = True,
-    at_rest: StoredRelation | None = None,
+    at_rest: RelationAtRest | None = None,
 ) -> Pipeline:
     """Return the analysed pipeline; objects that `known` has unchanged are taken from it.
 
@@ -72,7 +72,7 @@ def analyse_catalog(
     return Pipeline(catalog, ordered)
 
 
-def _stored_relation(obj: CatalogObject, known: Pipeline | None) -> StoredRelation | None:
+def _stored_relation(obj: CatalogObject, known: Pipeline | None) -> RelationAtRest | None:
     """Return what is known of an object that was refused before, or waited for one that was."""
     before = None if known is None else known.objects.get(obj.key)
     if before is None or before.object.statement != obj.statement:

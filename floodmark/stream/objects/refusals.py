@@ -11,7 +11,7 @@ from floodmark.plan.declare.functions import refusal_of
 from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject
 
-StoredRelation = Callable[[CatalogObject], Relation]
+RelationAtRest = Callable[[CatalogObject], Relation]
 """What is known of an object from its rows at rest alone."""
 
 
