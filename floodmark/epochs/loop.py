@@ -218,10 +218,9 @@ class EpochLoop:
             return self._run(opening(moment), select)
         new_splits = self._new_splits(select)
         if not new_splits:
-            records = warehouse.cut().records
-            behind = select is None and objects_behind(warehouse, records, deployed.pipeline, epoch)
             joins = select is None and backfills(warehouse, epoch, deployed.version, ())
-            if not (again or joins or behind or changing or advances_by_clock(warehouse, until, select)):
+            joins = joins or (select is None and self._behind(epoch))
+            if not (again or joins or changing or advances_by_clock(warehouse, until, select)):
                 suspend_damaged(warehouse, unreadable(warehouse))
                 return None
         elif select is not None and not new_splits.keys() & select:
@@ -231,6 +230,12 @@ class EpochLoop:
             )
         failpoints.reach("offsets_chosen")
         return self._run(opening(now or warehouse.epoch_time(), new_splits), select)
+
+    def _behind(self, epoch: int) -> bool:
+        """Tell whether something can catch up: its definition was refused by another version."""
+        warehouse = self.warehouse
+        pipeline = warehouse.deployed().pipeline
+        return bool(objects_behind(warehouse, warehouse.cut().records, pipeline, epoch))
 
     def _new_splits(
         self, select: ObjectSelection, limit: int | None = None

@@ -179,7 +179,7 @@ def tables_of(obj: AnalysedObject, store: Store) -> list[str]:
 def names_of(obj: AnalysedObject) -> list[str]:
     """Return the tables that an object may have at rest, or be about to begin."""
     names = state_tables(obj)
-    if obj.external_sink is not None or (obj.opaque and writes_outside(obj)):
+    if obj.writes_outside:
         names += [changes_table(obj), dead_letter_table(obj)]
     elif obj.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
         names += [
@@ -191,11 +191,6 @@ def names_of(obj: AnalysedObject) -> list[str]:
             corrections_table(obj),
         ]
     return names
-
-
-def writes_outside(obj: AnalysedObject) -> bool:
-    """Tell whether an object is a sink that writes outside of the warehouse."""
-    return obj.kind is ObjectKind.SINK and obj.object.target is None
 
 
 def state_tables(obj: AnalysedObject) -> list[str]:

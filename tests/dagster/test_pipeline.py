@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import dagster as dg
 import pyarrow as pa
@@ -16,6 +17,7 @@ from tests.dagster.pipeline_skin import (  # noqa: F401
     make_materialized,
     make_skin,
 )
+from tests.refused_at_rest import rewrite_at_rest
 
 Names = Callable[[dg.ExecuteInProcessResult], set[str]]
 ALL = {"readings", "other", "totals", "stations", "hours", "others", "fill__sink"}
@@ -182,3 +184,27 @@ def test_the_asset_of_an_object_says_what_it_is(skin: Skin) -> None:
     assert [(d.asset_key.to_user_string(), d.column_name) for d in lineage["highest"]] == [
         ("readings", "v")
     ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", ["SELECT no_function(id) AS id", "SELECT FROM WHERE"])
+def test_a_definition_that_is_refused_fails_alone(
+    skin: Skin, materialized: Names, text: str
+) -> None:
+    instance = dg.DagsterInstance.ephemeral()
+    skin.land(1, 1)
+    skin.land_other("1.parquet", pa.array([1], pa.int64()))
+    assert skin.run(instance).success
+    rewrite_at_rest(Path(skin.warehouse.root), "others", "SELECT id", text)
+    skin.land(2, 4)
+    skin.land_other("2.parquet", pa.array([2], pa.int64()))
+    with skin.connect() as floodmark:
+        code = floodmark.warehouse.suspensions()["others"].code
+    result = skin.run(instance)
+    assert not result.success
+    (failure,) = result.get_step_failure_events()
+    details = failure.step_failure_data.user_failure_data
+    assert details is not None and "suspended: others" in (details.description or "")
+    assert str(details.metadata["others"].value).startswith(f"{code}: this version refuses")
+    assert materialized(result) == ALL - {"others"}
+    assert _checks(result)["others", "not_suspended"] is False

@@ -83,6 +83,7 @@ def test_a_refusal_suspends_its_object(root: Path, sessions: Sessions, case: str
         fm.execute("CREATE TABLE fresh (k INT PRIMARY KEY)")
         fm.execute("DROP TABLE fresh")
         assert set(fm.warehouse.suspensions()) == {home}
+        assert not list(fm.epochs())
         sealed = fm.warehouse.log.head().sealed
         positions = {k: r.position for k, r in fm.status().items()}
         assert positions["other"] == sealed

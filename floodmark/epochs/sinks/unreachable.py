@@ -58,7 +58,8 @@ class UnreachableSinks:
             return []
         objects = self._warehouse.deployed().pipeline.objects
         writes = keys is not None
-        return [k for k in sorted(out) if k in objects and self._can_write(objects[k], writes)]
+        sinks = [k for k in sorted(out) if k in objects and objects[k].external_sink is not None]
+        return [k for k in sinks if self._can_write(objects[k], writes)]
 
     def _can_write(self, sink: AnalysedObject, writes: bool) -> bool:
         assert sink.external_sink is not None

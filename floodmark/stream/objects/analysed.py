@@ -77,6 +77,11 @@ class AnalysedObject:
         return self.relation.mode is ChangelogMode.APPEND_ONLY
 
     @property
+    def writes_outside(self) -> bool:
+        """Tell whether it is a sink that writes outside of the warehouse."""
+        return self.kind is ObjectKind.SINK and self.object.target is None
+
+    @property
     def transforms(self) -> bool:
         """Tell whether it stores what a TRANSFORM USING makes of the rows that come."""
         return self.declared is not None and self.declared.transform is not None
@@ -144,9 +149,7 @@ class Pipeline:
     def writing_objects(self) -> tuple[AnalysedObject, ...]:
         """Return what has rows of its own or writes outside, in the order of an epoch."""
         kinds = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
-        return tuple(
-            o for o in self.objects.values() if o.kind in kinds or o.external_sink is not None
-        )
+        return tuple(o for o in self.objects.values() if o.kind in kinds or o.writes_outside)
 
 
 def options_of(obj: CatalogObject) -> tuple[s.Option, ...]:
