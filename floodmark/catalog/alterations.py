@@ -16,6 +16,7 @@ from floodmark.catalog.objects import (
     kind_named,
 )
 from floodmark.catalog.readers import with_former_name, with_seen, without_seen
+from floodmark.catalog.refused import refusal_of_object
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
 
@@ -92,7 +93,7 @@ def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
             hint=f"ALTER {obj.kind.value.upper()} {obj.name}",
         )
     if isinstance(obj.statement, s.RefusedDefinition):
-        raise obj.statement.refused
+        raise refusal_of_object(obj, obj.statement.refused)
     return obj
 
 

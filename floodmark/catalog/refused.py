@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from floodmark.catalog.objects import FUNCTION_PREFIX, SINK_PREFIX, name_of
+from floodmark.catalog.objects import FUNCTION_PREFIX, SINK_PREFIX, CatalogObject, name_of
 from floodmark.errors import FloodmarkError, Span
 from floodmark.sql import statements as s
 
@@ -28,6 +28,12 @@ def refused_definition(
         refused=error,
         span=Span(0, len(sql), line, column, file, sql),
     )
+
+
+def refusal_of_object(obj: CatalogObject, refused: FloodmarkError) -> FloodmarkError:
+    """Return the refusal of an object's definition as another statement meets it."""
+    what = f"the definition of {obj.kind.value} {obj.name} is refused: {refused.message}"
+    return type(refused)(refused.code, what, hint=f"DROP {obj.name}, or change its definition")
 
 
 def _kind_of(sql: str, key: str) -> s.KindWord:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from floodmark.catalog.catalog import RENAMED
 from floodmark.catalog.objects import ObjectKind
-from floodmark.changelog import OWNERS, is_hidden
+from floodmark.changelog import OWNERS, ROW_ID, is_hidden
 from floodmark.plan.declaration import REPLACE, ColumnInfo, Declaration
 from floodmark.plan.declare.ttl import needs_rebuild
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.alike import alike
+from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 
@@ -87,7 +88,14 @@ def fits_stored(old: AnalysedObject, new: AnalysedObject) -> bool:
     if old.kind is not new.kind or new.declared is None or new.opaque:
         return False
     before, after = ({f.name: f.type for f in o.relation.columns} for o in (old, new))
-    return before == after and old.relation.primary_key == new.relation.primary_key
+    if before != after:
+        return False
+    if not isinstance(old.object.statement, s.RefusedDefinition):
+        return old.relation.primary_key == new.relation.primary_key
+    # A text that is not read does not say the key: all its columns are NOT NULL, and rows that
+    # differ in some columns differ in more.
+    filled = {f.name for f in old.relation.visible if not f.nullable}
+    return ROW_ID in after or filled == {*new.relation.primary_key}
 
 
 def _of_view(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from floodmark.catalog.catalog import unknown_object
 from floodmark.catalog.objects import catalog_name
+from floodmark.catalog.refused import refusal_of_object
 from floodmark.errors import DataError
 from floodmark.query.dml.copying import CopySource, as_copy_result
 from floodmark.query.dml.plan_dml import Dml, PlannedDml, RowsEffect, plan_dml
@@ -17,7 +18,7 @@ from floodmark.query.query import Reader
 from floodmark.sql import statements as s
 from floodmark.storage.statement_files import StatementFiles
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.objects.refusals import named, refuse_opaque
+from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.warehouse import Warehouse
@@ -53,7 +54,7 @@ def target_of(statement: Writing, deployed: Deployed) -> AnalysedObject:
         raise unknown_object(key, objects, statement.table.span)
     target = objects[key]
     if target.refused is not None:
-        raise named(target, target.refused)
+        raise refusal_of_object(target.object, target.refused)
     refuse_opaque(target, objects)
     return target
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
+from floodmark.catalog.refused import refusal_of_object
 from floodmark.errors import FloodmarkError
 from floodmark.plan.declare.functions import refusal_of
 from floodmark.sql import statements as s
@@ -76,10 +77,4 @@ def refuse_opaque(obj: AnalysedObject, objects: Mapping[str, AnalysedObject]) ->
     """Raise the refusal where nothing but the rows of an object is known."""
     cause = refusal_behind(obj, objects) if obj.opaque else None
     if cause is not None and cause.refused is not None:
-        raise named(cause, cause.refused)
-
-
-def named(obj: AnalysedObject, refused: FloodmarkError) -> FloodmarkError:
-    """Return a refusal as it is told where another statement meets it."""
-    what = f"the definition of {obj.kind.value} {obj.name} is refused: {refused.message}"
-    return type(refused)(refused.code, what, hint=f"DROP {obj.name}, or change its definition")
+        raise refusal_of_object(cause.object, cause.refused)
