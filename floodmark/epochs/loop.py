@@ -218,8 +218,9 @@ class EpochLoop:
             return self._run(opening(moment), select)
         new_splits = self._new_splits(select)
         if not new_splits:
-            joins = select is None and backfills(warehouse, epoch, deployed.version, ())
-            joins = joins or (select is None and self._behind(epoch))
+            joins = select is None and (
+                self._behind(epoch) or bool(backfills(warehouse, epoch, deployed.version, ()))
+            )
             if not (again or joins or changing or advances_by_clock(warehouse, until, select)):
                 suspend_damaged(warehouse, unreadable(warehouse))
                 return None
