@@ -1,0 +1,90 @@
+"""Refused definitions at rest of what needs no Spark: tables, sources, plain views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from floodmark.api import connect
+from floodmark.errors import UserError
+from tests.refused_at_rest import rewrite_at_rest
+from tests.warehouses import dying_at
+
+FILES = """
+CREATE TABLE ft (k INT PRIMARY KEY, v INT);
+CREATE VIEW fv AS SELECT k FROM ft;
+CREATE SOURCE s (k INT) WITH (connector = 'files', path = 'in') FORMAT PLAIN ENCODE PARQUET;
+CREATE TABLE wt (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 hour') APPEND ONLY;
+"""
+
+
+@pytest.fixture(name="project")
+def make_project(tmp_path: Path) -> Path:
+    """Apply the files in a folder of their own."""
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "pipelines" / "all.sql").write_text(FILES)
+    with connect(tmp_path / "warehouse") as fm:
+        fm.apply(tmp_path / "pipelines")
+    return tmp_path
+
+
+@pytest.mark.parametrize("unread", [False, True])
+@pytest.mark.parametrize("point", ["", "change_logged", "offsets_logged", "before_seal"])
+def test_files_mend_tables_and_sources(project: Path, unread: bool, point: str) -> None:
+    root, files = project / "warehouse", project / "pipelines"
+    rewrite_at_rest(root, "ft", "v INT)", "v NO_TYPE" if unread else "v NO_TYPE)")
+    rewrite_at_rest(root, "s", "(k INT)", "(k NO_TYPE)")
+    with connect(root) as fm:
+        assert {k: e.code for k, e in fm.warehouse.suspensions().items()} == {
+            "ft": "E0113", "s": "E0113"
+        }  # fmt: skip
+        actions = {c.key: c.action for c in fm.plan(files).changes}
+        assert actions == {"ft": "alter", "s": "alter", "fv": "rebuild"}
+        if point:
+            with dying_at(point):
+                fm.apply(files)
+        else:
+            fm.apply(files)
+    with connect(root) as fm:
+        fm.loop.complete()
+        assert not fm.warehouse.suspensions()
+        assert not fm.plan(files).changes
+        assert list(fm.verify()) == []
+
+
+def test_an_altered_watermark_lifts_it(project: Path) -> None:
+    root = project / "warehouse"
+    rewrite_at_rest(root, "wt", "ts - INTERVAL '1 hour'", "no_function(ts)")
+    with connect(root) as fm:
+        with pytest.raises(UserError) as raised:
+            fm.execute("ALTER TABLE wt RESUME")
+        assert raised.value.code == fm.warehouse.suspensions()["wt"].code == "E0269"
+        fm.execute("CREATE TABLE other (k INT)")
+        fm.execute("ALTER TABLE wt ALTER WATERMARK FOR ts AS ts - INTERVAL '2 hours'")
+        assert not fm.warehouse.suspensions()
+        assert len({record.position for record in fm.status().values()}) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "EXPLAIN ft",
+        "EXPLAIN fv",
+        "CREATE VIEW w AS SELECT k FROM ft",
+        "ALTER TABLE ft RENAME TO other",
+        "ALTER TABLE ft RESUME",
+        "INSERT INTO ft VALUES (1, 2)",
+        "CREATE TABLE fresh (k INT, v NO_TYPE)",
+    ],
+)
+def test_statements_tell_the_refusal_and_log_nothing(project: Path, sql: str) -> None:
+    root = project / "warehouse"
+    rewrite_at_rest(root, "ft", "v INT)", "v NO_TYPE")
+    with connect(root) as fm:
+        with pytest.raises(UserError) as raised:
+            fm.execute(sql)
+        assert raised.value.code == "E0113"
+        assert fm.warehouse.catalogs.last() == fm.deployed.version == 1
+        assert [row[0] for row in fm.execute("DESCRIBE ft").rows] == ["k", "v"]
