@@ -31,7 +31,7 @@ MADE = (
     "(connector = 'files', path = '{out}', format = 'parquet', type = 'retract')",
     "CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE sql IMMUTABLE AS 'SELECT a + 1'",
     "CREATE MATERIALIZED VIEW fm AS SELECT f(k) AS k FROM t",
-    "CREATE TABLE wt (k INT PRIMARY KEY, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 hour')",
+    "CREATE TABLE wt (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 hour') APPEND ONLY",
     "CREATE MATERIALIZED VIEW over_wt AS SELECT k FROM wt",
 )
 
