@@ -17,6 +17,7 @@ from floodmark.errors import DataError, OutOfReach
 from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.storage import delta_feed
 from floodmark.storage.delta_feed import FeedCommit, FeedFile
+from floodmark.storage.delta_log import LOG
 from floodmark.storage.local_objects import LocalObjects
 
 PARTITION = 0
@@ -71,7 +72,7 @@ class TableFeed:
         except OSError as error:
             raise self._no_table(error.strerror or str(error)) from error
         if found is None:
-            raise self._no_table("there is no _delta_log")
+            raise self._no_table(f"there is no {LOG}")
         return found
 
     def _no_table(self, why: str) -> OutOfReach:

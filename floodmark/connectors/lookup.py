@@ -27,8 +27,9 @@ from floodmark.scalar.functions import RowError
 from floodmark.scalar.types import Field, Kind, SqlType
 
 if TYPE_CHECKING:
-    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
+
+    from floodmark.storage.delta_elsewhere import ForeignTable
 
 LookupKey = tuple[Any, ...]
 RowValues = tuple[Any, ...]
@@ -252,26 +253,23 @@ class DeltaLookup:
 
     def pin(self, version: int | None) -> DeltaLookup:
         """Return the table at a version, else at the one that is its newest now."""
-        return replace(self, version=self._table().version() if version is None else version)
+        return replace(self, version=self._table().version if version is None else version)
 
-    def _table(self) -> DeltaTable:
-        from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
+    def _table(self) -> ForeignTable:
+        from floodmark.storage.delta_elsewhere import ForeignTable
 
         try:
-            return DeltaTable(str(self.path), version=self.version)
-        except (DeltaError, OSError) as error:
+            return ForeignTable(str(self.path), self.version)
+        except OSError as error:
             raise unreachable(self.name, f"{self.path}: {error}") from error
 
     def ask(
         self, names: Sequence[str], by: Sequence[str], keys: Sequence[LookupKey]
     ) -> Iterable[RowValues]:
         """Return the rows of the keys; files that cannot hold them are not read."""
-        from deltalake.exceptions import DeltaError
-
         try:
-            dataset = self._table().to_pyarrow_dataset()
-        except (DeltaError, OSError) as error:
+            dataset = self._table().dataset
+        except OSError as error:
             raise unreachable(self.name, f"{self.path}: {error}") from error
         for name in names:
             if name not in dataset.schema.names:

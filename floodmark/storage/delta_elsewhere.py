@@ -1,15 +1,23 @@
-"""One Delta table outside of a warehouse, at a path of its own."""
+"""Delta tables outside of a warehouse, each at a path of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from floodmark.scalar.types import Schema
 from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta_types import sql_schema
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 _WRITABLE = frozenset({"appendOnly", "timestampNtz"})
 """Features of tables that change nothing of how rows are added and removed here."""
@@ -24,6 +32,39 @@ class DeltaElsewhere(DeltaStore):
     def key(self, table: str, *names: str) -> str:
         """See `TableFiles.key`."""
         return "/".join(names)
+
+
+class ForeignTable:
+    """A table of other programs, to be read at one version; OSError where it cannot be read."""
+
+    def __init__(self, place: str, version: int | None = None) -> None:
+        with _unreadable():
+            self._table = DeltaTable(place, version=version)
+
+    @property
+    def version(self) -> int:
+        """Return the version that is read."""
+        return int(self._table.version())
+
+    @property
+    def schema(self) -> Schema:
+        """Return the columns with their types in SQL."""
+        with _unreadable():
+            return sql_schema(json.loads(self._table.schema().to_json()))
+
+    @property
+    def dataset(self) -> Dataset:
+        """Return the rows."""
+        with _unreadable():
+            return self._table.to_pyarrow_dataset()
+
+
+@contextmanager
+def _unreadable() -> Iterator[None]:
+    try:
+        yield
+    except DeltaError as error:
+        raise OSError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)

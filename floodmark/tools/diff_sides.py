@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +14,12 @@ from floodmark.errors import BindError
 from floodmark.scalar.types import Schema
 from floodmark.sql.parse import parse_statement
 from floodmark.sql.statements import Select
-from floodmark.storage.delta_types import sql_schema
+from floodmark.storage.delta_log import LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from floodmark.api import Floodmark
-
-LOG = "_delta_log"
 
 
 @dataclass(frozen=True)
@@ -88,21 +85,20 @@ def _key(relation: Relation) -> tuple[str, ...]:
 
 def _external_side(connection: Floodmark, path: str, version: int | None) -> Side:
     """Return a Delta table by its path; hidden columns, as Floodmark's own tables have, are out."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
+    from floodmark.storage.delta_elsewhere import ForeignTable
 
     place = path if "://" in path else str(Path(path).resolve())
     try:
-        table = DeltaTable(place, version=version)
-        columns = sql_schema(json.loads(table.schema().to_json()))
-    except (DeltaError, OSError) as error:
+        table = ForeignTable(place, version)
+        columns = table.schema
+    except OSError as error:
         raise BindError(
             "E0770",
             f"{path} cannot be read as a Delta table: {error}",
             hint=f"give the folder that holds {LOG}, and a version that is there",
         ) from None
     shown = tuple(f for f in columns if not is_hidden(f.name))
-    names, at = [f.name for f in shown], table.version()
+    names, at = [f.name for f in shown], table.version
 
     def frame() -> DataFrame:
         read = connection.sessions().main.read.format("delta").option("versionAsOf", at)

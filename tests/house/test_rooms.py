@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -50,3 +51,14 @@ def test_an_operator_is_named_in_few_files(operator: str) -> None:
 
 def test_the_old_house_is_gone() -> None:
     assert not (HOUSE / "runtime").exists() and not (HOUSE / "analysis").exists()
+
+
+def test_storage_alone_knows_delta() -> None:
+    """`lint-imports` looks at imports of `deltalake`, of the rooms that its contract names."""
+    text = (HOUSE.parent / "pyproject.toml").read_text()
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    (delta,) = (c for c in contracts if c.get("forbidden_modules") == ["deltalake"])
+    rooms = {f"floodmark.{path.stem}" for path in HOUSE.iterdir() if path.stem[0] != "_"}
+    assert set(delta["source_modules"]) == rooms - {"floodmark.storage"} | {"floodmark_dagster"}
+    others = (p for p in modules() if p.relative_to(HOUSE).parts[0] != "storage")
+    assert [p.name for p in others if "_delta_log" in p.read_text()] == []
