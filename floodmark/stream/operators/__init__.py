@@ -1,4 +1,17 @@
-"""The operators of a streaming plan, a file each: all that is known of one is in its file."""
+"""The operators of a streaming plan, a file each: all that is known of one is in its file.
+
+What several share is in their family, an abstract class in a file of its own:
+
+- `RowLocal`, where each row counts by itself: Scan, Values, UnionAll, and the families
+  `Projection` (Project, MaterializeProject) and `PassThrough`. The latter passes the columns of its
+  input on: `Selection` (Filter, TemporalFilter, SortBuffer), `Repetition` (ProjectSet,
+  GrowingSeries), `FixedWindow` (Tumble, Hop).
+- `StreamGrouping`, one row per group: Aggregate, CloseAggregate.
+- `StreamPairing`, pairs of rows: Join, LookupJoin.
+- `SessionWindow`: Session, CloseSession.
+
+TopN, OverWindow and SetOperation have no family.
+"""
 
 from __future__ import annotations
 

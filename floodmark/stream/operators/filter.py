@@ -44,7 +44,7 @@ class StreamFilter(Selection[n.Filter]):
         return Watermarks() if self.reads_now else self.input.marks
 
     def derive_dependencies(self) -> Sequence[Dependency]:
-        return [*self.input.dependencies.rules, *equalities(self.node.predicate)]
+        return [*super().derive_dependencies(), *equalities(self.node.predicate)]
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         """Flink sees a rank of which the first rows are kept as one operator."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.pass_through import PassThrough
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.key_sets import KeySet
@@ -19,7 +19,7 @@ from floodmark.stream.properties.watermark import Watermarks
 W = TypeVar("W", bound=n.Tumble | n.Hop, covariant=True)
 
 
-class FixedWindow(RowLocal[W], family=True):
+class FixedWindow(PassThrough[W], family=True):
     """Windows that follow from the time of a row alone."""
 
     def derive_mode(self) -> ChangelogMode:
@@ -47,7 +47,7 @@ class FixedWindow(RowLocal[W], family=True):
     def other_bound(self, column: str) -> str | None:
         bounds = (self.node.start, self.node.end)
         if column not in bounds:
-            return self.input.other_bound(column)
+            return super().other_bound(column)
         return bounds[1 - bounds.index(column)]
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:

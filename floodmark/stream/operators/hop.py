@@ -16,12 +16,14 @@ from floodmark.stream.properties.bounds import Bounds, hop_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, settles
 from floodmark.stream.properties.highest_values import highest_window
 from floodmark.stream.properties.key_sets import KeySet
-from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.stream_key import distinct
 
 
 class StreamHop(FixedWindow[n.Hop]):
-    """All windows that hold the time of a row; the row is repeated for each."""
+    """All windows that hold the time of a row; the row is repeated for each.
+
+    So neither start nor end follows the time.
+    """
 
     NODE = n.Hop
     TAKES_UPSERTS = False
@@ -32,17 +34,13 @@ class StreamHop(FixedWindow[n.Hop]):
 
     def derive_dependencies(self) -> Sequence[Dependency]:
         node = self.node
-        rules = [*self.input.dependencies.rules, settles(node.start, node.end)]
+        rules = [*super().derive_dependencies(), settles(node.start, node.end)]
         return [*rules, settles(node.end, node.start)] if node.end_settles_start else rules
 
     def derive_unique_keys(self) -> Sequence[KeySet]:
         node = self.node
         bounds = (node.start, node.end) if node.end_settles_start else (node.start,)
         return [key | {bound} for key in self.input.unique_keys for bound in bounds]
-
-    def derive_monotone(self) -> Origins:
-        """A row has many windows: neither start nor end follows its time."""
-        return self.input.monotone
 
     def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         """Return the earliest window that a row at the watermark or above can still be in."""

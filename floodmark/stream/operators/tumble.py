@@ -32,13 +32,13 @@ class StreamTumble(FixedWindow[n.Tumble]):
     def derive_dependencies(self) -> Sequence[Dependency]:
         node = self.node
         window = Dependency(frozenset((node.time,)), frozenset((node.start, node.end)))
-        return [*self.input.dependencies.rules, window]
+        return [*super().derive_dependencies(), window]
 
     def derive_unique_keys(self) -> Sequence[KeySet]:
         return self.input.unique_keys
 
     def derive_monotone(self) -> Origins:
-        node, below = self.node, self.input.monotone
+        node, below = self.node, super().derive_monotone()
         if node.time not in below:
             return below
         return {**below, **dict.fromkeys((node.start, node.end), below[node.time])}
