@@ -65,37 +65,32 @@ class OperatorInput:
 
     def initial_rows(self) -> DataFrame | None:
         """Return all rows in an epoch that fills, to be read once."""
-        return self._output.initial_rows() if self._rereads else self.rows_after()
+        return self._output.initial_rows() if self.operator.has_arrangement else self.rows_after()
 
     def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows before the epoch, at least those within bounds."""
         return (
             self._output.rows_before(within)
-            if self._rereads
+            if self.operator.has_arrangement
             else self._arrangement.rows_before(within)
         )
 
     def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
         """Return the rows after the epoch, at least those within bounds."""
-        if self._rereads:
+        if self.operator.has_arrangement:
             return self._output.rows_after(within)
         self._is_kept = True
         return self._arrangement.rows_after(self.materialize(), within)
 
     def keep(self, within: Bounds = EVERYWHERE) -> None:
         """Record the changes in an arrangement that was not asked for the rows after the epoch."""
-        if not self._rereads and not self._is_kept:
+        if not self.operator.has_arrangement and not self._is_kept:
             self.rows_after(within)
 
     def rows_over(self, scanned: DataFrame) -> DataFrame:
         """Return the rows that it has where these are all that it scans."""
         spark = self._ctx.inputs.spark
         return dispatch.rows_over(self.operator.node, scanned, spark, self._ctx.now)
-
-    @property
-    def _rereads(self) -> bool:
-        """Tell whether the rows are read again, not from an arrangement."""
-        return self.operator.has_arrangement
 
     @cached_property
     def _table(self) -> StateTable | None:

@@ -14,8 +14,9 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import BOOLEAN
+from floodmark.stream import operators
 from floodmark.stream.operators import walks
-from floodmark.stream.operators.base import WatermarkValues
+from floodmark.stream.operators.base import StreamOperator, WatermarkValues
 from floodmark.stream.operators.lower import lower
 from floodmark.stream.operators.selection import Selection
 from floodmark.stream.printing.description import Description, NodePlace
@@ -120,6 +121,14 @@ def _names(path: str, node: type[n.Node]) -> bool:
     text = (ROOT / path).read_text()
     kinds = [c.__name__ for c in node.__mro__ if c not in (n.Node, n.Unary, object)]
     return any(re.search(rf"\b(Stream)?{kind}\b", text) for kind in kinds)
+
+
+def test_the_family_of_each_operator_is_named() -> None:
+    families = operators.__doc__ or ""
+    for op in operators.OPERATORS:
+        bases = [c.__name__ for c in op.__mro__[1:] if issubclass(c, StreamOperator)][:-1]
+        lacking = [name for name in (op.NODE.__name__, *bases) if name not in families]
+        assert lacking == [], op.__name__
 
 
 def test_operators_of_dataflow_have_a_file_each_and_nothing_else_has() -> None:

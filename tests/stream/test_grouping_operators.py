@@ -47,7 +47,7 @@ def test_the_first_recomputed_call_decides() -> None:
     assert isinstance(made, StreamAggregate)
     assert [how.method for how in made.calls] == [DeltaMethod.DELTA, DeltaMethod.SCOPE]
     assert made.strategy == made.calls[1]
-    assert (made.recomputes, made.rereads, made.title) == (True, True, "the aggregate max")
+    assert (made.recomputes, made.needs_all_rows, made.title) == (True, True, "the aggregate max")
 
 
 def closing(below: n.Node, call: AggCall = COUNT) -> StreamCloseAggregate:

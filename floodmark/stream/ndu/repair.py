@@ -92,7 +92,7 @@ class _Repair:
 
     def node(self, node: n.Node, *, again: bool) -> n.Node:
         """Return a node repaired; `again`: something above reads its rows again."""
-        below = again or isinstance(node, n.OrderedNode) or self.plan[node].rereads
+        below = again or isinstance(node, n.OrderedNode) or self.plan[node].needs_all_rows
         rebuilt = with_inputs(node, tuple(self.node(c, again=below) for c in node.inputs))
         asks = any(asks_again(e) for e in rebuilt.expressions)
         if n.is_lookup(rebuilt):

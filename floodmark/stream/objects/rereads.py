@@ -34,7 +34,7 @@ def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> No
 
 def reread_scans(operator: StreamOperator[Any]) -> tuple[n.Scan, ...]:
     """Return the objects whose stored rows an operator reads beside their changes."""
-    inputs = operator.inputs if operator.rereads else ()
+    inputs = operator.inputs if operator.needs_all_rows else ()
     return tuple(scan for below in inputs for scan in _scans_below(below))
 
 

@@ -2,7 +2,7 @@
 
 What several share is in their family, an abstract class in a file of its own:
 
-- `RowLocal`, where each row counts by itself: Scan, Values, UnionAll, and the families
+- `Linear`, to which each row contributes by itself: Scan, Values, UnionAll, and the families
   `Projection` (Project, MaterializeProject) and `PassThrough`. The latter passes the columns of its
   input on: `Selection` (Filter, TemporalFilter, SortBuffer), `Repetition` (ProjectSet,
   GrowingSeries), `FixedWindow` (Tumble, Hop).

@@ -88,7 +88,7 @@ class StreamOperator(Generic[N]):
         self.has_arrangement: bool = self.derive_arrangement()
         self.cleaning: tuple[Cleaning | None, ...] = self.derive_cleaning()
         self.strategy: Strategy = self.derive_strategy()
-        self.rereads: bool = self.derive_rereads()
+        self.needs_all_rows: bool = self.derive_needs_all_rows()
         self.uses: int = self.derive_uses()
         self.beside: OwnTableState | None = self.derive_beside()
         self.state: tuple[StateTable, ...] = self.derive_state()
@@ -140,8 +140,11 @@ class StreamOperator(Generic[N]):
         """Return how changes are computed, with the reason."""
 
     @abstractmethod
-    def derive_rereads(self) -> bool:
-        """Tell whether it asks for rows of its inputs that have not changed."""
+    def derive_needs_all_rows(self) -> bool:
+        """Tell whether its inputs have to show all rows, not only those that change.
+
+        An object that drops rows silently cannot be such an input.
+        """
 
     @abstractmethod
     def derive_uses(self) -> int:

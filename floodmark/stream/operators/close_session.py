@@ -36,8 +36,8 @@ class StreamCloseSession(SessionWindow[n.CloseSession]):
     def derive_strategy(self) -> Strategy:
         return Strategy(DeltaMethod.RELEASED, "held until the watermark has passed the session")
 
-    def derive_rereads(self) -> bool:
-        """It asks for changes alone, but is refused where one that changes sessions is."""
+    def derive_needs_all_rows(self) -> bool:
+        """Held rows would be enough. It is refused where a session with updates is."""
         return True
 
     def derive_uses(self) -> int:

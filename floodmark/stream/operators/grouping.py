@@ -83,7 +83,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         """Tell whether touched groups are computed from all of their rows."""
         return self.strategy.method is DeltaMethod.SCOPE
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return self.recomputes
 
     def derive_uses(self) -> int:

@@ -136,7 +136,7 @@ class StreamJoin(StreamPairing[n.Join]):
                 why = "rows without a match are padded"
                 return Strategy(DeltaMethod.SCOPE, recompute_text("keys", left, why), left)
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return True
 
     def derive_beside(self) -> OwnTableState | None:

@@ -56,7 +56,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def derive_strategy(self) -> Strategy:
         return Strategy(DeltaMethod.STORED, "looked up once per left row, at the epoch's cut")
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return False
 
     def derive_beside(self) -> OwnTableState | None:

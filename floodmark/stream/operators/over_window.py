@@ -118,7 +118,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
             text = f"touched ranges recomputed because frames end so many {unit} from their row"
         return Strategy(DeltaMethod.SCOPE, text, partition)
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return True
 
     def derive_uses(self) -> int:

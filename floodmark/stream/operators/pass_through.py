@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from floodmark.stream.operators.base import N, WatermarkValues
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.linear import Linear
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.monotonicity import Origins
 
 
-class PassThrough(RowLocal[N], family=True):
+class PassThrough(Linear[N], family=True):
     """What holds between columns of the input, and of each alone, holds of the output.
 
     Selections give some of the rows, repetitions and windows add columns to each.

@@ -13,7 +13,7 @@ from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.stream.operators.base import Key, WatermarkValues
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.linear import Linear
 from floodmark.stream.properties.bounds import Bounds, projection_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, each_other
 from floodmark.stream.properties.highest_values import highest_result
@@ -30,7 +30,7 @@ from floodmark.stream.properties.watermark_values import lowest_result
 P = TypeVar("P", bound=n.Project | n.MaterializeProject, covariant=True)
 
 
-class Projection(RowLocal[P], family=True):
+class Projection(Linear[P], family=True):
     """Computed columns; keys, times and what columns settle follow from the expressions."""
 
     @staticmethod

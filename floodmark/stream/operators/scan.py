@@ -9,7 +9,7 @@ from floodmark.changelog import ROW_ID, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.base import Key, WatermarkValues
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.linear import Linear
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
@@ -21,7 +21,7 @@ from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
-class StreamScan(RowLocal[n.Scan]):
+class StreamScan(Linear[n.Scan]):
     """An object's changes in an epoch; their properties come from the object."""
 
     NODE = n.Scan

@@ -26,7 +26,7 @@ class StreamSession(SessionWindow[n.Session]):
         text = "touched sessions recomputed because a row can merge or split them"
         return Strategy(DeltaMethod.SCOPE, text, self.node.partition)
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return True
 
     def derive_uses(self) -> int:

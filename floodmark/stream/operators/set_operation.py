@@ -75,7 +75,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         names, why = self.node.positional_columns[0], "copies of a row on both sides decide"
         return Strategy(DeltaMethod.SCOPE, recompute_text("rows", names, why), names)
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return True
 
     def derive_uses(self) -> int:

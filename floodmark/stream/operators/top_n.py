@@ -93,7 +93,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         why = "another row takes the place of one that goes"
         return Strategy(DeltaMethod.SCOPE, recompute_text("groups", node.group, why), node.group)
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return not self.keeps_first
 
     def derive_uses(self) -> int:

@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import Field
 from floodmark.stream.operators.base import Key, WatermarkValues
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.linear import Linear
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, hull
@@ -26,7 +26,7 @@ from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
 
 
-class StreamUnionAll(RowLocal[n.UnionAll]):
+class StreamUnionAll(Linear[n.UnionAll]):
     """All rows of all inputs, identified by a hidden ordinal of the input."""
 
     NODE = n.UnionAll

@@ -10,7 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.base import Key
 from floodmark.stream.operators.base import WatermarkValues as Marks
-from floodmark.stream.operators.row_local import RowLocal
+from floodmark.stream.operators.linear import Linear
 from floodmark.stream.operators.texts import first_unstable
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
@@ -23,7 +23,7 @@ from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
-class StreamValues(RowLocal[n.Values]):
+class StreamValues(Linear[n.Values]):
     """Rows that come once, in the first epoch; a hidden ordinal is their key."""
 
     NODE = n.Values

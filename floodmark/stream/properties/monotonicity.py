@@ -1,7 +1,8 @@
 """Monotone expressions and columns: those that keep the order of one column, and so its watermark.
 
 `StreamOperator.monotone` says, per column of an output, with which column of which object it never
-falls.
+falls. EXPLAIN (FORMAT JSON) shows it. What the engine decides by itself it decides by expressions:
+watermarks and bounds follow the columns of an input, not those of objects.
 """
 
 from __future__ import annotations

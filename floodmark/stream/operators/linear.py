@@ -1,4 +1,4 @@
-"""What all operators share that look at one row at a time."""
+"""What linear operators share: the output of a sum of rows is the sum of their outputs."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.state import OwnTableState
 
 
-class RowLocal(StreamOperator[N], family=True):
-    """An operator that computes each row by itself and reads no unchanged rows."""
+class Linear(StreamOperator[N], family=True):
+    """An operator to whose output each row contributes by itself, whatever other rows there are.
+
+    It needs the changes of its inputs alone. Some keep rows, or values of them, for later.
+    """
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
         return (None,) * len(self.inputs)
 
-    def derive_rereads(self) -> bool:
+    def derive_needs_all_rows(self) -> bool:
         return False
 
     def derive_uses(self) -> int:
