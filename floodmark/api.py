@@ -121,7 +121,7 @@ class Floodmark:
         self._sessions: Sessions | None = None
         self._lock = threading.Lock()
         objects = objects_of(root)
-        self.store = DeltaStore(objects)
+        self.store = DeltaStore(objects, limits=limits)
         self.warehouse = Warehouse(
             objects, self.store, clock, self.sessions, wait, durable, limits=limits
         )
@@ -463,7 +463,9 @@ class Floodmark:
         check_is_there(self.warehouse.objects, self.store)
         broken = set[str | None]()
         keys = None if names is None else {o.object.target or o.key for o in map(self.find, names)}
-        logs = verify_logs(self.warehouse.objects, progress) if names is None else iter(())
+        logs: Iterator[TableFinding] = iter(())
+        if names is None:
+            logs = verify_logs(self.warehouse.objects, progress, self.warehouse.limits)
         tables = verify_tables(self.warehouse.log, self.store, keys, progress)
         for finding in chain(logs, tables):
             broken.add(finding.object)

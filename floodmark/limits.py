@@ -14,12 +14,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 
-def _limit(default: int, unit: str, doc: str) -> Any:
-    return field(default=default, metadata={"unit": unit, "doc": doc, "shared": False})
+def _limit(default: int, unit: str, doc: str, *, least: int = 1, shared: bool = False) -> Any:
+    metadata = {"unit": unit, "doc": doc, "least": least, "shared": shared}
+    return field(default=default, metadata=metadata)
 
 
 def _shared(default: int, unit: str, doc: str) -> Any:
-    return field(default=default, metadata={"unit": unit, "doc": doc, "shared": True})
+    return _limit(default, unit, doc, shared=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +56,15 @@ class Limits:
     )
     constant_rows: int = _shared(
         100, "rows", "VALUES with so many rows of constants are read as data, not as expressions."
+    )
+    repeated_characters: int = _shared(
+        600,
+        "characters",
+        "An operand that repeats more of its text is bound once. Spark interprets what binds it, "
+        "so that a shorter one costs less where it is repeated.",
+    )
+    repeated_error_characters: int = _shared(
+        4_000, "characters", "The same bound for a value and its error, which are two texts."
     )
 
     # What an epoch takes in, and how its queries are cut.
@@ -92,6 +102,7 @@ class Limits:
         64 * 2**20,
         "bytes",
         "That check holds no more keys in memory; keys in ascending order need no room.",
+        least=0,
     )
     staged_rows: int = _limit(
         5_000, "rows", "A statement sends so many rows to Spark directly; more go by files."
@@ -112,14 +123,47 @@ class Limits:
         "rows",
         "Lateness is checked by the lowest and highest time of so many neighbouring rows.",
     )
+    late_read_rows: int = _limit(
+        4_000_000,
+        "rows",
+        "The times of so many rows of Parquet are read in the engine's process (50 to 80 ms a "
+        "million), of more in Spark.",
+    )
+    late_query_rows: int = _limit(
+        100_000,
+        "rows",
+        "For fewer rows one more query, which finds that none is late, costs more than to sort "
+        "them.",
+    )
+    delivered_files: int = _limit(
+        32, "files", "So many Parquet files of an epoch are taken over whatever their size."
+    )
+    delivered_bytes: int = _limit(
+        2**20, "bytes", "More are taken over where they have so many on average."
+    )
+    delivered_threads: int = _limit(2, "threads", "So many of them are checked at the same time.")
+    delivered_piece: int = _limit(65_536, "rows", "They are checked by so many rows.")
+    generated_task_rows: int = _limit(
+        250_000, "rows", "A task of Spark generates no more rows of datagen or nexmark."
+    )
+    lookup_piece: int = _limit(
+        50_000, "rows", "Rows that a lookup fetched are held in memory so many at a time."
+    )
     copy_block_bytes: int = _limit(
         16 * 2**20, "bytes", "COPY reads so much of a text file at a time."
     )
     copy_record_bytes: int = _limit(2**28, "bytes", "COPY refuses a row of a text file with more.")
+    copy_piece: int = _limit(
+        2**17, "rows", "COPY converts so many rows of a Parquet file at a time."
+    )
+    text_piece: int = _limit(
+        65_536, "rows", "COPY and sinks write CSV and JSON so many rows at a time."
+    )
     file_lookups: int = _limit(
         100_000_000,
         "rows times files",
         "Above that, rows get the offset of their file by a join, below it from a map.",
+        least=0,
     )
 
     # How Spark joins what is stored with what comes.
@@ -127,22 +171,34 @@ class Limits:
         2_000_000,
         "rows",
         "Rows of so many are broadcast. For more, Spark decides by the sizes that it knows.",
+        least=0,
     )
     distinct_rows: int = _limit(
         100_000,
         "rows",
         "Up to so many changes are joined with the stored rows as they are. Of more, each key is "
         "joined once.",
+        least=0,
     )
     whole_bytes: int = _limit(
         4 * 2**20,
         "bytes",
         "Stored rows of fewer bytes are joined without looking for their keys first.",
+        least=0,
     )
     whole_factor: int = _limit(
         2,
         "times",
         "So are stored rows that are no more than so many times the incoming ones.",
+    )
+    exact_keys: int = _limit(
+        100_000,
+        "rows",
+        "Up to so many changes, files with stored rows are chosen by their keys; beyond that by "
+        "the range of them.",
+    )
+    pane_windows: int = _limit(
+        3, "windows", "A row of so many hopping windows is added up by panes first."
     )
 
     # How rows at rest follow their changes.
@@ -150,25 +206,40 @@ class Limits:
         64 * 2**20,
         "bytes",
         "Touched files of so many bytes are rewritten in the engine's process, more in Spark.",
+        least=0,
     )
     rewrite_changed_bytes: int = _limit(
         4 * 2**20, "bytes", "The same bound for the changes, which are held in memory."
     )
+    rewrite_file_bytes: int = _limit(
+        4 * 2**20,
+        "bytes",
+        "Rewritten files with less become one; a larger one stays a file of its own.",
+        least=0,
+    )
+    rewrite_group_bytes: int = _limit(
+        16 * 2**20,
+        "bytes",
+        "So much, not compressed, is held at a time, and becomes a row group.",
+    )
+    rewrite_group_rows: int = _limit(2**18, "rows", "The same bound in rows.")
     layer_bytes: int = _limit(
         64 * 2**20,
         "bytes",
         "An epoch that had to rewrite more puts its changes into a layer over the rows.",
+        least=0,
     )
     layer_rows: int = _limit(
-        500_000, "rows", "The same bound in rows; to rewrite a million takes some 0.3 s."
+        500_000, "rows", "The same bound in rows; to rewrite a million takes some 0.3 s.", least=0
     )
     layer_factor: int = _limit(
-        8, "times", "An epoch always rewrites up to so many times what it changes."
+        8, "times", "An epoch always rewrites up to so many times what it changes.", least=0
     )
     layer_share: int = _limit(
         8,
         "times",
         "A layer is folded into its table when that has fewer than so many times its rows.",
+        least=0,
     )
     layer_epochs: int = _limit(
         64,
@@ -186,6 +257,20 @@ class Limits:
     )
     compact_files: int = _limit(40, "files", "A table with more is compacted after a seal.")
     compact_bytes: int = _limit(128 * 2**20, "bytes", "Compaction makes files of about that size.")
+    compact_fewest: int = _limit(
+        4,
+        "files",
+        "Compaction merges no fewer, and each tier has files so many times larger than the one "
+        "below: a merge always leaves its tier.",
+    )
+    reclaim_percent: int = _limit(
+        50, "percent", "A file is written again when so many of its rows have expired."
+    )
+    snapshots: int = _limit(
+        8,
+        "versions",
+        "So many versions of a table are kept in memory: an epoch opens its inputs at a few.",
+    )
     checkpoint_commits: int = _limit(
         100, "commits", "A table gets a checkpoint of its log after so many."
     )
@@ -193,6 +278,12 @@ class Limits:
         24,
         "hours",
         "Maintenance cleans up after so many, or after the retention where that is shorter.",
+    )
+    clean_up_statement_hours: int = _limit(
+        24, "hours", "Rows of a statement that no epoch names are removed when it is older."
+    )
+    clean_up_replay_hours: int = _limit(
+        24, "hours", "What a replay has left is removed when it is older."
     )
 
     # Backfills and sinks.
@@ -203,10 +294,20 @@ class Limits:
         "says otherwise; one that reads less is filled in the epoch that creates it.",
     )
     backfill_threads: int = _limit(2, "threads", "So many views are backfilled at the same time.")
+    backfill_reach_epochs: int = _limit(
+        2, "epochs", "A backfill that is so many behind ends: the next epoch does them first."
+    )
+    backfill_patience: int = _limit(
+        20, "steps", "So does one that has not come nearer in so many, one epoch each."
+    )
+    backfill_poll_milliseconds: int = _limit(
+        500, "milliseconds", "A run without an epoch to do looks so often whether one has ended."
+    )
     sink_file_rows: int = _limit(
         1_000_000, "rows", "A file of a sink has no more, unless its rows_per_file says otherwise."
     )
     sink_delta_rows: int = _limit(2_000_000, "rows", "A file of a sink to Delta has no more.")
+    sink_piece: int = _limit(65_536, "rows", "A sink reads so many changes at a time.")
     sink_keys: int = _limit(
         100_000,
         "keys",
@@ -235,16 +336,92 @@ class Limits:
     server_archive_seconds: int = _shared(
         90, "seconds", "The same bound for a server that still writes an archive of its classes."
     )
+    server_kill_seconds: int = _shared(
+        30, "seconds", "A killed server that has not ended after so long is an error."
+    )
+    server_dump_seconds: int = _shared(10, "seconds", "A server has so long to name its threads.")
+    server_first_heap_mb: int = _shared(1_024, "MiB", "A server starts with that heap.")
+    server_archives: int = _shared(
+        4, "archives", "So many archives of classes are kept; each has 200 MB."
+    )
+    server_look_seconds: int = _shared(5, "seconds", "A server is looked at so often.")
+    server_ask_seconds: int = _shared(20, "seconds", "It is asked for an answer so often.")
+    server_orphan_seconds: int = _shared(
+        40,
+        "seconds",
+        "A server that works so long for a process that has ended is killed. Spark Connect "
+        "interrupts such a query itself after some 20 s.",
+    )
+    server_left_seconds: int = _shared(
+        90,
+        "seconds",
+        "So is one with a task that no query has asked for. An idle thread ends after 60 s.",
+    )
+    interrupt_seconds: int = _shared(
+        20,
+        "seconds",
+        "A query that goes on for so long after query_timeout interrupted it ends with its "
+        "server: the optimizer does not notice an interruption.",
+    )
+    interrupt_again_seconds: int = _shared(1, "seconds", "It is interrupted again so often.")
+    jars_seconds: int = _shared(300, "seconds", "Maven may take so long to fetch Spark's packages.")
+
+    # Backups.
+    backup_tries: int = _shared(
+        5, "times", "A backup starts over so many times when tables are cleaned up meanwhile."
+    )
+    backup_chunk_bytes: int = _shared(2**20, "bytes", "A backup copies so much at a time.")
+
+    # Records and the lease.
+    lease_poll_milliseconds: int = _shared(
+        20, "milliseconds", "A process that waits for the lease looks so often."
+    )
+    listing_tries: int = _shared(
+        3, "times", "A listing with a gap is read so often: others may be writing meanwhile."
+    )
+    progress_records: int = _shared(
+        1_000, "records", "A check of the logs reports its progress so often."
+    )
 
     # What is shown.
     letters: int = _limit(
         100_000, "rows", "The most frequent reasons are those of so many dead letters, the newest."
     )
     letters_piece: int = _limit(10_000, "rows", "Dead letters are read so many at a time.")
+    recent_epochs: int = _limit(100, "epochs", "A check on demand looks at so many, the newest.")
+    system_epochs: int = _limit(1_000, "epochs", "`floodmark.epochs` shows so many, the newest.")
+    window_epochs: int = _limit(
+        200,
+        "epochs",
+        "Rows of so many, the newest, are compared with their watermark where statistics do not "
+        "say enough.",
+    )
+    watch_piece: int = _limit(10_000, "rows", "Changes are shown so many at a time.")
+    replay_looks: int = _limit(
+        50,
+        "epochs",
+        "So many are looked at for each one of a sample to replay, until one changed something.",
+    )
+    shown_differences: int = _limit(5, "rows", "A replay shows no more rows that differ.")
+    correction_epochs: int = _limit(
+        10_000,
+        "epochs",
+        "The last expired epoch with late rows is looked for among so many.",
+    )
+    partition_events: int = _limit(
+        500,
+        "events",
+        "A run in Dagster reports no more final partitions; the next reports the rest.",
+    )
     low_disk_bytes: int = _limit(2 * 2**30, "bytes", "`floodmark doctor` warns of less free space.")
     stalled_epochs: int = _limit(
         10, "epochs", "`floodmark doctor` warns of a watermark that stands still for so many."
     )
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            if getattr(self, f.name) < f.metadata["least"]:
+                raise ValueError(f"{f.name} = {getattr(self, f.name)} is too low")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def write_rows(file: CopyFile, schema: Schema, rows: pa.Table) -> None:
 
 def lines(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
     """Return rows as the lines of a CSV or JSON file, their ends included."""
-    return _csv(file, schema, rows) if file.format == "csv" else _json(schema, rows)
+    return _csv(file, schema, rows) if file.format == "csv" else _json(file, schema, rows)
 
 
 def _csv(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
@@ -63,7 +63,12 @@ def _csv(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
         yield file.delimiter.join(field(f.name, VARCHAR) for f in schema) + "\n"
     heads = ["", *[file.delimiter] * (len(schema) - 1)]
     yield from render_lines(
-        schema, rows, heads, "\n", lambda v, t: file.null if v is None else field(v, t)
+        schema,
+        rows,
+        heads,
+        "\n",
+        lambda v, t: file.null if v is None else field(v, t),
+        file.limits.text_piece,
     )
 
 
@@ -82,10 +87,10 @@ def _item(text: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
-def _json(schema: Schema, rows: pa.Table) -> Iterator[str]:
+def _json(file: CopyFile, schema: Schema, rows: pa.Table) -> Iterator[str]:
     names = [json.dumps(f.name, ensure_ascii=False) for f in schema]
     heads = [f"{', ' if i else '{'}{name}: " for i, name in enumerate(names)]
-    yield from render_lines(schema, rows, heads, "}\n", _json_text)
+    yield from render_lines(schema, rows, heads, "}\n", _json_text, file.limits.text_piece)
 
 
 def _json_text(value: Any, type_: SqlType) -> str:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-ROWS_AT_A_TIME = 2**17
-
 
 def pieces(
     file: CopyFile, types: TypesByName, columns: Sequence[str], given: set[str]
@@ -80,7 +78,7 @@ def _batches(
     import pyarrow as pa
 
     row = 1
-    batches = parquet.iter_batches(ROWS_AT_A_TIME, columns=list(names))
+    batches = parquet.iter_batches(file.limits.copy_piece, columns=list(names))
     while True:
         try:
             batch = next(batches, None)

@@ -11,7 +11,6 @@ from floodmark.spark.user_functions import from_arrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_A_TIME = 65_536
 _INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _NESTED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
@@ -20,13 +19,15 @@ Render = Callable[[Any, SqlType], str]
 
 
 def render_lines(
-    schema: Schema, rows: pa.Table, heads: Sequence[str], end: str, render: Render
+    schema: Schema, rows: pa.Table, heads: Sequence[str], end: str, render: Render, piece: int
 ) -> Iterator[str]:
-    """Yield a line per row: before each value the head of its column, then the end."""
+    """Yield a line per row: before each value the head of its column, then the end.
+
+    `piece` rows are rendered at a time."""
     from pyarrow import compute as pc
 
-    for start in range(0, rows.num_rows, ROWS_AT_A_TIME):
-        some = rows.slice(start, ROWS_AT_A_TIME)
+    for start in range(0, rows.num_rows, piece):
+        some = rows.slice(start, piece)
         parts: list[Any] = []
         for i, (field, head) in enumerate(zip(schema, heads, strict=True)):
             parts += [head, _texts(some.column(i).combine_chunks(), field.type, render)]

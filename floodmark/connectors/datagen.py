@@ -34,6 +34,7 @@ def make_datagen(spec: SourceSpec, options: Options) -> GeneratedConnector:
             for tag, c in enumerate(spec.schema)
         ),
         ranges=_ranges(options, spec.schema),
+        task_rows=options.limits.generated_task_rows,
     )
 
 

@@ -153,7 +153,7 @@ class FilesConnector:
             return None
         from floodmark.connectors import files_parquet
 
-        return files_parquet.pieces_of(self.folder, splits, column)
+        return files_parquet.pieces_of(self.folder, splits, column, self.limits)
 
     def storable(self, splits: Sequence[Split]) -> Sequence[tuple[str, int]] | None:
         """Return Parquet files that are taken over whole and hold the declared columns alone."""
@@ -161,7 +161,7 @@ class FilesConnector:
             return None
         from floodmark.connectors.parquet_delivery import storable
 
-        return storable(self.folder, splits, self.spec.schema)
+        return storable(self.folder, splits, self.spec.schema, self.limits)
 
     def intact(self, splits: Sequence[Split], columns: Sequence[str]) -> bool:
         """Tell whether no file is unreadable and the footers count no NULLs and have all times.

@@ -13,11 +13,10 @@ from floodmark.connectors.base import Split, rows_of_piece
 from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
+from floodmark.limits import Limits
 from floodmark.scalar.types import Field, Kind, Schema, SqlType
 from floodmark.spark.types import ident, spark_type
 
-_MOST_IN_PIECES = 4_000_000
-"""So many times are read here (50 to 80 ms a million); of more, Spark reads them."""
 _INTEGERS = (Kind.SMALLINT, Kind.INT, Kind.BIGINT)
 _INTEGER_DIGITS = {"smallint": 5, "int": 10, "bigint": 19}
 _UNKNOWN_TO_SPARK = frozenset({"BROTLI", "LZO", "BYTE_STREAM_SPLIT"})
@@ -273,19 +272,21 @@ def _has_known_times(chunks: Sequence[Any]) -> bool:
     return True
 
 
-def pieces_of(folder: Path, splits: Sequence[Split], column: str) -> list[tuple[Any, Any]] | None:
+def pieces_of(
+    folder: Path, splits: Sequence[Split], column: str, limits: Limits
+) -> list[tuple[Any, Any]] | None:
     """Return (low, high) of a time column for each piece of neighbouring rows, by offset.
 
     None where the files are large or store the column as another type than it is declared with.
     """
     good = sorted((s for s in splits if "bad" not in s.payload), key=lambda s: s.start)
     rows = sum(split.end - split.start for split in good)
-    if rows > _MOST_IN_PIECES or any(column in s.payload.get("types", {}) for s in good):
+    if rows > limits.late_read_rows or any(column in s.payload.get("types", {}) for s in good):
         return None
     out: list[tuple[Any, Any]] = []
     piece = rows_of_piece(rows)
     for split in good:
-        times = _times(folder, split, column)
+        times = _times(folder, split, column, limits)
         if times is None:
             return None
         try:
@@ -309,7 +310,7 @@ def _ends(times: Any, piece: int) -> Iterator[tuple[Any, Any]]:
     yield from zip(*ends, strict=True)
 
 
-def _times(folder: Path, split: Split, column: str) -> Any:
+def _times(folder: Path, split: Split, column: str, limits: Limits) -> Any:
     """Return a column of timestamps of a split's rows, in microseconds and in UTC.
 
     None if it is no such column, or broken, or if its row groups are large.
@@ -322,7 +323,7 @@ def _times(folder: Path, split: Split, column: str) -> Any:
         if name is None or not pa.types.is_timestamp(type_ := file.schema_arrow.field(name).type):
             return None
         groups = list(_groups(file.metadata, first, last))
-        if sum(rows for _, rows, _ in groups) > _MOST_IN_PIECES:
+        if sum(rows for _, rows, _ in groups) > limits.late_read_rows:
             return None
         read = file.read_row_groups([i for i, _, _ in groups], columns=[name])
         times = read.column(0).combine_chunks()

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PARTITION = 0
-_ROWS_PER_TASK = 250_000
 
 
 def hash_of(seed: int, tag: int, row: str = "id") -> str:
@@ -46,6 +45,7 @@ class GeneratedConnector(WithoutFiles):
     available: Callable[[], int]
     columns: tuple[str, ...]
     ranges: Mapping[str, Callable[[int, int], tuple[Any, Any]]]
+    task_rows: int
     number: str = "id"
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class GeneratedConnector(WithoutFiles):
         """Compute the rows of splits."""
         ranges = [(s.start, s.end) for s in splits] or [(0, 0)]
         numbers = [
-            spark.range(start, end, 1, max(1, -((start - end) // _ROWS_PER_TASK)))
+            spark.range(start, end, 1, max(1, -((start - end) // self.task_rows)))
             for start, end in ranges
         ]
         rows = reduce(lambda left, right: left.unionAll(right), numbers)

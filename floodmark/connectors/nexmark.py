@@ -207,6 +207,7 @@ def make_nexmark(spec: SourceSpec, options: Options) -> GeneratedConnector:
         available=lambda: total,
         columns=tuple(_column(spec, table, c, texts) for c in spec.schema),
         ranges={"date_time": event_times},
+        task_rows=options.limits.generated_task_rows,
         number=f"id DIV {share} * {GROUP} + {first} + id % {share}",
     )
 

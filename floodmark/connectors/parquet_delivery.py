@@ -15,12 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from floodmark.connectors.base import Split
+from floodmark.limits import Limits
 from floodmark.scalar.types import Field, Kind, Schema
 
-_THREADS = 2
-_ROWS_AT_ONCE = 65_536
-_MANY, _SMALL_BYTES = 32, 2**20
-"""So many files of an epoch are taken over whatever their size; of more, those of so many bytes."""
 _EXACT = {
     Kind.BOOLEAN: (pa.bool_(),),
     Kind.SMALLINT: (pa.int16(),),
@@ -39,19 +36,21 @@ _ENCODINGS = frozenset(
 )
 
 
-def storable(folder: Path, splits: Sequence[Split], schema: Schema) -> list[tuple[str, int]] | None:
+def storable(
+    folder: Path, splits: Sequence[Split], schema: Schema, limits: Limits
+) -> list[tuple[str, int]] | None:
     """Return path and first offset of each file, None where one cannot be stored as it is.
 
     None, too, of many small files: Spark writes their rows into few.
     """
     size = sum(split.payload.get("size", 0) for split in splits)
-    if len(splits) > _MANY and size < len(splits) * _SMALL_BYTES:
+    if len(splits) > limits.delivered_files and size < len(splits) * limits.delivered_bytes:
         return None
     if any(not _is_whole(split) for split in splits):
         return None
     paths = [folder / split.payload["file"] for split in splits]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        if not all(pool.map(lambda path: _is_plain(path, schema), paths)):
+    with ThreadPoolExecutor(limits.delivered_threads) as pool:
+        if not all(pool.map(lambda path: _is_plain(path, schema, limits), paths)):
             return None
     return [(str(path), split.start) for path, split in zip(paths, splits, strict=True)]
 
@@ -62,7 +61,7 @@ def _is_whole(split: Split) -> bool:
     return whole and not {"bad", "types", "rest"} & payload.keys()
 
 
-def _is_plain(path: Path, schema: Schema) -> bool:
+def _is_plain(path: Path, schema: Schema, limits: Limits) -> bool:
     """Tell whether a file has just these columns, in ways that all readers know, and no damage."""
     try:
         file = pq.ParquetFile(path)
@@ -72,7 +71,7 @@ def _is_plain(path: Path, schema: Schema) -> bool:
         )
         if not same or not _is_known(file.metadata):
             return False
-        for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+        for batch in file.iter_batches(limits.delivered_piece, use_threads=False):
             batch.validate(full=True)
     except (pa.ArrowException, OSError):
         return False

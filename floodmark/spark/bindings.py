@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from floodmark.limits import LIMITS
 from floodmark.scalar.functions.model import Operand
-
-_LONG = 600
-"""So many repeated characters cost more to plan than what binds them: Spark generates no code for
-a lambda, whose body it interprets."""
 
 
 def bind_operands(operands: Sequence[Operand], body: Callable[[Sequence[Operand]], str]) -> str:
@@ -26,7 +23,7 @@ def bind_operands(operands: Sequence[Operand], body: Callable[[Sequence[Operand]
     """
     text = body(operands)
     varying = [o for o in operands if not o.is_constant]
-    if all((text.count(o.sql) - 1) * len(o.sql) < _LONG for o in varying):
+    if all((text.count(o.sql) - 1) * len(o.sql) < LIMITS.repeated_characters for o in varying):
         return text
     # All of them, so that the lambda has no part of an operand in it: Spark calls no function of
     # a user there.

@@ -8,17 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from floodmark.errors import DataError, FloodmarkError
-
-GRACE_SECONDS = 20.0
-"""So long a query may go on after it was interrupted: the optimizer does not hear of it."""
-_AGAIN_SECONDS = 1.0
+from floodmark.limits import LIMITS
 
 
 class Deadline:
     """Watches a block from its construction until `end`.
 
     `interrupt` is called again and again once `seconds` are over, `give_up` once, where the block
-    has not ended `GRACE_SECONDS` later. Both run in threads of their own.
+    has not ended `grace` seconds later. Both run in threads of their own.
     """
 
     def __init__(
@@ -27,7 +24,7 @@ class Deadline:
         seconds: float,
         interrupt: Callable[[], None],
         give_up: Callable[[], object],
-        grace: float = GRACE_SECONDS,
+        grace: float = LIMITS.interrupt_seconds,
     ) -> None:
         self.tag = tag
         self.seconds = seconds
@@ -57,7 +54,7 @@ class Deadline:
         while time.monotonic() < last:
             # A server that answers nobody does not answer this call either.
             threading.Thread(target=self._quietly, args=(self._interrupt,), daemon=True).start()
-            if self._done.wait(_AGAIN_SECONDS):
+            if self._done.wait(LIMITS.interrupt_again_seconds):
                 return
         self._quietly(self._give_up)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from floodmark.limits import LIMITS
 from floodmark.plan.expr.expressions import (
     AttemptExpr,
     BoolOp,
@@ -38,9 +39,6 @@ from floodmark.spark.volatile import print_volatile
 
 _NO_ERROR = "CAST(NULL AS INT)"
 _HELD_VALUE = "__held"
-_LONG = 4_000
-"""So many repeated characters cost more than what binds a part's value and error: Spark interprets
-the body of a lambda."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ def _at_once(
     if compiled.error is None:
         return compiled
     both = f"{compiled.value} {compiled.error}"
-    if not any(_repetition(part, both) >= _LONG for part in parts):
+    if not any(_repetition(part, both) >= LIMITS.repeated_error_characters for part in parts):
         return compiled
     fields, named = [], []
     for i, (expr, part) in enumerate(zip(exprs, parts, strict=True)):
@@ -217,7 +215,10 @@ def _compile_comparisons(expr: BoolOp | Case, around: _RowScope) -> CompiledExpr
     if any(test.args[0] != operand for test in others):
         return None
     compiled = _compile(operand, around)
-    if compiled.error is None or len(compiled.pair) * len(others) < _LONG:
+    if (
+        compiled.error is None
+        or len(compiled.pair) * len(others) < LIMITS.repeated_error_characters
+    ):
         return None
     held = OutcomeExpr(operand.type, ColumnRef(operand.type, _HELD_VALUE))
     whens = tuple(replace(test, args=(held, *test.args[1:])) for test in tests)

@@ -13,10 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from floodmark.errors import DataError, TransientError
+from floodmark.limits import LIMITS
 from floodmark.spark.java import Java
 from floodmark.spark.trust import PASSWORD, system_bundle, write_trust_store
-
-RESOLVE_SECONDS = 300
 
 _MODULES = (
     "delta-storage",
@@ -158,11 +157,11 @@ def _run_ivy(scratch: Path, java: Java, options: tuple[str, ...]) -> tuple[list[
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=RESOLVE_SECONDS,
+            timeout=LIMITS.jars_seconds,
             check=False,
         )
         output = ran.stdout
     except subprocess.TimeoutExpired:
-        output = f"no answer within {RESOLVE_SECONDS} s"
+        output = f"no answer within {LIMITS.jars_seconds} s"
     names = [_file_name(coordinate) for coordinate in coordinates()]
     return [name for name in names if not (scratch / "jars" / name).is_file()], output

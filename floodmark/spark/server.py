@@ -38,8 +38,6 @@ from floodmark.spark.launch import (
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.storage.locks import SharedLock, exclusive
 
-KILL_SECONDS = 30.0
-
 _STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\s")
 
 
@@ -213,12 +211,12 @@ def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
 def _kill(process: psutil.Process) -> None:
     process.kill()
     try:
-        process.wait(KILL_SECONDS)
+        process.wait(LIMITS.server_kill_seconds)
     except psutil.TimeoutExpired:
         raise TransientError(
             "E0537",
             f"the Spark server, process {process.pid}, does not end",
-            detail=f"killed {KILL_SECONDS:.0f} s ago, it is {process.status()}",
+            detail=f"killed {LIMITS.server_kill_seconds} s ago, it is {process.status()}",
             hint="a process that waits for a disk ends when the disk answers; look at it with ps",
         ) from None
 

@@ -9,7 +9,8 @@ import socket
 import time
 from pathlib import Path
 
-_ANSWER_SECONDS = 10.0
+from floodmark.limits import LIMITS
+
 _REQUEST = b"1\0threaddump\0\0\0\0"
 _THREAD = re.compile(r'^"(.*)" .*#', re.MULTILINE)
 
@@ -21,7 +22,7 @@ def thread_names(pid: int) -> tuple[str, ...] | None:
     """
     try:
         with socket.socket(socket.AF_UNIX) as asked:
-            asked.settimeout(_ANSWER_SECONDS)
+            asked.settimeout(LIMITS.server_dump_seconds)
             asked.connect(str(_listening(pid)))
             asked.sendall(_REQUEST)
             dump = b"".join(iter(lambda: asked.recv(1 << 16), b""))
@@ -36,7 +37,7 @@ def _listening(pid: int) -> Path:
     # Both in the view of the process, which may be in a container of its own.
     found = Path(f"/proc/{pid}/root/tmp/.java_pid{pid}")
     asks = Path(f"/proc/{pid}/cwd/.attach_pid{pid}")
-    last = time.monotonic() + _ANSWER_SECONDS
+    last = time.monotonic() + LIMITS.server_dump_seconds
     if not found.exists():
         # With this file there the signal means the question, else a dump into the log.
         asks.touch(mode=0o600)

@@ -13,17 +13,11 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from floodmark.limits import LIMITS
 from floodmark.spark.clients import clients, orphan_tasks, running_marks
 from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.server import replace_server, stop_home
 from floodmark.storage.locks import exclusive_if_free
-
-LOOK_SECONDS = 5.0
-ANSWER_SECONDS = 60.0
-ORPHAN_SECONDS = 40.0
-"""Connect itself interrupts a query within some 20 s of its client's end."""
-LEFT_SECONDS = 90.0
-"""A thread that has done its last task ends after 60 s."""
 
 
 @dataclass
@@ -32,10 +26,10 @@ class Watch:
 
     home: ServerHome
     record: ServerRecord
-    ask_every: float = 20.0
-    answer: float = ANSWER_SECONDS
-    orphaned: float = ORPHAN_SECONDS
-    left: float = LEFT_SECONDS
+    ask_every: float = LIMITS.server_ask_seconds
+    answer: float = LIMITS.server_answer_seconds
+    orphaned: float = LIMITS.server_orphan_seconds
+    left: float = LIMITS.server_left_seconds
     _looked: float = field(default_factory=time.monotonic)
     _left: dict[int, float] = field(default_factory=dict)
     _asked_at: float = field(default_factory=time.monotonic)
@@ -99,7 +93,7 @@ def watch(home: ServerHome, idle_seconds: float) -> None:
     last_used = time.time()
     known = None if record is None else Watch(home, record)
     while known is not None and known.record == home.read() and known.record.process() is not None:
-        time.sleep(min(LOOK_SECONDS, idle_seconds / 4))
+        time.sleep(min(LIMITS.server_look_seconds, idle_seconds / 4))
         if known.is_stuck():
             replace_server(home, known.record.nonce)
             return

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.errors import DataError, TransientError
+from floodmark.limits import LIMITS, Limits
 from floodmark.storage import delta_log
 from floodmark.storage.backup_manifest import MANIFEST as MANIFEST
 from floodmark.storage.backup_manifest import Backup, Entry, entries_of, write_manifest
@@ -38,12 +39,12 @@ from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import ENGINE, local_root
 
-_TRIES = 5
-_CHUNK = 2**20
-
 
 def back_up(
-    place: Location, destination: str | Path, progress: ReportProgress | None = None
+    place: Location,
+    destination: str | Path,
+    progress: ReportProgress | None = None,
+    limits: Limits = LIMITS,
 ) -> Backup:
     """Copy a warehouse as of its last sealed epoch into a new folder below `destination`.
 
@@ -67,7 +68,7 @@ def back_up(
                 shutil.rmtree(left, ignore_errors=True)
             partial = target / f".partial-{uuid.uuid4().hex}"
             try:
-                return _back_up(source, target, partial, progress)
+                return _back_up(source, target, partial, progress, limits)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
 
@@ -84,14 +85,18 @@ def _newest_sealed(source: Objects) -> int:
 
 
 def _back_up(
-    source: Objects, target: Path, partial: Path, progress: ReportProgress | None
+    source: Objects,
+    target: Path,
+    partial: Path,
+    progress: ReportProgress | None,
+    limits: Limits,
 ) -> Backup:
     known = _linkable(target)
-    for _ in range(_TRIES):
+    for _ in range(limits.backup_tries):
         epoch = _newest_sealed(source)
         shutil.rmtree(partial, ignore_errors=True)
         try:
-            entries, copied_bytes = _copy(source, partial, epoch, known, progress)
+            entries, copied_bytes = _copy(source, partial, epoch, known, progress, limits)
         except FileNotFoundError as error:
             missing = error.filename
             continue
@@ -116,8 +121,8 @@ def _back_up(
         )
     raise TransientError(
         "E0526",
-        f"tables of {source.place} were dropped or cleaned up {_TRIES} times while they were "
-        "copied",
+        f"tables of {source.place} were dropped or cleaned up {limits.backup_tries} times while "
+        "they were copied",
         hint="run the backup again when fewer definitions change",
     )
 
@@ -128,6 +133,7 @@ def _copy(
     epoch: int,
     known: Mapping[str, tuple[Entry, Path]],
     progress: ReportProgress | None,
+    limits: Limits,
 ) -> tuple[list[Entry], int]:
     """Copy or link all files of an epoch; return their entries and the bytes that were copied."""
     paths = list(files_of(source, epoch))
@@ -142,7 +148,8 @@ def _copy(
         same = entry is not None and _is_same(entry, head)
         if entry is None or held is None or not (same and _link(held, entry.size, target)):
             _check_record(source, path)
-            entry = Entry(path, head.size, head.modified, copy_out(source, path, target))
+            crc = copy_out(source, path, target, limits)
+            entry = Entry(path, head.size, head.modified, crc)
             new += head.size
         entries.append(entry)
         if progress is not None:
@@ -194,20 +201,20 @@ def _link(held: Path, size: int, target: Path) -> bool:
     return True
 
 
-def copy_out(source: Objects, key: str, target: Path) -> int:
+def copy_out(source: Objects, key: str, target: Path, limits: Limits) -> int:
     """Copy an object to a file and return the CRC-32 of its bytes.
 
     `FileNotFoundError` where it is not there, or another one while it is copied.
     """
-    crc, start, tags = 0, 0, set[str]()
+    crc, start, tags, most = 0, 0, set[str](), limits.backup_chunk_bytes
     with target.open("wb") as written:
-        while (found := source.get(key, start, start + _CHUNK)) is not None:
+        while (found := source.get(key, start, start + most)) is not None:
             chunk, tag = found
             tags.add(tag)
             crc = zlib.crc32(chunk, crc)
             written.write(chunk)
             start += len(chunk)
-            if len(chunk) < _CHUNK:
+            if len(chunk) < most:
                 break
     if found is None or len(tags) > 1:
         raise FileNotFoundError(errno.ENOENT, "not there, or not whole", source.spark_url(key))

@@ -5,46 +5,44 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from floodmark.limits import Limits
 from floodmark.storage.table import DataFile
-
-FEWEST = 4
-"""The files of a merge at least, and how much larger one tier's files are than those of the tier
-below: a merge then always leaves its tier, so a row is rewritten at most once a tier."""
 
 
 def plan_compaction(
     files: Sequence[DataFile],
-    target_bytes: int,
+    limits: Limits,
     tiers: int = 12,
 ) -> list[list[DataFile]]:
     """Return groups of files, each to be rewritten as one; files in no group stay.
 
-    A group has at least four files of one tier and at most `target_bytes`, in the order of the
-    table, so that rows clustered at write stay clustered. Tier t (from the largest, 0) holds files
-    of about `target_bytes` / 4^(t+1); the last tier takes all that are smaller.
+    A group has at least `compact_fewest` files of one tier and at most `compact_bytes`, in the
+    order of the table, so that rows clustered at write stay clustered. Tier t (from the largest,
+    0) holds files of about `compact_bytes` / `compact_fewest`^(t+1); the last tier takes all that
+    are smaller.
     """
     by_tier: dict[int, list[DataFile]] = defaultdict(list)
     for file in files:
-        tier = _tier(file.size, target_bytes, tiers)
+        tier = _tier(file.size, limits, tiers)
         if tier is not None:
             by_tier[tier].append(file)
     return [
         group
         for tier in sorted(by_tier)
-        for group in _groups(by_tier[tier], target_bytes)
-        if len(group) >= FEWEST
+        for group in _groups(by_tier[tier], limits.compact_bytes)
+        if len(group) >= limits.compact_fewest
     ]
 
 
-def _tier(size: int, target_bytes: int, tiers: int) -> int | None:
+def _tier(size: int, limits: Limits, tiers: int) -> int | None:
     """Return the tier of a file, or None when it is as large as files get."""
-    if size * 2 > target_bytes:
+    if size * 2 > limits.compact_bytes:
         return None
     tier = 0
-    bound = target_bytes // FEWEST
+    bound = limits.compact_bytes // limits.compact_fewest
     while tier < tiers - 1 and size < bound:
         tier += 1
-        bound //= FEWEST
+        bound //= limits.compact_fewest
     return tier
 
 

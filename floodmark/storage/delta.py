@@ -18,6 +18,7 @@ from typing import Any
 from deltalake.exceptions import DeltaError
 
 from floodmark.errors import DataError, TransientError
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import Schema
 from floodmark.storage import delta_columns, delta_commit, delta_log, delta_rs
 from floodmark.storage.delta_clean import delete_unneeded
@@ -38,9 +39,6 @@ from floodmark.storage.table import (
 from floodmark.storage.table_files import TableFiles
 from floodmark.storage.warehouse import ASIDE, ENGINE, STATE
 
-_KEPT = 8
-"""Snapshots kept per table: an epoch opens its upstreams at a few versions, again and again."""
-
 
 class DeltaStore(TableFiles):
     """The Delta tables of one warehouse; safe to share between threads.
@@ -49,8 +47,11 @@ class DeltaStore(TableFiles):
     from its record, or said here.
     """
 
-    def __init__(self, place: Location, *, durable: bool | None = None) -> None:
+    def __init__(
+        self, place: Location, *, durable: bool | None = None, limits: Limits = LIMITS
+    ) -> None:
         super().__init__(place, durable)
+        self._limits = limits
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
 
@@ -270,7 +271,7 @@ class DeltaStore(TableFiles):
             recent = self._recent.setdefault(table, {})
             recent.pop(snapshot.version, None)
             recent[snapshot.version] = snapshot
-            while len(recent) > _KEPT:
+            while len(recent) > self._limits.snapshots:
                 del recent[next(iter(recent))]
         return _handle(table, snapshot)
 

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
 
 BUCKET = 1000
 """How many epochs a folder has."""
-_TRIES = 3
-"""How often a listing is read that shows a gap: others may be writing meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Listing:
 
 def list_bucket(files: RecordFiles, bucket: int, *, full: bool = False) -> Listing:
     """Return what is in the folder of a bucket; E0431 where something is missing between others."""
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(LIMITS.listing_tries)):
         listing = _parse_names(files.names(str(bucket)))
         try:
             listing.check(bucket, f"{files.place}/{bucket}", full=full)

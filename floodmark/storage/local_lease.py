@@ -18,11 +18,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from floodmark.errors import TransientError
+from floodmark.limits import LIMITS
 from floodmark.storage.lease_holder import Holder, read_holder
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.plain_files import is_other
 
-_POLL_SECONDS = 0.02
 _TICKET = re.compile(r"ticket-(\d{12,15})", re.ASCII)
 
 
@@ -83,7 +83,7 @@ class LocalLease:
                     return lock
             if time.monotonic() >= deadline:
                 self._raise_timeout(wait, purpose)
-            time.sleep(_POLL_SECONDS)
+            time.sleep(LIMITS.lease_poll_milliseconds / 1_000)
 
     def _try_hold(self, purpose: str) -> int | None:
         path = self._folder / "holder"

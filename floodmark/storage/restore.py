@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.storage.backup import check_apart, copy_out
 from floodmark.storage.backup_manifest import (
     Backup,
@@ -153,6 +154,6 @@ def _restore_file(folder: Path, partial: Path, entry: Entry) -> None:
     if not there:
         refuse_damaged(folder, entry.path, "is missing")
     target.parent.mkdir(parents=True, exist_ok=True)
-    crc = copy_out(source, entry.path, target)
+    crc = copy_out(source, entry.path, target, LIMITS)
     if (target.stat().st_size, crc) != (entry.size, entry.crc32):
         refuse_damaged(folder, entry.path, "has other bytes than were written")

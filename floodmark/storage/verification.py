@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from floodmark.errors import DataError, FloodmarkError
+from floodmark.limits import LIMITS, Limits
 from floodmark.storage import delta_log
 from floodmark.storage.backfill_log import versions_of_backfills
 from floodmark.storage.correction_versions import CorrectedTables
@@ -31,8 +32,6 @@ from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, ENGINE
 
 RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
-
-_TOLD_EVERY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +92,12 @@ def check_heads(log: EpochLog, store: Store) -> Iterator[TableFinding]:
             )  # fmt: skip
 
 
-def verify_logs(place: Location, progress: ReportProgress | None = None) -> Iterator[TableFinding]:
+def verify_logs(
+    place: Location, progress: ReportProgress | None = None, limits: Limits = LIMITS
+) -> Iterator[TableFinding]:
     """Yield what is wrong with the records of all logs, and which are missing."""
     for number, looked in enumerate(check_logs(place), 1):
-        if progress is not None and number % _TOLD_EVERY == 0:
+        if progress is not None and number % limits.progress_records == 0:
             progress(looked.name, number, number)
         if looked.error is not None:
             yield TableFinding(

@@ -17,7 +17,6 @@ from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.witness import NAME, Witness
 
-MAX_CLOCK_JUMP = timedelta(days=1)
 _PAUSE = 31
 """How many times as far a clock may be ahead where the machine was started anew since."""
 _KEPT_PAUSE = 366
@@ -52,10 +51,10 @@ def is_kept() -> bool | None:
 class ClockGuard:
     """Knows what the clocks said when the machine's clock last opened an epoch of a warehouse."""
 
-    def __init__(self, place: Location, log: EpochLog) -> None:
+    def __init__(self, place: Location, log: EpochLog, max_jump: timedelta) -> None:
         self._files = RecordFiles(place, "", "the time of the epoch")
         self._log = log
-        self.max_jump = MAX_CLOCK_JUMP
+        self.max_jump = max_jump
         self.accepts = False
 
     def check(self, now: datetime) -> None:

@@ -5,29 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from floodmark.limits import Limits
 from floodmark.scalar.types import Kind
 from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
-_EXACT_UP_TO = 100_000
 # Statistics say nothing of these, and Arrow gives values of them that cannot be in a set.
 _NESTED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
 def files_with_keys(
-    handle: Handle, written: Sequence[DataFile], paths: Sequence[str], key: tuple[str, ...]
+    handle: Handle,
+    written: Sequence[DataFile],
+    paths: Sequence[str],
+    key: tuple[str, ...],
+    limits: Limits,
 ) -> tuple[DataFile, ...]:
     """Return the files of a table that can hold a changed key.
 
-    Up to 100,000 changes their keys are read and compared exactly, beyond it as ranges. Key
+    Up to `exact_keys` changes their keys are read and compared exactly, beyond it as ranges. Key
     columns of nested types exclude no file.
     """
     nested = {f.name for f in handle.schema if f.type.kind in _NESTED}
     columns = [column for column in key if column not in nested]
     if not handle.files or not columns:
         return handle.files
-    if sum(file.rows for file in written) > _EXACT_UP_TO:
+    if sum(file.rows for file in written) > limits.exact_keys:
         return prune(handle, None, _ranges(written, columns))
     from pyarrow import parquet as pq
 

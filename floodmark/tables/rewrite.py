@@ -21,11 +21,6 @@ from floodmark.storage.table import DataFile
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_SMALL_BYTES = 4 * 2**20
-"""Smaller files become one; a larger one stays a file of its own, and clustered as it is."""
-_GROUP_BYTES = 16 * 2**20
-_GROUP_ROWS = 2**18
-"""So many bytes (not compressed) or rows are held at a time, and become a row group."""
 # Spark has one -0.0 and one NaN, and compares what is nested by its parts.
 _COMPARED_BY_SPARK = (Kind.REAL, Kind.DOUBLE, Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
@@ -58,6 +53,7 @@ def rewrite(
     key: Sequence[str],
     epoch: int,
     folder: str,
+    limits: Limits,
 ) -> bool:
     """Write the rows of the touched files after the changes into `folder`, if there are any.
 
@@ -69,33 +65,37 @@ def rewrite(
         return False
     added = _stamp_epoch(_of_kinds(changed, ADDED).select(list(columns)), epoch)
     gone = _of_kinds(changed, GONE).select(list(key))
-    return replace_rows(touched if key else (), gone, added, folder)
+    return replace_rows(touched if key else (), gone, added, folder, limits)
 
 
-def replace_rows(old: Sequence[str], gone: pa.Table, added: pa.Table, folder: str) -> bool:
+def replace_rows(
+    old: Sequence[str], gone: pa.Table, added: pa.Table, folder: str, limits: Limits
+) -> bool:
     """Write the rows of files whose key is not among `gone`, and those of `added`.
 
     False, and nothing written, where files differ in the types of the columns of `added`.
     """
     if any(_types_at(path, added.column_names) != _types(added) for path in old):
         return False
-    large = [[path] for path in old if file_size(path) >= _SMALL_BYTES]
+    large = [[path] for path in old if file_size(path) >= limits.rewrite_file_bytes]
     small = [path for path in old if [path] not in large]
     nothing = added.slice(0, 0)
     jobs = [*((paths, nothing) for paths in large), (small, added)]
     threads = min(len(jobs), os.cpu_count() or 1)
     with disk_errors(folder.split("/")[-2]), ThreadPoolExecutor(threads) as pool:
-        done = [pool.submit(_write, folder, paths, gone, rows) for paths, rows in jobs]
+        done = [pool.submit(_write, folder, paths, gone, rows, limits) for paths, rows in jobs]
         for each in done:
             each.result()
     return True
 
 
-def _write(folder: str, paths: Sequence[str], gone: pa.Table, added: pa.Table) -> None:
+def _write(
+    folder: str, paths: Sequence[str], gone: pa.Table, added: pa.Table, limits: Limits
+) -> None:
     """Write one file: the rows of others but those whose key is gone, and the added ones."""
     file = f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
     writer = None
-    for rows in _group_rows(_rows_that_stay(paths, gone, added)):
+    for rows in _group_rows(_rows_that_stay(paths, gone, added, limits), limits):
         if writer is None:
             writer = parquet_writer(
                 file, added.schema, compression="zstd", write_statistics=columns_with_bounds(added)
@@ -105,14 +105,16 @@ def _write(folder: str, paths: Sequence[str], gone: pa.Table, added: pa.Table) -
         writer.close()
 
 
-def _rows_that_stay(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> Iterator[pa.Table]:
+def _rows_that_stay(
+    paths: Sequence[str], gone: pa.Table, added: pa.Table, limits: Limits
+) -> Iterator[pa.Table]:
     """Yield what stays of files, some rows at a time, and then the added rows."""
     import pyarrow as pa
     from pyarrow import parquet as pq
 
     for path in paths:
         with pq.ParquetFile(plain(path)) as file:
-            most = _rows_at_a_time(file.metadata)
+            most = _rows_at_a_time(file.metadata, limits)
             for batch in file.iter_batches(most, columns=added.column_names):
                 # The fields of a file that Spark wrote may refuse NULLs.
                 arrays = [batch.column(name) for name in added.column_names]
@@ -121,21 +123,22 @@ def _rows_that_stay(paths: Sequence[str], gone: pa.Table, added: pa.Table) -> It
     yield added
 
 
-def _rows_at_a_time(metadata: pa.parquet.FileMetaData) -> int:
+def _rows_at_a_time(metadata: pa.parquet.FileMetaData, limits: Limits) -> int:
     groups = range(metadata.num_row_groups)
     held = sum(int(metadata.row_group(i).total_byte_size) for i in groups)
     per_row = max(1, held // max(1, int(metadata.num_rows)))
-    return max(1, min(_GROUP_ROWS, _GROUP_BYTES // per_row))
+    return max(1, min(limits.rewrite_group_rows, limits.rewrite_group_bytes // per_row))
 
 
-def _group_rows(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _group_rows(parts: Iterable[pa.Table], limits: Limits) -> Iterator[pa.Table]:
     """Yield rows in groups that are as large as they may be; none is empty."""
     import pyarrow as pa
 
     held: list[pa.Table] = []
     for part in parts:
         rows = part.num_rows + sum(p.num_rows for p in held)
-        if held and (rows > _GROUP_ROWS or part.nbytes + _size_of(held) > _GROUP_BYTES):
+        size = part.nbytes + _size_of(held)
+        if held and (rows > limits.rewrite_group_rows or size > limits.rewrite_group_bytes):
             yield pa.concat_tables(held)
             held = []
         if part.num_rows:

@@ -76,8 +76,8 @@ class Warehouse:
         self.pending_drops = PendingDrops(self.objects)
         self.wait = wait
         self.home: Path | None = None
-        self.guard = ClockGuard(self.objects, self.log)
         self.settings = Settings(limits)
+        self.guard = ClockGuard(self.objects, self.log, self.settings.max_clock_jump)
         self._sessions = sessions
         self._tables: Tables | None = None
         self._deployed = EMPTY

@@ -25,8 +25,6 @@ from floodmark.tables.window_finality import (
 from floodmark_dagster.assets.translator import asset_key
 from floodmark_dagster.resources.warehouse import Warehouse
 
-MOST_EVENTS = 500
-"""Partitions that one run tells of; the next ones tell of the rest."""
 MOST_PARTITIONS = 10_000
 """Partitions that are shown: the newest ones."""
 PAST = timedelta(days=30)
@@ -144,10 +142,11 @@ def newly_final(
 ) -> Iterator[dg.AssetMaterialization]:
     """Yield a materialization for each partition that is final and was not told yet.
 
-    At most `MOST_EVENTS`; `told` is brought up to what was yielded.
+    At most `partition_events`; `told` is brought up to what was yielded.
     """
     pipeline, cut = floodmark.deployed.pipeline, floodmark.warehouse.cut()
-    views, left, now = closing(pipeline), MOST_EVENTS, floodmark.clock.now()
+    views, now = closing(pipeline), floodmark.clock.now()
+    left = floodmark.warehouse.limits.partition_events
     earliest = first_closed(floodmark.store, views, cut)
     for found in views:
         mark = final_until(found, cut.records.get(found.key))

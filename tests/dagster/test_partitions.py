@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import dagster as dg
 import pytest
 
+from floodmark.api import connect
+from floodmark.limits import Limits
 from floodmark_dagster.assets import partitions
 from floodmark_dagster.assets.partitions import Grain, event_time
+from floodmark_dagster.resources import warehouse
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
 HOURS = dg.AssetKey("hours")
@@ -50,7 +54,7 @@ def test_a_day_is_materialized_when_all_its_windows_are_closed(
     assert skin.run(instance).success
     assert _final(instance) == ["2013-01-01", "2013-01-02"]
     assert skin.run(instance).success
-    monkeypatch.setattr(partitions, "MOST_EVENTS", 1)
+    monkeypatch.setattr(warehouse, "connect", partial(connect, limits=Limits(partition_events=1)))
     skin.land(3, 4, day=5)
     assert skin.run(instance).success
     assert _final(instance) == ["2013-01-01", "2013-01-02", "2013-01-03"]

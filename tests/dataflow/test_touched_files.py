@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, INTERVAL, Field, SqlType, list_of, struct_of
 from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
@@ -48,6 +49,6 @@ def test_nested_keys_exclude_no_file_and_others_do(
     handle = Handle("t", 0, schema, tuple(old), {})
     path = tmp_path / "written.parquet"
     written = _file(path, {"k": pa.array([1, 1, 1]), "v": nested})
-    assert files_with_keys(handle, [written], [str(path)], ("v",)) == tuple(old)
+    assert files_with_keys(handle, [written], [str(path)], ("v",), LIMITS) == tuple(old)
     both = ("k", "v") if plain_first else ("v", "k")
-    assert files_with_keys(handle, [written], [str(path)], both) == (old[1],)
+    assert files_with_keys(handle, [written], [str(path)], both, LIMITS) == (old[1],)

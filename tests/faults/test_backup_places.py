@@ -19,13 +19,14 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
-from floodmark.storage import backup as storage_backup
-from floodmark.storage.backup import MANIFEST, back_up, backups
+from floodmark.limits import Limits
+from floodmark.storage.backup import MANIFEST, back_up, backups, copy_out
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.memory_objects import MemoryObjects
 from floodmark.storage.restore import restore
 
 pytestmark = pytest.mark.spark
+_EIGHT = Limits(backup_chunk_bytes=8)
 
 
 @pytest.fixture
@@ -250,21 +251,14 @@ def _names(root: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 16, 17])
-def test_an_object_is_copied_in_chunks(
-    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage_backup, "_CHUNK", 8)
+def test_an_object_is_copied_in_chunks(size: int, tmp_path: Path) -> None:
     objects, data = MemoryObjects(), bytes(range(size))
     objects.create("a/b", data)
-    crc = storage_backup.copy_out(objects, "a/b", tmp_path / "copy")
+    crc = copy_out(objects, "a/b", tmp_path / "copy", _EIGHT)
     assert (tmp_path / "copy").read_bytes() == data and crc == zlib.crc32(data)
 
 
-def test_what_is_another_while_it_is_copied_is_not_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(storage_backup, "_CHUNK", 8)
-
+def test_what_is_another_while_it_is_copied_is_not_whole(tmp_path: Path) -> None:
     class Replaced(MemoryObjects):
         def get(self, key: str, start: int = 0, end: int | None = None) -> tuple[bytes, str] | None:
             found = super().get(key, start, end)
@@ -275,6 +269,6 @@ def test_what_is_another_while_it_is_copied_is_not_whole(
     objects = Replaced()
     objects.create("a", bytes(20))
     with pytest.raises(FileNotFoundError, match="not whole"):
-        storage_backup.copy_out(objects, "a", tmp_path / "copy")
+        copy_out(objects, "a", tmp_path / "copy", _EIGHT)
     with pytest.raises(FileNotFoundError):
-        storage_backup.copy_out(objects, "none", tmp_path / "copy")
+        copy_out(objects, "none", tmp_path / "copy", _EIGHT)

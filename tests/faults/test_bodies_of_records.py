@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ DERIVED: dict[str, tuple[Any, Callable[[Path], Any]]] = {
     "corrected.json": ({"public/t": 3}, lambda root: CorrectedTables(root).versions()),
     "clock.json": (
         {"time": "2024-01-01", "boot": "", "counted": 0.5},
-        lambda root: ClockGuard(root, EpochLog(root))._read_witness(),
+        lambda root: ClockGuard(root, EpochLog(root), timedelta())._read_witness(),
     ),
     "epochs/0/discovered.json": ({"s": 1}, lambda root: EpochLog(root).last_discovery()),
 }

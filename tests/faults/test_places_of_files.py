@@ -14,7 +14,7 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -129,7 +129,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
         fm.execute("INSERT INTO d VALUES ('a', 'first')")
         fm.store.checkpoint("public/st")
     log = EpochLog(root)
-    ClockGuard(root, log).note(now)
+    ClockGuard(root, log, timedelta()).note(now)
     Retention(root).keep_from(1, now)
     LastReports(root).write({"st": LastReport(epoch=1)})
     PendingDrops(root).write(1, ["public/left"])
@@ -178,14 +178,14 @@ def _command(command: str, root: Path, site: Site, tmp_path: Path) -> Result:
 def test_what_is_no_mark_of_a_sink_is_told(thing: str, tmp_path: Path) -> None:
     sink = ExternalSink("files", SinkType.RETRACT, tmp_path / "out", "json", (Field("k", INT),))
     sender = FilesSender(sink, SinkIdentity("f", "seed"), limits=LIMITS)
-    sender.send(1, SinkBatch(1), initial=True)
+    sender.send(1, SinkBatch(1, piece=9), initial=True)
     THINGS[thing](tmp_path / "out" / MARK)
     with without_override(), ending_soon():
         if thing == "an empty file":
-            sender.send(2, SinkBatch(2), initial=True)
+            sender.send(2, SinkBatch(2, piece=9), initial=True)
         else:
             with pytest.raises(FloodmarkError, match="E0741"):
-                sender.send(2, SinkBatch(2), initial=True)
+                sender.send(2, SinkBatch(2, piece=9), initial=True)
 
 
 @pytest.mark.parametrize("thing", [t for t in THINGS if t != "an unreadable file"])

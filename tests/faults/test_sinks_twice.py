@@ -21,7 +21,10 @@ def test_an_epoch_that_another_commits_meanwhile_is_done_only_by_the_same_record
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: str
 ) -> None:
     sink = ExternalSink("delta", SinkType.RETRACT, tmp_path / "out", "parquet", (Field("k", INT),))
-    sender, epoch = DeltaSender(sink, SinkIdentity("d", "seed"), limits=LIMITS), SinkBatch(7)
+    sender, epoch = (
+        DeltaSender(sink, SinkIdentity("d", "seed"), limits=LIMITS),
+        SinkBatch(7, piece=9),
+    )
 
     def send_too(name: str) -> None:
         if name == "outside_written":

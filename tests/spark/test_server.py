@@ -18,11 +18,11 @@ import pytest
 import floodmark
 import floodmark.errors
 from floodmark.errors import TransientError
+from floodmark.limits import LIMITS
 from floodmark.spark import server
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.java import Java
 from floodmark.spark.launch import (
-    ARCHIVES_KEPT,
     JAVA_VARIABLE,
     TOKEN_VARIABLE,
     archive_options,
@@ -202,13 +202,13 @@ def test_a_java_without_an_archive_of_its_classes_gets_one(tmp_path: Path) -> No
 
 
 def test_only_the_newest_archives_stay(tmp_path: Path) -> None:
-    for age in range(ARCHIVES_KEPT + 2):
+    for age in range(LIMITS.server_archives + 2):
         for name in (f"{age}.jsa", f"{age}-base.jsa"):
             (tmp_path / name).touch()
             os.utime(tmp_path / name, (1000 - age, 1000 - age))
     forget_old_archives(tmp_path)
     left = {path.name for path in tmp_path.iterdir()}
-    kept = range(ARCHIVES_KEPT)
+    kept = range(LIMITS.server_archives)
     assert left == {f"{age}.jsa" for age in kept} | {f"{age}-base.jsa" for age in kept}
 
 

@@ -7,14 +7,13 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from floodmark.limits import LIMITS
+from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
 from floodmark.storage.table import DataFile
 from floodmark.tables import rewrite
@@ -83,8 +82,8 @@ def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
         folder / "c.parquet", [(*row, kind, 7) for kind, row in changes],
         [*names, "__kind", "__epoch"], [*types, pa.string(), pa.int64()],
     )  # fmt: skip
-    with patch.multiple(rewrite, _SMALL_BYTES=small, _GROUP_ROWS=3):
-        assert rewrite.rewrite(paths, [told], names, NAMES[:width], 7, str(folder / "out"))
+    limits, out = Limits(rewrite_file_bytes=small, rewrite_group_rows=3), str(folder / "out")
+    assert rewrite.rewrite(paths, [told], names, NAMES[:width], 7, out, limits)
     written = [pq.read_table(p) for p in (folder / "out").glob("*.parquet")]
     got = [tuple(r.values()) for part in written for r in part.to_pylist()]
     assert Counter(got) == Counter((*k, *v) for k, v in after.items())
@@ -106,7 +105,9 @@ def test_files_of_other_types_are_left_to_spark(tmp_path: Path) -> None:
         tmp_path / "c.parquet", [(1, 2, "-D")], ["a", "v", "__kind"],
         [pa.int64(), pa.int32(), pa.string()],
     )  # fmt: skip
-    assert not rewrite.rewrite([stored], [told], ["a", "v"], ["a"], 7, str(tmp_path / "out"))
+    assert not rewrite.rewrite(
+        [stored], [told], ["a", "v"], ["a"], 7, str(tmp_path / "out"), LIMITS
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -118,7 +119,7 @@ def test_bounds_that_nan_is_not_in_are_not_written(tmp_path: Path) -> None:
     told = _file(
         tmp_path / "c.parquet", [(3, 0.5, "+I")], ["a", "v", "__kind"], [*types[:2], pa.string()]
     )
-    assert rewrite.rewrite([stored], [told], ["a", "v"], ["a"], 7, str(tmp_path / "out"))
+    assert rewrite.rewrite([stored], [told], ["a", "v"], ["a"], 7, str(tmp_path / "out"), LIMITS)
     (path,) = (tmp_path / "out").glob("*.parquet")
     group = pq.read_metadata(path).row_group(0)
     assert [group.column(i).is_stats_set for i in range(3)] == [True, False, True]

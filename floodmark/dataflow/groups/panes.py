@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.groups import accumulators as acc
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
 from floodmark.dataflow.windows import first_of, from_micros, micros, repeat, to_micros
+from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.scalar.functions.model import Operand
@@ -23,14 +26,18 @@ if TYPE_CHECKING:
 
 _PANE = "__pane"
 """When the slide begins in which a row's time is."""
-_WORTH = 3
-"""Windows of a row from which on adding up twice is cheaper."""
 _ADDED = (Kind.SMALLINT, Kind.INT, Kind.BIGINT, Kind.NUMERIC)
 Sums = Callable[[Sequence[str], "DataFrame"], "DataFrame"]
 """Returns what rows add to each group, given its columns."""
 
 
-def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Accumulation], *, many: bool) -> bool:
+def pay(
+    node: n.Aggregate | n.CloseAggregate,
+    parts: list[acc.Accumulation],
+    limits: Limits,
+    *,
+    many: bool,
+) -> bool:
     """Tell whether sums can be taken by panes, and `many` changes make that the cheaper way."""
     windows = node.input
     if not isinstance(windows, n.Hop) or not many:
@@ -39,7 +46,7 @@ def pay(node: n.Aggregate | n.CloseAggregate, parts: list[acc.Accumulation], *, 
     read = {c for e in node.expressions for c in columns_of(e)}
     return (
         not rest
-        and in_each >= _WORTH
+        and in_each >= limits.pane_windows
         and not read & {windows.start, windows.end}
         and all(map(_adds_up, parts))
     )

@@ -120,7 +120,7 @@ def _rows_of_panes(
     node: GroupingNode, below: Input, parts: list[acc.Accumulation], ctx: EpochContext
 ) -> DataFrame | None:
     """Return the changes below hopping windows, where the groups are added up by their panes."""
-    if not panes.pay(node, parts, many=_has_many(ctx)):
+    if not panes.pay(node, parts, ctx.inputs.limits, many=_has_many(ctx)):
         return None
     (timed,) = below.inputs
     fails = any(c.error for _, call in node.aggregates for c in acc.errors_of(call, ctx.now))

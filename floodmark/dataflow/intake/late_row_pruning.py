@@ -20,8 +20,6 @@ from floodmark.spark.types import ident
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-WORTH = 100_000
-"""Rows of an epoch below which sorting them costs less than one more query."""
 _SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
 
 

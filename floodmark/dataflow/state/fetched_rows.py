@@ -22,9 +22,6 @@ from floodmark.storage.table import DataFile
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_AT_ONCE = 50_000
-"""So many fetched rows are in memory."""
-
 
 def as_columns(row: RowValues, columns: Schema, end: Sequence[Any] = ()) -> RowValues:
     """Return a fetched row and its number as an object's columns, hidden ones included."""
@@ -71,9 +68,10 @@ class FetchedFiles:
 
     def _write(self, rows: Iterator[RowValues]) -> tuple[DataFile, ...]:
         writer, files = self.io.writer, tuple[DataFile, ...]()
+        most = self.io.tables.limits.lookup_piece
         ddl = nullable_ddl(self._schema)
         while part := [
-            as_columns(row, self.columns, (writer.epoch,)) for row in islice(rows, _AT_ONCE)
+            as_columns(row, self.columns, (writer.epoch,)) for row in islice(rows, most)
         ]:
             frame = self.io.tables.spark.createDataFrame(part, schema=ddl)
             files = writer.write(self.table, frame)

@@ -69,8 +69,10 @@ class AggregateFiles:
         paths = self.io.writer.paths(scratch, files)
         read_back = self.io.tables.read_paths(paths, schema)
 
+        limits = self.io.tables.limits
+
         def build(before: Handle | None) -> TableChange:
-            touched = () if before is None else files_with_keys(before, files, paths, key)
+            touched = () if before is None else files_with_keys(before, files, paths, key, limits)
             if _only_new(files):
                 touched = ()
             written = self._rewrite_here(files, paths, before, touched, key)
@@ -118,7 +120,8 @@ class AggregateFiles:
         store, writer = self.io.tables.store, self.io.writer
         old = store.paths(handle, touched) if handle is not None and key else ()
         folder = store.stage(self.table, writer.epoch, writer.attempt)
-        if not rewrite.replace_rows(old, moved.select(list(key)), added, folder):
+        gone, limits = moved.select(list(key)), self.io.tables.limits
+        if not rewrite.replace_rows(old, gone, added, folder, limits):
             return None
         return store.list_stage(self.table, writer.epoch, writer.attempt)
 

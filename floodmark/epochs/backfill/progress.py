@@ -10,9 +10,6 @@ from floodmark.stream.lint.advice import merges_epochs
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.warehouse import Warehouse
 
-REACH = 2
-"""A view that is so many epochs behind joins: the epoch that takes it in does them first."""
-
 
 def under_way(warehouse: Warehouse) -> dict[str, ObjectRecord]:
     """Return the views that are backfilling as of the last sealed epoch, with their records."""
@@ -51,7 +48,7 @@ def next_step(
     if last is None or last <= done:
         return None
     whole = [e for e in range(done + 1, last + 1) if _is_whole(warehouse, obj, e)]
-    if last - done <= REACH and len(whole) == last - done:
+    if last - done <= warehouse.limits.backfill_reach_epochs and len(whole) == last - done:
         return None
     return BackfillStep(last if merges_epochs(obj) else whole[0], done + 1)
 

@@ -16,9 +16,6 @@ from floodmark.tables import failpoints
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 
-_POLL_SECONDS = 0.5
-_PATIENCE = 20
-
 
 class Workers:
     """The backfills of one run, for the duration of a block."""
@@ -57,7 +54,8 @@ class Workers:
         running = list(self._running.values())
         if not running:
             return False
-        done, left = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
+        seconds = self._warehouse.limits.backfill_poll_milliseconds / 1_000
+        done, left = wait(running, seconds, FIRST_COMPLETED)
         return bool(left) or any(future.result() for future in done)
 
     def _collect(self) -> None:
@@ -117,9 +115,8 @@ class Workers:
 
     def _gains_nothing(self, behind: list[int], standing: BackfillState) -> bool:
         """Tell whether epochs come as fast as they are done one by one: the view joins then."""
-        return (
-            standing.open is None and len(behind) >= _PATIENCE and behind[-1] >= behind[-_PATIENCE]
-        )
+        steps = self._warehouse.limits.backfill_patience
+        return standing.open is None and len(behind) >= steps and behind[-1] >= behind[-steps]
 
     def _suspend(self, backfill: Backfill, error: Exception) -> None:
         """Log a suspension, between two epochs; RESUME lets the backfill go on at its step."""

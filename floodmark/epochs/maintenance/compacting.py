@@ -43,7 +43,7 @@ def groups_of(handle: Handle, limits: Limits) -> list[list[DataFile]]:
     """
     if _adds_up(handle) and len(handle.files) < 2 * limits.log_files:
         return []
-    return plan_compaction(handle.files, limits.compact_bytes)
+    return plan_compaction(handle.files, limits)
 
 
 def _adds_up(handle: Handle) -> bool:

@@ -36,7 +36,9 @@ def fold(tables: Tables, obj: AnalysedObject, record: ObjectRecord) -> int:
     if rows is None or rows.layer is None or not rows.layer_files:
         return 0
     paths = tables.store.paths(rows.layer, rows.layer_files)
-    touched = files_with_keys(rows.base, rows.layer_files, paths, obj.relation.stream_key)
+    touched = files_with_keys(
+        rows.base, rows.layer_files, paths, obj.relation.stream_key, tables.limits
+    )
     frame = rows.all_rows(tables, touched)
     assert frame is not None
     attempt = secrets.randbelow(10**9) + 1

@@ -46,9 +46,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-_LONGEST_STATEMENT = _LONGEST_REPLAY = timedelta(days=1)
-
-
 @dataclass(frozen=True)
 class MaintenanceReport:
     """The result of a maintenance.
@@ -294,12 +291,14 @@ def _standing(letters: DataFrame, oldest: int) -> DataFrame:
 def _expire_statements(warehouse: Warehouse, horizon: _Horizon) -> int:
     """Remove the rows of statements before the oldest epoch, and of those that never got one."""
 
+    last = horizon.limit + timedelta(hours=warehouse.limits.clean_up_statement_hours)
+
     def needed_paths() -> set[str]:
         paths = set[str]()
         for epoch in warehouse.log.epochs(after=horizon.oldest - 1):
             opened = warehouse.log.open_record(epoch)
             paths.update(path for item in opened.dml for path in item["paths"])
-            if opened.opened_at > horizon.limit + _LONGEST_STATEMENT:
+            if opened.opened_at > last:
                 break
         return paths
 
@@ -315,7 +314,7 @@ def _drop_scratch(warehouse: Warehouse) -> None:
     states = folders_in(objects, STATE, 3)
     others = (folder for folder in states if folder.rpartition("/")[0] not in busy)
     scratch.drop_among(objects, warehouse.store, others)
-    limit = time.time_ns() - _LONGEST_REPLAY.total_seconds() * 1e9
+    limit = time.time_ns() - warehouse.limits.clean_up_replay_hours * 3_600 * 10**9
     for folder in folders_in(objects, f"{ENGINE}/{REPLAYS}"):
         # What a replay leaves that was killed; one that runs holds no lease.
         last = objects.last_write(folder)

@@ -25,9 +25,6 @@ from floodmark.tables import layout
 from floodmark.tables.cutoff import find_cutoff
 from floodmark.tables.tables import Tables, rows_of
 
-WORTH = 0.5
-"""The share of a file's rows that must be over for what is left of it to be written anew."""
-
 
 @dataclass(frozen=True)
 class ExpiryBound:
@@ -113,4 +110,4 @@ def _is_worth_it(tables: Tables, handle: Handle, file: DataFile, end: ExpiryBoun
     column = pq.read_table(plain(path), columns=[end.column], partitioning=None).column(0)
     compare = pc.less if end.below else pc.less_equal
     ended = pc.sum(compare(column, pa.scalar(end.value, type=column.type))).as_py() or 0
-    return bool(ended >= WORTH * rows_of([file]))
+    return bool(100 * ended >= tables.limits.reclaim_percent * rows_of([file]))

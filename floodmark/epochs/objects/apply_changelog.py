@@ -57,7 +57,7 @@ class ObjectRows:
         if all(f.low.get(KIND) == f.high.get(KIND) == "+I" for f in files):
             # New rows alone: the files of the changelog are those of the table, too.
             return TableChange(self._share_files(current.table, paths), on=current)
-        touched = files_with_keys(current, files, paths, key)
+        touched = files_with_keys(current, files, paths, key, self.tables.limits)
         if self._is_layered(touched, files):
             return self._commit_layer(current, paths)
         return TableChange(self._rewrite(current, touched, files, paths), touched, current)
@@ -132,4 +132,5 @@ class ObjectRows:
             relation.stream_key,
             self.writer.epoch,
             folder,
+            self.tables.limits,
         )

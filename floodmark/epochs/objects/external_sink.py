@@ -73,8 +73,9 @@ def _changes_to_copy(task: ObjectAdvance, inputs: EpochInputs) -> SinkBatch | No
     upstream = task.work.pipeline[scan.object]
     if upstream.period or scan.external:
         return None
+    piece = task.tables.limits.sink_piece
     if not inputs.has_changes(scan.object):
-        return SinkBatch(task.work.epoch)
+        return SinkBatch(task.work.epoch, piece=piece)
     kinds = not upstream.append_only
     table = layout.changes_table(upstream) if kinds else layout.current_table(upstream)
     version = task.work.after.version(upstream.key, table)
@@ -87,7 +88,8 @@ def _changes_to_copy(task: ObjectAdvance, inputs: EpochInputs) -> SinkBatch | No
     order = tuple(f for f in upstream.relation.columns if f.name in key)
     if any(f.type.kind in _UNORDERED for f in order):
         return None
-    return SinkBatch(epoch, list(zip(files, paths, strict=True)), names, kinds, order)
+    parts = list(zip(files, paths, strict=True))
+    return SinkBatch(epoch, parts, names, kinds, order, piece=piece)
 
 
 def _copies(root: n.Node) -> tuple[n.Scan, dict[str, str]] | None:
@@ -127,7 +129,8 @@ def _compute_changes(
     key = relation.stream_key
     order = tuple(f for f in relation.columns if f.name in key and f.type.kind not in _UNORDERED)
     ordered = sorted(zip(handle.files, paths, strict=True), key=lambda pair: pair[0].path)
-    return SinkBatch(epoch, ordered, order=order), {**versions, table: handle.version}
+    batch = SinkBatch(epoch, ordered, order=order, piece=task.tables.limits.sink_piece)
+    return batch, {**versions, table: handle.version}
 
 
 def _drop_failing(

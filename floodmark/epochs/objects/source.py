@@ -240,11 +240,12 @@ class SourceIngest:
                 elif late_row_pruning.in_order(pieces, mark, earlier, now):
                     continue
             kept.append(mark)
-        many = sum(split.estimate for split in splits) >= late_row_pruning.WORTH
+        limits = self.task.tables.limits
+        many = sum(split.estimate for split in splits) >= limits.late_query_rows
         if many and unknown and not self.connector.reads_text:
             rows = self._rows(sessions, splits)
             late = late_row_pruning.possibly_late(
-                rows, unknown, before, self.task.now, self.task.tables.limits.late_piece
+                rows, unknown, before, self.task.now, limits.late_piece
             )
             kept = [mark for mark in kept if mark not in unknown or mark in late]
         return LateFilter(tuple(kept), before)

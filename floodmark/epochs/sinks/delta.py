@@ -246,7 +246,9 @@ class DeltaSender:
         touched = self._files_with_keys(handle, changed)
         added = _of_kind(changed, PUT).drop_columns([KIND])
         paths = self._alike(store.paths(handle, touched), added, stage)
-        rewrite.replace_rows(paths, changed.select(list(self.sink.key)), added, str(stage))
+        rewrite.replace_rows(
+            paths, changed.select(list(self.sink.key)), added, str(stage), self.limits
+        )
         shutil.rmtree(stage / _OTHERS, ignore_errors=True)
         return store.list_stage(self._name, epoch, attempt), touched, changed.num_rows
 

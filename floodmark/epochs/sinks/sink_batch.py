@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ADDED, EPOCH, KIND
@@ -18,7 +18,6 @@ from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_A_TIME = 65_536
 PUT, DELETE = "+U", "-D"
 """The row kinds of type upsert: a row takes the place of that of its key, or the key goes."""
 
@@ -36,6 +35,7 @@ class SinkBatch:
     names: Mapping[str, str] | None = None
     kinds: bool = True
     order: Schema = ()
+    piece: int = field(kw_only=True)
 
     def rows(self, sink: ExternalSink) -> Iterator[pa.Table]:
         """Yield the rows to write in batches, with the columns of `outside.written`."""
@@ -89,7 +89,7 @@ class SinkBatch:
         with pq.ParquetFile(plain(path)) as found:
             known = set(found.schema_arrow.names)
             read = sorted({*own, *wanted.values()} & known)
-            for batch in found.iter_batches(ROWS_AT_A_TIME, columns=read):
+            for batch in found.iter_batches(self.piece, columns=read):
                 part = pa.Table.from_batches([batch])
                 if mixed:
                     part = part.filter(pc.equal(part.column(EPOCH), self.epoch))

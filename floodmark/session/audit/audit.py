@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _NONE = Renames()
-_LOOKS = 50
-"""Epochs that are looked at for each one of a sample, while they do not touch what is asked for."""
 
 
 class ReplayOutcome(StrEnum):
@@ -98,7 +96,9 @@ def replay_newest(warehouse: Warehouse, key: str, most_rows: int) -> ObjectRepla
     Returns None if the latest epochs have none.
     """
     last, names = warehouse.log.head().sealed, renames_of(warehouse)
-    for epoch in range(last, max(first_epoch(warehouse), last - _LOOKS + 1) - 1, -1):
+    for epoch in range(
+        last, max(first_epoch(warehouse), last - warehouse.limits.replay_looks + 1) - 1, -1
+    ):
         then = names.then(key, epoch)
         record = warehouse.log.seal_record(epoch).objects.get(then)
         if record is None or not _is_changed(record, epoch) or record.rows_in > most_rows:
@@ -129,7 +129,7 @@ def _epochs(
     first, last = first_epoch(warehouse), warehouse.log.head().sealed
     if sample is not None:
         kept = range(first, last + 1)
-        looked = Random(last).sample(kept, min(len(kept), sample * _LOOKS))
+        looked = Random(last).sample(kept, min(len(kept), sample * warehouse.limits.replay_looks))
         found = (e for e in looked if _touches(warehouse, e, names.all_then(keys, e)))
         return sorted(islice(found, sample))
     chosen = last if epoch is None else epoch
@@ -287,7 +287,7 @@ class EpochReplay:
         if stored == replayed:
             return same
         cause = likely_cause(obj, self.pipeline)
-        differing = differences(parts)
+        differing = differences(parts, self.warehouse.limits)
         return replace(same, result=ReplayOutcome.DIFFERS, differences=differing, cause=cause)
 
     def _rows(

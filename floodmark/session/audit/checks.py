@@ -206,7 +206,8 @@ class _Audit:
         """Return the condition on rows that come out for what was closed before."""
         if not self.obj.emits_on_close:
             return "FALSE"
-        return below_watermark(self.obj, self.report.steps, self._files()) or "FALSE"
+        steps, limits = self.report.steps, self.warehouse.limits
+        return below_watermark(self.obj, steps, self._files(), limits) or "FALSE"
 
     def _columns(self, counted: Mapping[str, int]) -> dict[str, int]:
         files = self._files() if self.report.steps else ()

@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH
+from floodmark.limits import Limits
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field, Kind, Schema
 from floodmark.spark.round_trips import fetch
@@ -17,7 +18,6 @@ from floodmark.spark.types import ident
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MOST_DIFFERENCES = 5
 STORED, REPLAYED = "stored", "replayed"
 _NESTED = (Kind.LIST, Kind.MAP, Kind.STRUCT, Kind.INTERVAL)
 _JSON = (
@@ -122,12 +122,12 @@ def _digest(sums: Sequence[dict[str, Any]]) -> Digest:
     return Digest(sum(n for _, n, _, _ in rows), text)
 
 
-def differences(parts: Sequence[RowPart]) -> tuple[RowDifference, ...]:
+def differences(parts: Sequence[RowPart], limits: Limits) -> tuple[RowDifference, ...]:
     """Return the first rows in which the sides differ; at most one Spark job per part."""
-    out: list[RowDifference] = []
+    out, most = list[RowDifference](), limits.shown_differences
     for part in parts:
-        if len(out) < MOST_DIFFERENCES and part.sides:
-            out += _differing(part, MOST_DIFFERENCES - len(out))
+        if len(out) < most and part.sides:
+            out += _differing(part, most - len(out))
     return tuple(out)
 
 

@@ -6,37 +6,41 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from floodmark.changelog import EPOCH
+from floodmark.limits import Limits
 from floodmark.session.inspect.reporting import EpochStep
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 
-MOST_EPOCHS = 200
-"""Epochs whose rows are looked at one by one where statistics say nothing: the newest ones."""
-
 
 def below_watermark(
-    obj: AnalysedObject, steps: Sequence[EpochStep], files: Sequence[DataFile]
+    obj: AnalysedObject, steps: Sequence[EpochStep], files: Sequence[DataFile], limits: Limits
 ) -> str | None:
     """Return the condition that a row of a view is below the watermark before its epoch.
 
     `files` are the files of the view's table. Returns None if their statistics exclude such rows.
     """
     terms = [
-        term for column, _ in obj.relation.watermarks for term in _terms(obj, column, steps, files)
+        term
+        for column, _ in obj.relation.watermarks
+        for term in _terms(obj, column, steps, files, limits.window_epochs)
     ]
     return " OR ".join(terms) or None
 
 
 def _terms(
-    obj: AnalysedObject, column: str, steps: Sequence[EpochStep], files: Sequence[DataFile]
+    obj: AnalysedObject,
+    column: str,
+    steps: Sequence[EpochStep],
+    files: Sequence[DataFile],
+    most: int,
 ) -> Iterator[str]:
     marks = _marks(column, steps)
     doubtful = [f for f in files if not _is_above(f, column, marks)]
     spans = [(f.low.get(EPOCH, 0), f.high.get(EPOCH, max(marks, default=0))) for f in doubtful]
     type_ = next(f.type for f in obj.relation.columns if f.name == column)
-    for epoch, mark in list(marks.items())[-MOST_EPOCHS:]:
+    for epoch, mark in list(marks.items())[-most:]:
         if any(first <= epoch <= last for first, last in spans):
             yield f"({EPOCH} = {epoch} AND {ident(column)} < {literal(mark, type_)})"
 

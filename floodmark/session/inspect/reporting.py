@@ -23,8 +23,6 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables.current import count_rows
 from floodmark.warehouse.warehouse import Warehouse
 
-RECENT = 100
-"""Epochs that a check on demand looks at."""
 STORED = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
 
 
@@ -129,9 +127,8 @@ def _joins(step: EpochStep) -> bool:
 
 def recent(warehouse: Warehouse, keys: Collection[str]) -> list[ObjectReport]:
     """Return reports of some objects over the last epochs, independent of earlier reports."""
-    first = max(
-        warehouse.retention_record.kept_epochs().oldest, warehouse.log.head().sealed - RECENT
-    )
+    newest = warehouse.log.head().sealed - warehouse.limits.recent_epochs
+    first = max(warehouse.retention_record.kept_epochs().oldest, newest)
     if first == 1:
         first = 0  # the first epoch has nothing before it
     book = dict.fromkeys(keys, LastReport(first))
@@ -284,13 +281,15 @@ class Intake:
         return f"{self.stored:,} of {self.received:,} ({part} %)"
 
 
-def intakes(warehouse: Warehouse, newest: int = RECENT) -> dict[str, Intake]:
+def intakes(warehouse: Warehouse) -> dict[str, Intake]:
     """Return the received and stored rows of sources with TRANSFORM USING in the last epochs."""
     keys = [o.key for o in warehouse.deployed().pipeline.writing_objects if o.transforms]
     if not keys:
         return {}
     head = warehouse.log.head().sealed
-    first = max(head - newest + 1, warehouse.retention_record.kept_epochs().oldest)
+    first = max(
+        head - warehouse.limits.recent_epochs + 1, warehouse.retention_record.kept_epochs().oldest
+    )
     found = [records for _, records in _epoch_records(warehouse, first, head)]
     return {
         key: Intake(sum(r.rows_in for r in mine), sum(r.rows_written for r in mine))

@@ -16,8 +16,6 @@ from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.warehouse import Warehouse
 
 ReadRows = Callable[[], list[tuple[Any, ...]]]
-NEWEST = 1000
-"""How many epochs `floodmark.epochs` shows."""
 
 EPOCHS: Schema = (
     Field("epoch", BIGINT), Field("kind", VARCHAR), Field("state", VARCHAR),
@@ -52,7 +50,7 @@ def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     log = warehouse.log
     last = log.head().sealed
     out: list[tuple[Any, ...]] = []
-    for epoch in log.epochs(after=max(0, last - NEWEST)):
+    for epoch in log.epochs(after=max(0, last - warehouse.limits.system_epochs)):
         if epoch > last:
             break
         opened, sealed = log.open_record(epoch), log.seal_record(epoch)

@@ -21,8 +21,6 @@ from floodmark.tables.current import no_changes_error, unwritten
 from floodmark.tables.results import python_rows
 from floodmark.warehouse.warehouse import Warehouse
 
-AT_ONCE = 10_000
-"""So many rows of an epoch are in memory."""
 _HEAD: Schema = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
 
 ShownChange = tuple[str, tuple[Any, ...]]
@@ -70,7 +68,7 @@ def position(obj: AnalysedObject, warehouse: Warehouse) -> int:
 def changes_after(
     obj: AnalysedObject, after: int, until: int, warehouse: Warehouse
 ) -> Iterator[EpochChanges]:
-    """Yield what the sealed epochs after one up to another changed, at most `AT_ONCE` rows each."""
+    """Yield the changes of the sealed epochs after one up to another, some rows at a time."""
     record = warehouse.cut().records.get(obj.key)
     table = layout.current_table(obj) if obj.append_only else layout.changes_table(obj)
     version = None if record is None else record.versions.get(table)
@@ -91,10 +89,10 @@ def _of_epoch(
 
     shown = obj.relation.visible
     columns = (*(_HEAD[:1] if obj.append_only else _HEAD), *shown)
-    names = [f.name for f in columns]
+    names, piece = [f.name for f in columns], warehouse.limits.watch_piece
     files = prune(handle, None, {EPOCH: (epoch, epoch)})
     for file, path in zip(files, warehouse.store.paths(handle, files), strict=True):
-        for batch in pq.ParquetFile(plain(path)).iter_batches(AT_ONCE, columns=names):
+        for batch in pq.ParquetFile(plain(path)).iter_batches(piece, columns=names):
             rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
             changes = tuple(_changes(obj, epoch, python_rows(rows, columns)))
             if changes:

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
     from floodmark.api import Floodmark
 
-_LOOKED_THROUGH = 10_000
-"""Epochs that are not kept any more, among which the last one with late rows is looked for."""
-
 
 @dataclass(frozen=True)
 class EpochSpan:
@@ -186,7 +183,8 @@ def _check_kept(
     """Raise E0415 where late rows that could be of the span are not kept any more."""
     sources, names = again.sources(obj), renames_of(floodmark.warehouse)
     log, oldest = floodmark.warehouse.log, floodmark.warehouse.retention_record.kept_epochs().oldest
-    for epoch in islice(range(oldest - 1, 0, -1), _LOOKED_THROUGH):
+    most = floodmark.warehouse.limits.correction_epochs
+    for epoch in islice(range(oldest - 1, 0, -1), most):
         records = log.seal_record(epoch).objects
         then = [names.then(key, epoch) for key in sources]
         if not any(key in records and records[key].late_rows for key in then):

@@ -17,6 +17,8 @@ from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
 from floodmark.dataflow.intake import late_row_pruning
+from floodmark.dataflow.operators import late_row_pruning
+from floodmark.limits import LIMITS
 from floodmark.plan.declaration import WatermarkInfo
 from floodmark.plan.declare.definitions import declare_columns
 from floodmark.sql.parse import parse_script
@@ -86,15 +88,15 @@ def test_pieces_of_files(tmp_path: Path) -> None:
         Split(0, 3000, 3005, 5, {"file": "b.parquet", "row": 0}),
         Split(0, 10, 3000, 2990, {"file": "a.parquet", "row": 10}),
     ]
-    found = files_parquet.pieces_of(tmp_path, splits, "ts")
+    found = files_parquet.pieces_of(tmp_path, splits, "ts", LIMITS)
     assert found is not None and len(found) == 1495
     assert found[0] == (times[10], times[11]) and found[-1] == (times[2998], times[2999])
     assert [low for low, _ in found] == [
         times[1501 if i == 1500 else i] for i in range(10, 3000, 2)
     ]
-    assert files_parquet.pieces_of(tmp_path, splits, "other") is None
+    assert files_parquet.pieces_of(tmp_path, splits, "other", LIMITS) is None
     typed = [replace(splits[1], payload={**splits[1].payload, "types": {"ts": "string"}})]
-    assert files_parquet.pieces_of(tmp_path, typed, "ts") is None
+    assert files_parquet.pieces_of(tmp_path, typed, "ts", LIMITS) is None
 
 
 def test_pieces_of_a_slice_of_row_groups_in_another_zone(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_pieces_of_a_slice_of_row_groups_in_another_zone(tmp_path: Path) -> None
     column = pa.array(times, pa.timestamp("ms", "America/New_York"))
     pq.write_table(pa.table({"ts": column}), tmp_path / "a.parquet", row_group_size=10)
     split = Split(0, 1025, 1050, 25, {"file": "a.parquet", "row": 25})
-    found = files_parquet.pieces_of(tmp_path, [split], "ts")
+    found = files_parquet.pieces_of(tmp_path, [split], "ts", LIMITS)
     assert found == [(time, time) for time in times[25:50]]
     assert found[0][0].utcoffset() == timedelta(0)
 
@@ -112,7 +114,7 @@ def test_nothing_is_told_of_times_beyond_the_years_of_python(tmp_path: Path) -> 
     pq.write_table(pa.table({"ts": times}), tmp_path / "a.parquet")
     splits = [Split(0, 0, 2, 2, {"file": "a.parquet", "row": 0})]
     assert files_parquet.bounds_of(tmp_path, splits, "ts") is None
-    assert files_parquet.pieces_of(tmp_path, splits, "ts") is None
+    assert files_parquet.pieces_of(tmp_path, splits, "ts", LIMITS) is None
 
 
 @pytest.mark.spark

@@ -220,8 +220,8 @@ def test_other_types_and_columns_are_not_taken_over(
     land(tmp_path, "plain.parquet", rows(0))
     land(tmp_path, "other.parquet", rows(0) | {column: values})
     plain, other = (split_of(tmp_path / name, 20) for name in ("plain.parquet", "other.parquet"))
-    assert storable(tmp_path, [plain], COLUMNS) == [(str(tmp_path / "plain.parquet"), 0)]
-    assert storable(tmp_path, [plain, other], COLUMNS) is None
+    assert storable(tmp_path, [plain], COLUMNS, LIMITS) == [(str(tmp_path / "plain.parquet"), 0)]
+    assert storable(tmp_path, [plain, other], COLUMNS, LIMITS) is None
 
 
 def test_many_small_files_are_written_as_few(tmp_path: Path) -> None:
@@ -229,21 +229,21 @@ def test_many_small_files_are_written_as_few(tmp_path: Path) -> None:
     for i in range(33):
         land(tmp_path, f"{i:02}.parquet", rows(20 * i))
         splits.append(split_of(tmp_path / f"{i:02}.parquet", 20))
-    assert storable(tmp_path, splits, COLUMNS) is None
-    assert len(storable(tmp_path, splits[:32], COLUMNS) or ()) == 32
+    assert storable(tmp_path, splits, COLUMNS, LIMITS) is None
+    assert len(storable(tmp_path, splits[:32], COLUMNS, LIMITS) or ()) == 32
 
 
 def test_pieces_damaged_and_unreadable_files_are_not_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     land(tmp_path, path.name, rows(0), compression="none", use_dictionary=False)
     whole = split_of(path, 20)
-    assert storable(tmp_path, [whole], COLUMNS) is not None
+    assert storable(tmp_path, [whole], COLUMNS, LIMITS) is not None
     piece = Split(0, 0, 10, 10, {**whole.payload, "rest": True})
-    assert storable(tmp_path, [piece], COLUMNS) is None
+    assert storable(tmp_path, [piece], COLUMNS, LIMITS) is None
     land(tmp_path, "b.parquet", rows(0), compression="brotli")
-    assert storable(tmp_path, [split_of(tmp_path / "b.parquet", 20)], COLUMNS) is None
+    assert storable(tmp_path, [split_of(tmp_path / "b.parquet", 20)], COLUMNS, LIMITS) is None
     content = path.read_bytes()
     path.write_bytes(content[:4] + b"\xff" * 60 + content[64:])
-    assert storable(tmp_path, [split_of(path, 20)], COLUMNS) is None
+    assert storable(tmp_path, [split_of(path, 20)], COLUMNS, LIMITS) is None
     path.unlink()
-    assert storable(tmp_path, [whole], COLUMNS) is None
+    assert storable(tmp_path, [whole], COLUMNS, LIMITS) is None

@@ -61,7 +61,9 @@ class Place:
         names = ["__epoch", "__kind", *(f.name for f in columns)]
         pq.write_table(pa.table(arrays, names=names), path)
         key = tuple(f for f in columns if f.name in self.pipeline["t"].relation.stream_key)
-        return SinkBatch(epoch, [(read_footer(str(path), path.name), str(path))], order=key)
+        return SinkBatch(
+            epoch, [(read_footer(str(path), path.name), str(path))], order=key, piece=9
+        )
 
     def send(self, epoch: int, *changes: Change, begins: bool = False) -> int:
         return self.sender.send(epoch, self.outgoing(epoch, changes), initial=begins)
