@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.groups import accumulators as acc
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.tumble import first_of, from_micros, micros, to_micros
 from floodmark.dataflow.windows import first_of, from_micros, micros, repeat, to_micros
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n

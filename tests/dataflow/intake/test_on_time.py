@@ -17,7 +17,6 @@ from floodmark.catalog.objects import Origin
 from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
 from floodmark.dataflow.intake import late_row_pruning
-from floodmark.dataflow.operators import late_row_pruning
 from floodmark.limits import LIMITS
 from floodmark.plan.declaration import WatermarkInfo
 from floodmark.plan.declare.definitions import declare_columns
