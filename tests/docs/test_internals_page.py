@@ -21,3 +21,9 @@ def test_every_room_has_a_line() -> None:
     text = (ROOT / "docs/internals.md").read_text().split("## From")[0]
     rooms = {path.parent.name for path in (ROOT / "floodmark").glob("*/__init__.py")}
     assert {room for room in rooms if f"`{room}`" not in text} == set()
+
+
+def test_every_room_in_a_room_is_named() -> None:
+    text = (ROOT / "docs/internals.md").read_text().split("## From")[0]
+    inner = {path.parent.name for path in (ROOT / "floodmark").glob("*/*/__init__.py")}
+    assert {room for room in inner if f"`{room}/`" not in text} == set()

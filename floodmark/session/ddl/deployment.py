@@ -26,6 +26,7 @@ from floodmark.session.ddl.desired import (
 from floodmark.sql import statements as s
 from floodmark.storage.delta_types import delta_schema
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.objects.external_sink import check_said_once
 from floodmark.stream.objects.owners import keeping_holds
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
@@ -148,8 +149,10 @@ def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
 def check_outside(obj: AnalysedObject) -> None:
     """Refuse columns that cannot be stored, and options with which no connector can be created.
 
-    Delta refuses some names and types of columns.
+    Delta refuses some names and types of columns. A sink says its format once.
     """
+    if obj.external_sink is not None and isinstance(obj.object.statement, s.CreateSink):
+        check_said_once(obj.object.statement)
     try:
         delta_schema(obj.relation.columns)
         if obj.declared is not None:

@@ -318,6 +318,30 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
     return text.lower()
 
 
+def check_said_once(statement: s.CreateSink) -> None:
+    """Raise E0721 for what a sink says twice: an option, or its format in two ways.
+
+    For definitions that are new. One that is in the log says what `ExternalSink` takes of it.
+    """
+    given = {option.name.lower(): option for option in statement.options}
+    for option in () if statement.format is None else statement.format.options:
+        if option.name.lower() in given:
+            raise _said_twice(option, f"{option.name} is in WITH, too", "keep one of them")
+    said = None if statement.format is None else statement.format.encode
+    by = "FORMAT … ENCODE"
+    for name in ("encode", "format"):
+        if name in given:
+            option = given[name]
+            if said is not None and option.value.lower() != said.lower():
+                what = f"{name} = '{option.value}' is not what {by} says"
+                raise _said_twice(option, what, f"write {name} = '{said.lower()}', or leave it out")
+            said, by = option.value, name
+
+
+def _said_twice(option: s.Option, what: str, hint: str) -> BindError:
+    return BindError("E0721", what, span=option.span, hint=hint)
+
+
 def _parquet(statement: s.CreateSink) -> str:
     """Return what the files of a Delta table are, whatever is said: E0723 for anything else."""
     written = statement.format
