@@ -8,6 +8,7 @@ from typing import Any
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.backfill.progress import next_step
+from floodmark.limits import LIMITS
 from floodmark.storage.backfill_log import BackfillState, BackfillStep
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
@@ -54,7 +55,7 @@ def _next(
     head = max(positions)
     log = SimpleNamespace(seal_record=sealed.__getitem__, head=lambda: SimpleNamespace(sealed=head))
     cut = SimpleNamespace(records=sealed[head].objects)
-    warehouse: Any = SimpleNamespace(log=log, cut=lambda: cut)
+    warehouse: Any = SimpleNamespace(log=log, cut=lambda: cut, limits=LIMITS)
     record = None if done is None else _record(done)
     steps = 0 if done is None else 1
     return next_step(warehouse, compile_sql(SQL)[key], BackfillState(steps, record=record))
