@@ -50,7 +50,6 @@ class ChangelogMode(IntEnum):
 
     APPEND_ONLY = 0
     RETRACT = 1
-    UPSERT = 2
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", "-")

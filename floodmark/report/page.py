@@ -98,7 +98,7 @@ def _head(connection: Floodmark, epochs: Sequence[EpochRow], suspended: frozense
 
 
 def _modes(suspended: bool) -> str:
-    names = ["append-only", "retract", "upsert", *(["suspended"] if suspended else [])]
+    names = ["append-only", "retract", *(["suspended"] if suspended else [])]
     items = "".join(f'<li><i class="{name}"></i>{name}</li>' for name in names)
     return f'<ul class="legend">{items}</ul>'
 

@@ -53,7 +53,6 @@ class StreamTee(Selection[Tee]):
     """All that is known of the input is known of what is passed on."""
 
     NODE = Tee
-    TAKES_UPSERTS = True
 
     def derive_mode(self) -> ChangelogMode:
         return self.input.mode

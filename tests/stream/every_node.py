@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from floodmark.changelog import ROW_ID, ChangelogMode
-from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Call, Cast, ColumnRef, Literal, Now
 from floodmark.scalar.types import (
@@ -54,15 +51,8 @@ def scan(name: str, mode: ChangelogMode, prefix: str = "") -> n.Scan:
 
 
 def every_node() -> dict[str, StreamPlan]:
-    """Return analysed plans by `Class/mode`, each with that class at the root.
-
-    Operators that refuse an upsert changelog are left out for that mode.
-    """
-    plans = {}
-    for name, node in unanalysed().items():
-        with suppress(NotSupported):
-            plans[name] = lower(keep_keys(node))
-    return plans
+    """Return analysed plans by `Class/mode`, each with that class at the root."""
+    return {name: lower(keep_keys(node)) for name, node in unanalysed().items()}
 
 
 def unanalysed() -> dict[str, n.Node]:

@@ -10,10 +10,10 @@ from floodmark.stream.operators.top_n import StreamTopN
 
 
 def test_one_that_says_nothing_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match=r"StreamTee does not say: .*derive_watermarks.*TAKES"):
+    with pytest.raises(TypeError, match=r"StreamTee does not say: .*derive_watermarks.*NODE"):
 
         class StreamTee(StreamOperator[n.Filter]):
-            NODE = n.Filter
+            pass
 
 
 def test_each_saying_is_asked_for() -> None:

@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from floodmark.changelog import ChangelogMode
-from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.printing.description import Description, NodePlace
@@ -53,8 +52,6 @@ class StreamOperator(Generic[N]):
 
     NODE: ClassVar[type[n.Node]]
     """The node that the class is for."""
-    TAKES_UPSERTS: ClassVar[bool]
-    """Whether an input may be an upsert changelog, which has no old rows."""
 
     def __init_subclass__(cls, *, family: bool = False) -> None:
         """Check that the class says everything; a `family` is what several operators share."""
@@ -63,7 +60,7 @@ class StreamOperator(Generic[N]):
             return
         asked = (name for name in dir(StreamOperator) if not name.startswith("__"))
         missing = [a for a in asked if getattr(getattr(cls, a), "__isabstractmethod__", False)]
-        missing += [a for a in ("NODE", "TAKES_UPSERTS") if not hasattr(cls, a)]
+        missing += [] if hasattr(cls, "NODE") else ["NODE"]
         if missing:
             raise TypeError(f"{cls.__name__} does not say: {', '.join(missing)}")
 
@@ -82,7 +79,6 @@ class StreamOperator(Generic[N]):
         self.upsert_keys: Keys = normalize_keys(self.derive_upsert_keys(), _MOST_UPSERT_KEYS)
         self.marks: Watermarks = self.derive_watermarks()
         self.stream_key: Key = self.key_of(self.node, tuple(i.stream_key for i in inputs))
-        self._refuse_upserts()
         self.mode: ChangelogMode = self.derive_mode()
         self.monotone: Origins = self.derive_monotone()
         self.has_arrangement: bool = self.derive_arrangement()
@@ -305,18 +301,6 @@ class StreamOperator(Generic[N]):
         return type(self) is type(other) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def _refuse_upserts(self) -> None:
-        """Raise E0323 for an operator that needs the old rows of an upsert changelog."""
-        if self.TAKES_UPSERTS or all(i.mode is not ChangelogMode.UPSERT for i in self.inputs):
-            return
-        raise NotSupported(
-            "E0323",
-            f"an upsert changelog, which has no old rows, is not supported as input of "
-            f"{type(self.node).__name__}",
-            span=self.node.span,
-            hint="read it through a table with its key, which has the old rows",
-        )
 
     def _check(self) -> None:
         have = set(self.names)

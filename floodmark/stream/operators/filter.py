@@ -28,7 +28,6 @@ class StreamFilter(Selection[n.Filter]):
     """The rows for which a predicate is TRUE; each old and each new row is asked."""
 
     NODE = n.Filter
-    TAKES_UPSERTS = True
 
     @property
     def reads_now(self) -> bool:

@@ -43,7 +43,6 @@ class StreamGrouping(StreamOperator[G], family=True):
     each argument in `distinct`, the count of each value is stored. A `stateless` one has no table.
     """
 
-    TAKES_UPSERTS = False
     distinct: tuple[Distinct, ...]
     accumulators: StateTable
     stateless: bool

@@ -23,7 +23,6 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
     """Rows repeated for the values that have come; when the next one is due is kept."""
 
     NODE = n.GrowingSeries
-    TAKES_UPSERTS = False
 
     @property
     def due_changes(self) -> StateTable:

@@ -26,7 +26,6 @@ class StreamHop(FixedWindow[n.Hop]):
     """
 
     NODE = n.Hop
-    TAKES_UPSERTS = False
 
     @staticmethod
     def key_of(node: n.Hop, keys: tuple[Key, ...]) -> Key:

@@ -44,7 +44,6 @@ class StreamJoin(StreamPairing[n.Join]):
     """Pairs of an inner join by exact delta; padded rows and matches are recomputed by key."""
 
     NODE = n.Join
-    TAKES_UPSERTS = False
 
     @property
     def lasts(self) -> bool:

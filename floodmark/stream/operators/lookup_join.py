@@ -24,7 +24,6 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     """Left rows with their matches; later changes of the right side do not change them."""
 
     NODE = n.LookupJoin
-    TAKES_UPSERTS = True
 
     @property
     def lasts(self) -> bool:

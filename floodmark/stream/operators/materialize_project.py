@@ -18,7 +18,6 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
     """Columns of which some are kept for the row's end, or only for the epoch."""
 
     NODE = n.MaterializeProject
-    TAKES_UPSERTS = True
 
     def derive_arrangement(self) -> bool:
         """Rows cannot be read again, because the expressions would give other values."""

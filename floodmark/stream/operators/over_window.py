@@ -43,7 +43,6 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     """
 
     NODE = n.OverWindow
-    TAKES_UPSERTS = False
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]

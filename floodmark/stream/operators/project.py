@@ -19,7 +19,6 @@ class StreamProject(Projection[n.Project]):
     """Columns that are computed again from each old and each new row."""
 
     NODE = n.Project
-    TAKES_UPSERTS = True
 
     def derive_arrangement(self) -> bool:
         exprs = (expr for _, expr in self.node.columns)

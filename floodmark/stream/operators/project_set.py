@@ -24,7 +24,6 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
     """Rows repeated for their elements, which an ordinal tells apart."""
 
     NODE = n.ProjectSet
-    TAKES_UPSERTS = False
 
     def derive_watermarks(self) -> Watermarks:
         return self.input.marks

@@ -25,7 +25,6 @@ class StreamScan(Linear[n.Scan]):
     """An object's changes in an epoch; their properties come from the object."""
 
     NODE = n.Scan
-    TAKES_UPSERTS = True  # It has no input.
 
     @staticmethod
     def key_of(node: n.Scan, keys: tuple[Key, ...]) -> Key:

@@ -28,8 +28,6 @@ S = TypeVar("S", bound=n.Session, covariant=True)
 class SessionWindow(StreamOperator[S], family=True):
     """Rows with the start and end of their session."""
 
-    TAKES_UPSERTS = False
-
     @staticmethod
     def key_of(node: n.Session, keys: tuple[Key, ...]) -> Key:
         return keys[0]

@@ -28,7 +28,6 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     """Rows are recomputed where one side changes: columns that are hidden take no part."""
 
     NODE = n.SetOperation
-    TAKES_UPSERTS = False
 
     @staticmethod
     def key_of(node: n.SetOperation, keys: tuple[Key, ...]) -> Key:

@@ -29,7 +29,6 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
     """
 
     NODE = n.SortBuffer
-    TAKES_UPSERTS = False
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]

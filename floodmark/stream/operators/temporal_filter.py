@@ -30,7 +30,6 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
     """The rows whose period holds the epoch's time; future changes are stored."""
 
     NODE = n.TemporalFilter
-    TAKES_UPSERTS = False
 
     @property
     def comes_by(self) -> str | None:

@@ -31,7 +31,6 @@ class StreamTopN(StreamOperator[n.TopN]):
     """The first rows; over rows that are only added they are kept, else groups are recomputed."""
 
     NODE = n.TopN
-    TAKES_UPSERTS = False
 
     @staticmethod
     def key_of(node: n.TopN, keys: tuple[Key, ...]) -> Key:

@@ -23,7 +23,6 @@ class StreamTumble(FixedWindow[n.Tumble]):
     """The one window that holds the time of a row."""
 
     NODE = n.Tumble
-    TAKES_UPSERTS = True
 
     @staticmethod
     def key_of(node: n.Tumble, keys: tuple[Key, ...]) -> Key:

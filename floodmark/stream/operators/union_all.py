@@ -30,7 +30,6 @@ class StreamUnionAll(Linear[n.UnionAll]):
     """All rows of all inputs, identified by a hidden ordinal of the input."""
 
     NODE = n.UnionAll
-    TAKES_UPSERTS = True
 
     @staticmethod
     def key_of(node: n.UnionAll, keys: tuple[Key, ...]) -> Key:

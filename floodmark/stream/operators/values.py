@@ -27,7 +27,6 @@ class StreamValues(Linear[n.Values]):
     """Rows that come once, in the first epoch; a hidden ordinal is their key."""
 
     NODE = n.Values
-    TAKES_UPSERTS = True  # It has no input.
 
     @staticmethod
     def key_of(node: n.Values, keys: tuple[Key, ...]) -> Key:
