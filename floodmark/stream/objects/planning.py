@@ -262,7 +262,7 @@ SINKS = {Use.INTO_TABLE, Use.OUTSIDE}
 PASSES: tuple[Pass, ...] = (
     Pass(on_nodes(drop_orders), ALL - QUERIES),
     *(Pass(on_nodes(rule), ALL) for rule in RULES),
-    Pass(on_nodes(conditions_lifted), {Use.SELECT}),
+    Pass(on_nodes(conditions_lifted), QUERIES),
     Pass(on_nodes(temporal_filters), ALL - QUERIES - {Use.REFRESHED}),
     Pass(on_nodes(keep_order_keys), {Use.SELECT}),
     Pass(on_nodes(keep_keys), LOWERED),
