@@ -11,6 +11,7 @@ from floodmark.dataflow.context import Arrangement, EpochContext, Input
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.state_cleaning import expired_rows
 from floodmark.spark.rows import Rows
+from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.state import StateTable, arrangement_name
@@ -23,7 +24,7 @@ class OperatorInput:
     """The input at a `place` of the operator `above`."""
 
     def __init__(
-        self, above: StreamOperator[Any], place: int, output: OperatorOutput, ctx: EpochContext
+        self, above: Operator, place: int, output: OperatorOutput, ctx: EpochContext
     ) -> None:
         self._above = above
         self._place = place

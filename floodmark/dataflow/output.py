@@ -39,7 +39,7 @@ class OperatorOutput:
     ) -> None:
         self.operator = operator
         self.inputs = inputs
-        self.readers: list[StreamOperator[Any]] = []
+        self.readers: list[Operator] = []
         self._ctx = ctx
         self._parts = parts
         self._outputs = outputs
@@ -146,7 +146,8 @@ class OperatorOutput:
             return dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
 
         def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
-            return self._parts.at_rest(op, rows, self._outputs[op.node].readers)
+            output = self._outputs[op.node]
+            return self._parts.at_rest(output.operator, rows, output.readers)
 
         spark = ctx.inputs.spark
         return dispatch.rows_within(self.operator, within, leaf, spark, ctx.now, finish)

@@ -8,20 +8,19 @@ belong to one attempt of an epoch and are deleted with its folder.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.context import Stages
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.plan_size import PlanSizes
 from floodmark.spark.rows import Rows, set_weight
-from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators import Operator
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-_Reader = StreamOperator[Any]
 _OWN = 1
 """The operator's own expressions have as much room as one part."""
 
@@ -34,7 +33,7 @@ class PlanSplitter:
         self._stages = stages
         self._written = 0
 
-    def are_large(self, rows: Rows, readers: Iterable[_Reader]) -> bool:
+    def are_large(self, rows: Rows, readers: Iterable[Operator]) -> bool:
         """Tell whether changes are to be written before the operators above read them.
 
         Those of the root are written anyhow; what travels along to the object's table stays.
@@ -45,7 +44,7 @@ class PlanSplitter:
         return self._sizes.size_of(rows.frame) > self._most_of(room)
 
     def at_rest(
-        self, op: _Reader, rows: DataFrame | None, readers: Iterable[_Reader]
+        self, op: Operator, rows: DataFrame | None, readers: Iterable[Operator]
     ) -> DataFrame | None:
         """Return rows at rest that were put together again, written where they are large.
 
@@ -64,6 +63,6 @@ class PlanSplitter:
         return self._stages.plan_nodes // max(room, 1)
 
 
-def _room(readers: Iterable[_Reader]) -> int:
+def _room(readers: Iterable[Operator]) -> int:
     """Return in how many parts the operator that reads the most has to fit."""
     return max((op.uses * len(op.inputs) + _OWN for op in readers), default=0)
