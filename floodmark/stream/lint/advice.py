@@ -71,8 +71,9 @@ def _late_rows(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 def _of_operators(plan: StreamPlan) -> Notes:
     labels = labels_of(plan.root)
-    notes = (note for operator in plan.operators.values() for note in operator.advise(labels))
-    return tuple(Note(code, text) for code, text in notes)
+    notes = [note for operator in plan.operators.values() for note in operator.advise(labels)]
+    grows = [note for note in notes if note[0] == "A102"]
+    return tuple(Note(code, text) for code, text in notes if (code, text) not in grows[1:])
 
 
 def _looks_up(plan: StreamPlan) -> Notes:

@@ -97,8 +97,26 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         if not group:
             what = "an aggregate without GROUP BY that is not added to"
             return one_group(self, group, what) if self.recomputes else ()
-        if not self.state or not below.append_only or below.watermark_names & set(group):
+        if not self.state or not _accumulates(below):
             return ()
-        by = ", ".join(labels[below.node][c] for c in group)
-        text = f"the state of {self.identifier} grows with the groups (by {by}): "
-        return (("A102", text + "no watermark column in GROUP BY cleans it"),)
+        by, marked = ([labels[below.node][c] for c in cs] for cs in (group, self.watermark_names))
+        text = f"the state of {self.identifier} grows with the groups (by {', '.join(by)}): "
+        why = "no watermark column in GROUP BY cleans it"
+        if marked:
+            column = ", ".join(sorted(marked))
+            why = f"only with EMIT ON WINDOW CLOSE does the watermark of {column} clean it"
+        return (("A102", text + why),)
+
+
+def _accumulates(op: StreamOperator[n.Node]) -> bool:
+    """Tell whether more and more rows come and none has to go: it is so where all are only added.
+
+    Rows go with those of a table, as time passes, and where there is room for a few only.
+    """
+    if op.append_only or not op.inputs:
+        return op.append_only
+    few = not op.stream_key or (isinstance(op.node, n.OrderedNode) and not op.node.scope)
+    ends = isinstance(op.node, n.TemporalFilter) or (
+        isinstance(op.node, n.Filter) and op.input.append_only
+    )
+    return not few and not ends and all(map(_accumulates, op.inputs))
