@@ -16,6 +16,7 @@ from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.operators.accumulator_columns import accumulators, state_schema
 from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.properties.state import OwnTableState
 
 DEAD_LETTER: Schema = (
@@ -104,7 +105,8 @@ def own_state(obj: AnalysedObject) -> Schema:
     own = own_operator(obj, OwnTableState.GROUPS)
     if own is None:
         return ()
-    columns = accumulators(own.node, own.input.mode, lambda e: compile(e, 0).value)
+    assert isinstance(own, StreamGrouping)
+    columns = accumulators(own.node, own.upkeeps, lambda e: compile(e, 0).value)
     return state_schema((), columns)
 
 

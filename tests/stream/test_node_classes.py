@@ -7,13 +7,20 @@ import json
 import pytest
 
 from floodmark.changelog import ChangelogMode
+from floodmark.dataflow.operators.transitions import parts_of
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef
 from floodmark.scalar.types import BIGINT, INT
 from floodmark.stream.explain.explain import explain_plan
-from floodmark.stream.operators.accumulator_columns import Upkeep, upkeep_of
-from floodmark.stream.properties.strategy import aggregate_strategy
-from tests.stream.every_node import every_node
+from floodmark.stream.operators import StreamAggregate
+from floodmark.stream.operators.lower import lower
+from floodmark.stream.properties.strategy import (
+    DeltaMethod,
+    Upkeep,
+    aggregate_strategy,
+    upkeep_of,
+)
+from tests.stream.every_node import every_node, scan
 
 PLANS = every_node()
 
@@ -56,12 +63,16 @@ def test_explained_strategy_is_the_one_that_runs(
     name: str, distinct: bool, mode: ChangelogMode
 ) -> None:
     call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
-    runs = upkeep_of(call, mode)
-    scoped = aggregate_strategy(call, mode, group=("g",)).text.startswith("touched groups")
-    assert scoped == (runs is Upkeep.SCOPE)
+    plan = lower(n.Aggregate(scan("t", mode), ("k",), (("a", call),)))
+    operator = plan.top
+    assert isinstance(operator, StreamAggregate)
+    (part,) = parts_of(operator.node, operator.upkeeps, 0)
+    (how,) = operator.calls
+    assert how.text.startswith(part.upkeep.value)
+    assert (how.method is DeltaMethod.SCOPE) == (part.upkeep is Upkeep.SCOPE)
 
 
 def test_without_groups_everything_is_recomputed() -> None:
     call = AggCall("max", (ColumnRef(INT, "v"),), INT)
-    how = aggregate_strategy(call, ChangelogMode.RETRACT)
+    how = aggregate_strategy(upkeep_of(call, ChangelogMode.RETRACT, closes=False), call, ())
     assert how.text == "everything recomputed because max is over a retracting input"

@@ -21,7 +21,7 @@ from floodmark.scalar.functions import AGGREGATES
 from floodmark.scalar.types import Field, Schema
 from floodmark.sql.parse import parse_expression
 from floodmark.stream.operators.accumulator_columns import accumulators, ties_of, value_columns
-from floodmark.stream.properties.strategy import distinct_arguments
+from floodmark.stream.properties.strategy import Upkeep, distinct_arguments, upkeep_of
 from tests.spark.expression_rows import SCHEMA
 
 SCAN = n.Scan("t", SCHEMA, ("k", "ts"), ChangelogMode.RETRACT)
@@ -70,14 +70,16 @@ def node_of(calls: Iterable[AggCall], *, closes: bool) -> n.Aggregate | n.CloseA
     return n.Aggregate(SCAN, ("k",), named)
 
 
+def upkeeps_of(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> list[Upkeep]:
+    return [upkeep_of(call, mode, closes=node.CLOSES) for _, call in node.aggregates]
+
+
 def compiled_columns(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Schema:
     """Return the columns that differ in a text of theirs, of the first that has each."""
     values, first = value_columns(distinct_arguments(node)), dict[object, Field]()
-    closes = isinstance(node, n.CloseAggregate)
+    upkeeps = upkeeps_of(node, mode)
     for i, (name, call) in enumerate(node.aggregates):
-        part = acc.accumulate(
-            name, i, call, mode, NOW, ties_of(node), closes=closes, values=values.get(i)
-        )
+        part = acc.accumulate(name, i, call, upkeeps[i], NOW, ties_of(node), values=values.get(i))
         for field, *texts in zip(part.columns, part.partial, part.merge, strict=True):
             first.setdefault((part.upkeep, field.type, *texts), field)
     return tuple(first.values())
@@ -96,6 +98,7 @@ def test_columns_are_those_that_are_written(
     calls: list[AggCall], mode: ChangelogMode, closes: bool
 ) -> None:
     node = node_of(calls, closes=closes)
-    columns = accumulators(node, mode, acc.printer(0))
+    upkeeps = upkeeps_of(node, mode)
+    columns = accumulators(node, upkeeps, acc.printer(0))
     assert columns == compiled_columns(node, mode)
-    assert columns == tuple(f for part in parts_of(node, mode, NOW) for f in part.columns)
+    assert columns == tuple(f for part in parts_of(node, upkeeps, NOW) for f in part.columns)

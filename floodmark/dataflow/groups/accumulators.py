@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import WEIGHT
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.scalar.functions.comparison import print_extreme
 from floodmark.scalar.functions.model import Operand
@@ -19,8 +19,8 @@ from floodmark.spark.expressions import CompiledExpr, canonical_key
 from floodmark.spark.expressions import compile as compile_expr
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators import accumulator_columns as columns
-from floodmark.stream.operators.accumulator_columns import Upkeep, upkeep_of
 from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
+from floodmark.stream.properties.strategy import Upkeep
 
 
 @dataclass(frozen=True)
@@ -47,20 +47,18 @@ def accumulate(
     name: str,
     index: int,
     call: AggCall,
-    mode: ChangelogMode,
+    upkeep: Upkeep,
     now: int,
     ties: Schema = (),
     *,
-    closes: bool = False,
     values: tuple[str, str] | None = None,
 ) -> Accumulation:
     """Return how one aggregate call is maintained.
 
-    `ties` are the columns by which rows follow each other that ORDER BY leaves equal; `closes`
-    tells that it emits on window close; `values` are the columns of what comes and goes of its
-    DISTINCT argument.
+    `ties` are the columns by which rows follow each other that ORDER BY leaves equal; `values` are
+    the columns of what comes and goes of its DISTINCT argument.
     """
-    match upkeep_of(call, mode, closes=closes):
+    match upkeep:
         case Upkeep.ADDED:
             texts = [o.sql for o in operands(call, now)]
             return _sum_of_contributions(name, index, call, texts, WEIGHT, _condition(call, now))
@@ -69,7 +67,7 @@ def accumulate(
             return _sum_of_contributions(name, index, call, [values[0]], values[1], None)
         case Upkeep.EXTREMUM:
             return _extremum(name, index, call, now)
-        case _:
+        case Upkeep.SCOPE:
             return _recompute(name, index, call, now, ties)
 
 

@@ -16,8 +16,9 @@ from floodmark.plan.expr.expressions import columns_of
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Kind
 from floodmark.spark.types import ident, spark_type
-from floodmark.stream.operators.accumulator_columns import NEW, ROWS, Upkeep
+from floodmark.stream.operators.accumulator_columns import NEW, ROWS
 from floodmark.stream.properties.aggregate_calls import aggregate_of
+from floodmark.stream.properties.strategy import Upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import WEIGHT
 from floodmark.dataflow.context import EpochContext, Input, StoredGroups
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups import panes
 from floodmark.dataflow.groups.shared_state import share_columns
+from floodmark.dataflow.operators import accumulators as acc
+from floodmark.dataflow.operators import panes
+from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
+from floodmark.dataflow.operators.project import raise_text
+from floodmark.dataflow.operators.shared_state import share_columns
 from floodmark.dataflow.row_errors import raise_text
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -20,28 +25,27 @@ from floodmark.stream.operators.accumulator_columns import (
     OLD,
     ROWS,
     GroupingNode,
-    Upkeep,
     accumulator_names,
     group_fields,
     ties_of,
     value_columns,
 )
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.strategy import distinct_arguments
+from floodmark.stream.properties.strategy import Upkeep, distinct_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def parts_of(node: GroupingNode, mode: ChangelogMode, now: int) -> list[acc.Accumulation]:
-    """Return how each aggregate of the node is kept."""
+def parts_of(node: GroupingNode, upkeeps: Sequence[Upkeep], now: int) -> list[acc.Accumulation]:
+    """Return the columns and texts by which each aggregate of the node is kept."""
     ties = ties_of(node)
     values = value_columns(distinct_arguments(node))
     parts = (
-        acc.accumulate(name, i, call, mode, now, ties, closes=node.CLOSES, values=values.get(i))
-        for i, (name, call) in enumerate(node.aggregates)
+        acc.accumulate(name, i, call, upkeep, now, ties, values=values.get(i))
+        for i, ((name, call), upkeep) in enumerate(zip(node.aggregates, upkeeps, strict=True))
     )
-    return share_columns(parts, accumulator_names(node, mode, acc.printer(now)))
+    return share_columns(parts, accumulator_names(node, upkeeps, acc.printer(now)))
 
 
 def transition_schema(node: GroupingNode, parts: list[acc.Accumulation]) -> Schema:

@@ -7,11 +7,10 @@ their expressions print alike, and the caller supplies the printer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import WEIGHT
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr, Literal
 from floodmark.scalar.functions.comparison import print_order
@@ -20,9 +19,8 @@ from floodmark.scalar.types import BIGINT, Field, Kind, Schema
 from floodmark.stream.operators.walks import stream_key
 from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
 from floodmark.stream.properties.strategy import (
-    DeltaMethod,
     Distinct,
-    aggregate_strategy,
+    Upkeep,
     distinct_arguments,
 )
 
@@ -30,17 +28,9 @@ ROWS = "__rows"
 OLD, NEW = "__old_", "__new_"
 """What the names of state columns of before and after an epoch begin with."""
 GroupingNode = n.Aggregate | n.CloseAggregate
+_KeptCalls = Sequence[tuple[int, AggCall, Upkeep]]
 Print = Callable[[Expr], str]
 """Prints an expression over the rows of the input."""
-
-
-class Upkeep(Enum):
-    """How one aggregate is kept."""
-
-    ADDED = "exact delta"
-    EXTREMUM = "extremum of append-only input"
-    SCOPE = "touched groups recomputed"
-    VALUES = "added where a value comes or goes"
 
 
 def decomposition_of(call: AggCall) -> Decomposition:
@@ -48,19 +38,6 @@ def decomposition_of(call: AggCall) -> Decomposition:
     decompose = aggregate_of(call).decompose
     assert decompose is not None, call
     return decompose(tuple(a.type for a in call.args), call.type)
-
-
-def upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool = False) -> Upkeep:
-    """Return how an aggregate is kept over input of a changelog mode.
-
-    `closes` tells that it emits on window close.
-    """
-    if aggregate_strategy(call, mode, closes=closes).method is DeltaMethod.SCOPE:
-        return Upkeep.SCOPE
-    if call.distinct and not aggregate_of(call).ignores_distinct:
-        return Upkeep.VALUES
-    added = aggregate_of(call).is_sum(arg.type for arg in call.args)
-    return Upkeep.ADDED if added else Upkeep.EXTREMUM
 
 
 def fields_of(index: int, call: AggCall, upkeep: Upkeep) -> Schema:
@@ -79,19 +56,24 @@ def fields_of(index: int, call: AggCall, upkeep: Upkeep) -> Schema:
             return (value, nonnull) if overflows(call) else (value,)
 
 
-def accumulators(node: GroupingNode, mode: ChangelogMode, text: Print) -> Schema:
-    """Return the accumulator columns of a node over input of a changelog mode."""
-    names = accumulator_names(node, mode, text)
-    fields = (f for i, call, upkeep in _calls(node, mode) for f in fields_of(i, call, upkeep))
+def accumulators(node: GroupingNode, upkeeps: Iterable[Upkeep], text: Print) -> Schema:
+    """Return the accumulator columns of a node whose calls are kept in these ways."""
+    calls = _calls(node, upkeeps)
+    names = _names(node, calls, text)
+    fields = (f for i, call, upkeep in calls for f in fields_of(i, call, upkeep))
     return tuple(f for f in fields if names[f.name] == f.name)
 
 
-def accumulator_names(node: GroupingNode, mode: ChangelogMode, text: Print) -> dict[str, str]:
+def accumulator_names(node: GroupingNode, upkeeps: Iterable[Upkeep], text: Print) -> dict[str, str]:
     """Return for each column of an aggregate the one that is kept: the first of its like."""
+    return _names(node, _calls(node, upkeeps), text)
+
+
+def _names(node: GroupingNode, calls: _KeptCalls, text: Print) -> dict[str, str]:
     values, ties = value_columns(distinct_arguments(node)), ties_of(node)
     first: dict[Hashable, str] = {}
     names = {}
-    for i, call, upkeep in _calls(node, mode):
+    for i, call, upkeep in calls:
         contents = _contents(call, upkeep, text, values.get(i), ties)
         for field, content in zip(fields_of(i, call, upkeep), contents, strict=True):
             names[field.name] = first.setdefault((upkeep, field.type, content), field.name)
@@ -209,9 +191,9 @@ def count_text(call: AggCall, text: Print) -> str:
     return f"count({operands(call, text)[0]}){clause}"
 
 
-def _calls(node: GroupingNode, mode: ChangelogMode) -> Iterator[tuple[int, AggCall, Upkeep]]:
-    for i, (_, call) in enumerate(node.aggregates):
-        yield i, call, upkeep_of(call, mode, closes=node.CLOSES)
+def _calls(node: GroupingNode, upkeeps: Iterable[Upkeep]) -> _KeptCalls:
+    kept = zip(node.aggregates, upkeeps, strict=True)
+    return [(i, call, upkeep) for i, ((_, call), upkeep) in enumerate(kept)]
 
 
 def _contents(

@@ -30,7 +30,9 @@ from floodmark.stream.properties.strategy import (
     DeltaMethod,
     Distinct,
     Strategy,
+    Upkeep,
     aggregate_strategy,
+    upkeep_of,
 )
 
 G = TypeVar("G", bound=n.Aggregate | n.CloseAggregate, covariant=True)
@@ -39,8 +41,9 @@ G = TypeVar("G", bound=n.Aggregate | n.CloseAggregate, covariant=True)
 class StreamGrouping(StreamOperator[G], family=True):
     """One row per group.
 
-    `calls` say how each aggregate is maintained. `accumulators` is the table of the groups. For
-    each argument in `distinct`, the count of each value is stored. A `stateless` one has no table.
+    `upkeeps` say how each aggregate is maintained, `calls` say the same in words.
+    `accumulators` is the table of the groups. For each argument in `distinct`, the count of each
+    value is stored. A `stateless` one has no table.
     """
 
     distinct: tuple[Distinct, ...]
@@ -52,9 +55,13 @@ class StreamGrouping(StreamOperator[G], family=True):
     ) -> None:
         assert isinstance(node, n.Aggregate | n.CloseAggregate)
         (below,) = inputs
+        calls = [call for _, call in node.aggregates]
+        self.upkeeps: tuple[Upkeep, ...] = tuple(
+            upkeep_of(call, below.mode, closes=node.CLOSES) for call in calls
+        )
+        kept = zip(self.upkeeps, calls, strict=True)
         self.calls: tuple[Strategy, ...] = tuple(
-            aggregate_strategy(call, below.mode, group=node.group, closes=node.CLOSES)
-            for _, call in node.aggregates
+            aggregate_strategy(upkeep, call, node.group) for upkeep, call in kept
         )
         super().__init__(node, identifier, inputs)
 

@@ -40,7 +40,7 @@ class StreamTopN(StreamOperator[n.TopN]):
     @property
     def keeps_first(self) -> bool:
         """Tell whether the first rows are among those of before and the new ones."""
-        return self.input.append_only and not self.node.offset and self.node.limit is not None
+        return self.strategy.method is DeltaMethod.DELTA
 
     @property
     def first_rows(self) -> StateTable:
@@ -86,7 +86,7 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     def derive_strategy(self) -> Strategy:
         node = self.node
-        if self.keeps_first:
+        if self.input.append_only and not node.offset and node.limit is not None:
             many = "row is" if node.limit == 1 else f"{node.limit} rows are"
             return Strategy(DeltaMethod.DELTA, f"exact delta: the first {many} kept")
         why = "another row takes the place of one that goes"

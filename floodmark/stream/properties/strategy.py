@@ -37,7 +37,13 @@ class Strategy:
 EXACT = Strategy(DeltaMethod.DELTA, "exact delta")
 
 
-_VALUES = Strategy(DeltaMethod.DELTA, "exact delta by how often each value is there")
+class Upkeep(Enum):
+    """How one aggregate is kept: what runs goes by it, and EXPLAIN says it."""
+
+    ADDED = "exact delta"
+    EXTREMUM = "exact delta because the input is append-only"
+    SCOPE = "touched groups recomputed"
+    VALUES = "exact delta by how often each value is there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,40 +84,43 @@ def counts_values(call: AggCall) -> bool:
     return len(call.args) == 1 and call.args[0].type.is_orderable
 
 
-def aggregate_strategy(
-    call: AggCall, mode: ChangelogMode, *, group: tuple[str, ...] = (), closes: bool = False
-) -> Strategy:
+def upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
     """Return how one aggregate is kept over input of a changelog mode.
 
-    `group` are its group columns; `closes` tells that it emits on window close.
+    `closes` tells that it emits on window close.
     """
-    why = _no_delta(call, mode, closes=closes)
-    if why is not None:
+    if counts_values(call) and not closes:
+        return Upkeep.VALUES
+    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    if _needs_each_value(call) or (call.order_by and not entry.ordered_set):
+        return Upkeep.SCOPE
+    if entry.is_sum(arg.type for arg in call.args):
+        return Upkeep.ADDED
+    only_added = mode is ChangelogMode.APPEND_ONLY
+    return Upkeep.EXTREMUM if entry.extremum is not None and only_added else Upkeep.SCOPE
+
+
+def aggregate_strategy(upkeep: Upkeep, call: AggCall, group: tuple[str, ...]) -> Strategy:
+    """Return the method and the text of how one aggregate is kept in its group columns."""
+    if upkeep is Upkeep.SCOPE:
+        why = f"{call.function} {_obstacle(call)}"
         return Strategy(DeltaMethod.SCOPE, recompute_text("groups", group, why), group)
-    if counts_values(call) and not closes:
-        return _VALUES
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if entry.is_sum(arg.type for arg in call.args):
-        return EXACT
-    return Strategy(DeltaMethod.DELTA, "exact delta because the input is append-only")
+    return Strategy(DeltaMethod.DELTA, upkeep.value)
 
 
-def _no_delta(call: AggCall, mode: ChangelogMode, *, closes: bool) -> str | None:
-    """Return why an aggregate's group is read again, None where it is not."""
-    if counts_values(call) and not closes:
-        return None
+def _needs_each_value(call: AggCall) -> bool:
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if call.distinct and not entry.ignores_distinct:
-        return f"{call.function} with DISTINCT is not a sum"
+    return call.distinct and not entry.ignores_distinct
+
+
+def _obstacle(call: AggCall) -> str:
+    """Return why the group of an aggregate has to be read again."""
+    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    if _needs_each_value(call):
+        return "with DISTINCT is not a sum"
     if call.order_by and not entry.ordered_set:
-        return f"{call.function} with ORDER BY is not a sum"
-    if entry.is_sum(arg.type for arg in call.args):
-        return None
-    if entry.extremum is None:
-        return f"{call.function} is not a sum"
-    return (
-        None if mode is ChangelogMode.APPEND_ONLY else f"{call.function} is over a retracting input"
-    )
+        return "with ORDER BY is not a sum"
+    return "is not a sum" if entry.extremum is None else "is over a retracting input"
 
 
 def recompute_text(what: str, columns: tuple[str, ...], why: str) -> str:

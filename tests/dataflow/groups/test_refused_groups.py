@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from floodmark.changelog import ChangelogMode
 from floodmark.dataflow.groups.transitions import parts_of
 from floodmark.dataflow.operators.aggregate import refusal
 from floodmark.plan import nodes as n
@@ -13,9 +12,9 @@ CREATE MATERIALIZED VIEW v AS SELECT g, sum(b) AS b, sum(w) AS s, avg(w) AS a FR
 
 
 def test_it_names_the_aggregate_that_is_out_of_range() -> None:
-    root = compile_sql(SQL).objects["v"].plan.root
-    (node,) = (found for found in n.walk(root) if isinstance(found, n.Aggregate))
-    parts = parts_of(node, ChangelogMode.RETRACT, 0)
+    plan = compile_sql(SQL).objects["v"].plan
+    (node,) = (part for part in plan.nodes if isinstance(part, n.Aggregate))
+    parts = parts_of(node, plan[node].upkeeps, 0)
     text = refusal(node, parts, "n_")
     assert text is not None
     beyond = [part.overflow.replace("{p}", "n_") for part in parts if part.overflow is not None]
