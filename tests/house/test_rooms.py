@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections import Counter
@@ -17,6 +18,12 @@ LONGEST = 500
 OPERATORS = ("LookupJoin", "SetOperation", "TopN")
 MOST_FILES = 12
 """In how many files each of them is named at most, its streaming operator included."""
+MOST_USES = {
+    "LookupJoin": (24, r"is_lookup|LOOKS_UP"),
+    "Join": (32, r"is_dynamic_filter"),
+    "Aggregate": (42, None),
+}
+"""In how many files they are named, or told by what else tells them. A figure may only fall."""
 
 
 def modules() -> list[Path]:
@@ -47,6 +54,26 @@ def _names(path: Path, operator: str) -> bool:
 def test_an_operator_is_named_in_few_files(operator: str) -> None:
     named = [p for p in modules() if _names(p, operator)]
     assert len(named) <= MOST_FILES
+
+
+@pytest.mark.parametrize("operator", MOST_USES)
+def test_those_that_are_told_by_a_predicate_are_counted_too(operator: str) -> None:
+    most, predicates = MOST_USES[operator]
+    told = [p for p in modules() if predicates and re.search(rf"\b({predicates})\b", p.read_text())]
+    assert len({*told, *(p for p in modules() if _names(p, operator))}) == most
+
+
+def test_no_other_predicate_hides_a_use() -> None:
+    """A guard for one operator is named above, so that who asks it is counted."""
+    hides = [
+        f.name
+        for path in modules()
+        for f in ast.walk(ast.parse(path.read_text()))
+        if isinstance(f, ast.FunctionDef) and f.returns is not None
+        if re.search(r"Type(Guard|Is)\[(\w+\.)?(Stream)?(\w*Join|Aggregate|TopN|SetOperation)\]",
+                     ast.unparse(f.returns))
+    ]  # fmt: skip
+    assert hides == ["is_lookup"]
 
 
 def test_the_old_house_is_gone() -> None:
