@@ -407,5 +407,12 @@ def insert_only(node: n.Node) -> bool:
             return False
         case n.SetOperation():
             return False
+        case n.Values():
+            return True
+        case (
+            n.Project() | n.MaterializeProject() | n.Filter() | n.TemporalFilter() | n.ProjectSet()
+            | n.Tumble() | n.Hop() | n.Session() | n.CloseSession() | n.UnionAll() | n.Join()
+        ):  # fmt: skip
+            return all(map(insert_only, node.inputs))
         case _:
-            return all(insert_only(child) for child in node.inputs)
+            raise AssertionError(f"{type(node).__name__} does not say whether Flink sees updates")

@@ -36,11 +36,11 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     ) -> None:
         assert isinstance(node, n.Aggregate)
         self.stateless = False
-        self.accumulators = StateTable(f"{identifier}_aggregate", "accumulators", node.group)
+        self.accumulators = StateTable(f"{identifier}_aggregate", "accumulators", node.group, None)
         self.distinct = distinct_arguments(node)
         key = (*node.group, VALUE_COUNT)
         self.values: tuple[StateTable, ...] = tuple(
-            StateTable(values_name(identifier, i), "distinct values", key)
+            StateTable(values_name(identifier, i), "distinct values", key, None)
             for i in range(len(self.distinct))
         )
         super().__init__(node, identifier, inputs)

@@ -74,7 +74,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def fetched(self) -> StateTable:
         """Return the table of what an epoch asks of an object that is kept elsewhere."""
         asked = tuple(b for _, b in self.node.equi)
-        return StateTable(f"{self.identifier}_fetched", "an epoch's fetched rows", asked)
+        return StateTable(f"{self.identifier}_fetched", "an epoch's fetched rows", asked, None)
 
     def derive_state(self) -> tuple[StateTable, ...]:
         if self.looked_up is not None:

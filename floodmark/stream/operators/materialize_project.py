@@ -37,7 +37,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
         """
         key = self.input.stream_key
         if self.input.append_only:
-            return StateTable(f"{self.identifier}_evaluated", "an epoch's rows", key)
+            return StateTable(f"{self.identifier}_evaluated", "an epoch's rows", key, None)
         by = next((w.column for w in self.input.watermarks), None)
         return StateTable(f"{self.identifier}_stored", "stored values", key, by)
 

@@ -17,7 +17,7 @@ MOST = 16
 _TRIED = 256
 
 
-def minimal(keys: Iterable[KeySet], most: int = MOST) -> Keys:
+def minimal(keys: Iterable[KeySet]) -> Keys:
     """Return the keys that contain no other one, the smallest first.
 
     >>> [sorted(k) for k in minimal([frozenset("ab"), frozenset("a"), frozenset("bc")])]
@@ -27,10 +27,10 @@ def minimal(keys: Iterable[KeySet], most: int = MOST) -> Keys:
     for key in sorted(set(keys), key=lambda k: (len(k), sorted(k))):
         if not any(known <= key for known in out):
             out.append(key)
-    return tuple(out[:most])
+    return tuple(out[:MOST])
 
 
-def normalize_keys(keys: Iterable[KeySet], most: int = MOST) -> Keys:
+def normalize_keys(keys: Iterable[KeySet], most: int) -> Keys:
     """Return distinct keys in a fixed order; one may contain another (upsert keys)."""
     return tuple(sorted(set(keys), key=lambda k: (len(k), sorted(k)))[:most])
 

@@ -21,7 +21,7 @@ class StateTable:
     name: str
     role: str
     key: tuple[str, ...]
-    cleaned_by: str | None = None
+    cleaned_by: str | None
 
     @property
     def cleaning(self) -> str:
@@ -72,7 +72,7 @@ DUE_AT = "floodmark__due_at"
 
 def due_table(identifier: str) -> StateTable:
     """Return the table with the changes that an operator makes when it is time."""
-    return StateTable(f"{identifier}_due", _TIMERS, (DUE_AT,))
+    return StateTable(f"{identifier}_due", _TIMERS, (DUE_AT,), None)
 
 
 VALUE_COUNT = "__counted"
