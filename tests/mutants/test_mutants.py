@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -14,12 +15,13 @@ import pytest
 
 from floodmark.spark.session import Sessions
 from tests.mutants.closing import CLOSING
+from tests.mutants.definition import ROOT, find
 from tests.mutants.ending import ENDING
 from tests.mutants.imported import SAYS
 from tests.mutants.logs import LOGS
 from tests.mutants.owning import OWNING
 from tests.mutants.planted import PLANTED as OTHERS
-from tests.mutants.planted import Planted
+from tests.mutants.planted import PROGRAMS, Planted
 from tests.mutants.tables import TABLES
 from tests.mutants.temporal import TEMPORAL
 from tests.mutants.thinning import THINNING
@@ -27,16 +29,17 @@ from tests.mutants.watermarks import WATERMARKS
 
 PLANTED = (*OTHERS, *CLOSING, *ENDING, *LOGS, *OWNING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
 FAILED, PASSED = 1, 0
 """How pytest ends."""
 _NO_BUG = re.compile(r"SyntaxError|NameError|ImportError|AnalysisException|ParseException")
 """What is no wrong result: such a bug would be found whatever the tests compare."""
 
 
-def changed(bug: Planted) -> str:
-    """Return the text of the bug's file with the bug."""
-    return (ROOT / "floodmark" / bug.file).read_text().replace(bug.right, bug.wrong)
+def plant(bug: Planted, folder: Path) -> None:
+    """Put the bug into a copy of the package."""
+    definition = find(bug.at, bug.right)
+    changed = definition.replace(bug.right, bug.wrong)
+    (folder / definition.path.relative_to(ROOT)).write_text(changed)
 
 
 def test_there_are_enough_of_them() -> None:
@@ -45,10 +48,20 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
 def test_a_bug_fits_the_code(bug: Planted) -> None:
-    text = (ROOT / "floodmark" / bug.file).read_text()
-    assert text.count(bug.right) == 1, f"`right` has to be in {bug.file} once: adapt the bug"
-    compile(changed(bug), bug.file, "exec")
-    assert all((ROOT / test.partition("::")[0]).is_file() for test in bug.tests)
+    definition = find(bug.at, bug.right)
+    right = ast.unparse(definition.module)
+    assert definition.replace(bug.right, bug.wrong) != right, f"{bug.at} stays as it is"
+
+
+@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
+def test_the_tests_of_a_bug_are_there(bug: Planted) -> None:
+    for test in bug.tests:
+        path, _, name = test.partition("::")
+        name, _, case = name.partition("[")
+        assert f"def {name}" in (ROOT / path).read_text(), f"name another test than {test}"
+        if path in PROGRAMS:
+            program = ROOT / "tests/programs" / f"{case.rstrip(']')}.txt"
+            assert program.is_file(), f"name another program than {program.name}"
 
 
 def run(folder: Path, tests: Iterable[str]) -> subprocess.CompletedProcess[str]:
@@ -84,7 +97,7 @@ def test_without_a_bug_all_pass(tmp_path: Path, sessions: Sessions) -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
 def test_the_tests_catch(bug: Planted, tmp_path: Path, sessions: Sessions) -> None:
-    (copied(tmp_path) / "floodmark" / bug.file).write_text(changed(bug))
+    plant(bug, copied(tmp_path))
     ended = run(tmp_path, bug.tests)
     assert ended.returncode == FAILED and " failed" in ended.stdout, ended.stdout
     assert not _NO_BUG.search(ended.stdout), ended.stdout
