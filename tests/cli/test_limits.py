@@ -7,6 +7,8 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -14,8 +16,12 @@ from typer.testing import CliRunner
 import floodmark
 from floodmark.api import connect
 from floodmark.cli.app import app
+from floodmark.connectors.base import SourceSpec
+from floodmark.connectors.registry import make_connector
+from floodmark.epochs.sinks.sender import sender_of
 from floodmark.errors import UserError
 from floodmark.limits import LIMITS, Limits, each_limit
+from floodmark.scalar.types import INT, Field
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from floodmark.warehouse.settings import Settings
@@ -110,3 +116,28 @@ def test_a_number_below_its_range_is_refused() -> None:
     for wrong in ({"layer_bytes": -1}, {"nesting": 0}, {"backup_chunk_bytes": 0}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} = .* is too low"):
             Limits(**wrong)
+
+
+def test_the_parts_of_a_warehouse_go_by_its_limits(tmp_path: Path) -> None:
+    limits = Limits(source_rows=3, plan_nodes=7, sink_file_rows=5)
+    spark: Any = SimpleNamespace(main=object())
+    with connect(tmp_path / "v", limits=limits, sessions=lambda: spark) as fm:
+        assert fm.warehouse.tables.limits is limits
+    with connect(tmp_path / "w", limits=limits) as fm:
+        warehouse = fm.warehouse
+        fm.execute("CREATE SOURCE a (k INT) WITH (connector = 'datagen', datagen.rows = 9)")
+        (split,) = warehouse.splits.new_splits(fm.deployed.pipeline)["a"]
+        assert split.estimate == 3
+        assert warehouse.settings.plan_nodes == 7
+        fm.execute(
+            f"CREATE SINK o AS SELECT k FROM a WITH (connector = 'files', path = '{tmp_path}/o') "
+            "FORMAT PLAIN ENCODE CSV"
+        )
+        (sink,) = (o for o in fm.deployed.pipeline.objects.values() if o.name == "o")
+        sender: Any = sender_of(sink, warehouse.seed, warehouse.limits)
+        assert sender.limits is limits
+    for format_ in ("CSV", "PARQUET"):
+        named = {"connector": "files", "path": str(tmp_path)}
+        spec = SourceSpec("s", (Field("k", INT),), "PLAIN", format_, named)
+        connector: Any = make_connector(spec, limits)
+        assert connector.limits is limits

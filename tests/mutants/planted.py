@@ -46,7 +46,7 @@ CHANGES = (
     ),
     Planted(
         "the rows of an update are swapped",
-        "?:_pairs",
+        "floodmark.dataflow.materialize:_pairs",
         "agg(*sides).selectExpr(OLD_ROW, NEW_ROW)",
         'agg(*sides).selectExpr(f"{NEW_ROW} AS {OLD_ROW}", f"{OLD_ROW} AS {NEW_ROW}")',
         on_spark("filter_update_crosses_predicate"),
@@ -221,7 +221,7 @@ ORDERED = (
     ),
     Planted(
         "lag looks one row too far",
-        "?:_Printer._neighbour",
+        "floodmark.dataflow.operators.over_window:_Printer._neighbour",
         "f'{towards}({value}, {abs(step)}{rest}){nulls}{over}'",
         "f'{towards}({value}, {abs(step) + 1}{rest}){nulls}{over}'",
         on_spark("over_neighbours"),

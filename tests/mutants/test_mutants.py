@@ -20,6 +20,7 @@ from tests.mutants.ending import ENDING
 from tests.mutants.imported import SAYS
 from tests.mutants.logs import LOGS
 from tests.mutants.owning import OWNING
+from tests.mutants.plans import PLANS
 from tests.mutants.planted import PLANTED as OTHERS
 from tests.mutants.planted import PROGRAMS, Planted
 from tests.mutants.tables import TABLES
@@ -27,7 +28,18 @@ from tests.mutants.temporal import TEMPORAL
 from tests.mutants.thinning import THINNING
 from tests.mutants.watermarks import WATERMARKS
 
-PLANTED = (*OTHERS, *CLOSING, *ENDING, *LOGS, *OWNING, *TABLES, *TEMPORAL, *THINNING, *WATERMARKS)
+PLANTED = (
+    *OTHERS,
+    *CLOSING,
+    *ENDING,
+    *LOGS,
+    *OWNING,
+    *PLANS,
+    *TABLES,
+    *TEMPORAL,
+    *THINNING,
+    *WATERMARKS,
+)
 HERE = Path(__file__).parent
 FAILED, PASSED = 1, 0
 """How pytest ends."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from floodmark.plan.build.builder import build_query
-from floodmark.plan.nodes import Node
+from floodmark.plan.expr.determinism import is_volatile
+from floodmark.plan.nodes import Join, Node, TopN, walk
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from floodmark.stream.objects.planning import PASSES, Use, plan_of
@@ -121,6 +122,37 @@ def test_explain_shows_the_nodes_that_a_query_runs(query: str, lowered: list[Nod
     assert lowered == []
     assert plan_of(node, Use.EXPLAINED).plan.root == keep_keys(run)
     assert len(lowered) == 1
+
+
+def run_of(query: str) -> Node:
+    """Return the nodes that a SELECT runs."""
+    select = parse_statement(query)
+    assert isinstance(select, s.Select)
+    node = build_query(select.query, compile_sql(SOURCE).relations, select.span)
+    return plan_of(node, Use.SELECT).node
+
+
+def test_a_query_evaluates_a_volatile_condition_above_its_join() -> None:
+    root = run_of("SELECT t.id FROM t JOIN t AS d ON t.v < d.v AND random() < 0.5")
+    (join,) = (node for node in walk(root) if isinstance(node, Join))
+    assert join.residual is not None and not is_volatile(join.residual)
+
+
+def test_an_order_has_the_keys_that_decide_between_ties() -> None:
+    root = run_of("SELECT v FROM t ORDER BY v LIMIT 2")
+    (top,) = (node for node in walk(root) if isinstance(node, TopN))
+    assert top.input.names == ("v", "__key_id")
+
+
+def test_a_view_that_is_recomputed_keeps_no_state() -> None:
+    view = f"{VIEW[:-3]} {{}} AS SELECT v, count(*) AS n, max(id) AS m FROM t GROUP BY v;"
+    kept, recomputed = (
+        compile_sql(SOURCE + view.format(how))["m"].plan
+        for how in ("WITH (determinism = 'strict')", "WITH (refresh = 'full')")
+    )
+    assert kept is not None and any(kept[node].state for node in kept.nodes)
+    assert recomputed is not None
+    assert not any(recomputed[node].state for node in recomputed.nodes)
 
 
 def importers(module: str, name: str) -> set[str]:

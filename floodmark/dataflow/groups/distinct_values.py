@@ -9,14 +9,10 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import WEIGHT, ChangelogMode
+from floodmark.changelog import WEIGHT
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups.transitions import (
-from floodmark.changelog import WEIGHT
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators.context import EpochContext, Input
-from floodmark.dataflow.operators.transitions import (
     against_stored,
     partial_of,
     parts_of,

@@ -10,11 +10,6 @@ from floodmark.dataflow.context import EpochContext, Input, StoredGroups
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups import panes
 from floodmark.dataflow.groups.shared_state import share_columns
-from floodmark.dataflow.operators import accumulators as acc
-from floodmark.dataflow.operators import panes
-from floodmark.dataflow.operators.context import EpochContext, Input, StoredGroups
-from floodmark.dataflow.operators.project import raise_text
-from floodmark.dataflow.operators.shared_state import share_columns
 from floodmark.dataflow.row_errors import raise_text
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
