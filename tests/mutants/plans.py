@@ -90,14 +90,14 @@ PROPERTIES = (
         "floodmark.stream.operators.join:StreamJoin.derive_mode",
         "inner and appends",
         "appends",
-        (_PROMISES,),
+        (f"{_SEVERAL}test_rows_that_another_row_ends_are_taken_back",),
     ),
     Planted(
         "the first rows are never taken back",
         "floodmark.stream.operators.top_n:StreamTopN.derive_mode",
         "ChangelogMode.RETRACT",
         "self.input.mode",
-        (_PROMISES,),
+        (f"{_SEVERAL}test_rows_that_another_row_ends_are_taken_back",),
     ),
     Planted(
         "a union changes as its first input does",
@@ -111,7 +111,7 @@ PROPERTIES = (
         "floodmark.stream.operators.set_operation:StreamSetOperation.derive_mode",
         "ChangelogMode.RETRACT",
         "self.left.mode",
-        (_PROMISES,),
+        (f"{_SEVERAL}test_rows_that_another_row_ends_are_taken_back",),
     ),
 )
 

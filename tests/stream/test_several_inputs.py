@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import StreamOperator
 from tests.program_reference import compile_sql
@@ -47,3 +48,20 @@ def test_ties_in_the_first_place_have_more_than_the_key_of_their_group() -> None
     top = operator_of(f"SELECT id, v FROM ({ranked}) AS o WHERE r <= 1", n.TopN)
     assert isinstance(top.node, n.TopN) and top.node.with_ties and top.node.limit == 1
     assert {*top.node.group} < {*top.stream_key}
+
+
+@pytest.mark.parametrize(
+    ("query", "node"),
+    [
+        ("SELECT p.id, q.v FROM plain AS p LEFT JOIN timed AS q ON p.id = q.id", n.Join),
+        ("SELECT p.id, q.v FROM plain AS p RIGHT JOIN timed AS q ON p.id = q.id", n.Join),
+        ("SELECT p.id FROM plain AS p FULL JOIN timed AS q ON p.id = q.id", n.Join),
+        ("SELECT id FROM plain ORDER BY v LIMIT 3", n.TopN),
+        ("SELECT id FROM plain EXCEPT SELECT id FROM timed", n.SetOperation),
+    ],
+)
+def test_rows_that_another_row_ends_are_taken_back(query: str, node: type[n.Node]) -> None:
+    """A match ends padding, a row in front ends a place, a row on the right ends a difference."""
+    operator = operator_of(query, node)
+    assert all(below.append_only for below in operator.inputs)
+    assert operator.mode is ChangelogMode.RETRACT
