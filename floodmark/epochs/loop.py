@@ -32,6 +32,7 @@ from floodmark.storage.backfill_log import forget
 from floodmark.storage.durability import choose
 from floodmark.storage.epoch_log import OpenRecord
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.log_check import refuse_newer_records
 from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.tables import failpoints
@@ -114,11 +115,12 @@ class EpochLoop:
             return None if pending is None else self._run(pending)
 
     def _begin(self) -> None:
-        """Once, before anything is written: look for a lost log, record what the warehouse is.
+        """Once, before anything is written: look for a lost or newer log, record the durability.
 
         No lease is held yet: its folder lies in that of the record.
         """
         if not self._may_write:
+            refuse_newer_records(self.warehouse.objects)
             refuse_tables_ahead(self.warehouse.log, self.warehouse.store)
             choose(self.warehouse.objects, self.warehouse.durable)
             self._may_write = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from floodmark.epochs.backfill.choice import large_bytes
 from floodmark.storage.durability import check_choice, durable_by_default, is_durable
+from floodmark.storage.log_check import refuse_newer_records
 from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -12,13 +13,14 @@ def refuse_unready(warehouse: Warehouse) -> None:
     """Raise the errors that a run would raise before its first epoch.
 
     These are E0436 and E0881 for the environment, E0433 if the tables are ahead of the log, E0431
-    if the log lacks a record, and E0409 if a record is damaged.
+    if the log lacks a record, E0409 if a record is damaged, and E0430 if a newer version wrote it.
     """
     large_bytes(warehouse.limits)
     if warehouse.durable is None:
         durable_by_default()
     check_choice(warehouse.objects, warehouse.durable)
     is_durable(warehouse.objects)
+    refuse_newer_records(warehouse.objects)
     refuse_tables_ahead(warehouse.log, warehouse.store)
     head = warehouse.log.head()
     epoch = head.sealed if head.open is None else head.open.epoch

@@ -17,7 +17,8 @@ from typing import NoReturn
 from floodmark.errors import DataError
 from floodmark.storage.epoch_listing import BUCKET
 from floodmark.storage.local_objects import LocalObjects
-from floodmark.storage.record_bodies import parse_body
+from floodmark.storage.record_bodies import UnknownField, parse_body
+from floodmark.storage.records import refuse_newer_field, refuse_newer_format
 from floodmark.storage.warehouse import ENGINE, local_root
 
 MANIFEST = "manifest.jsonl"
@@ -49,7 +50,7 @@ class Backup:
 
 @dataclass(frozen=True, slots=True)
 class DamagedBackup:
-    """A backup of which not even the manifest can be read: E0444."""
+    """A backup of which not even the manifest can be read: E0444, or E0430 for a newer format."""
 
     folder: Path
     error: DataError
@@ -131,14 +132,22 @@ def write_manifest(folder: Path, backup: Backup, entries: list[Entry]) -> None:
 
 
 def header(folder: Path) -> Backup:
-    """Return what a manifest begins with; E0444 where it cannot be read or lacks files."""
+    """Return what a manifest begins with.
+
+    Raises E0444 where it cannot be read or lacks files, E0430 where a newer version wrote it.
+    """
     try:
         first, *others = _lines(folder)
         data = json.loads(first)
-        if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-            refuse_damaged(folder, MANIFEST, "is of another version of the engine")
+        format = data.pop("format", None) if isinstance(data, dict) else None
+        if isinstance(format, int) and format > FORMAT:
+            refuse_newer_format(_called(folder), format, FORMAT)
+        if format != FORMAT:
+            refuse_damaged(folder, MANIFEST, "has no format that a version of the engine wrote")
         data["made_at"] = datetime.fromisoformat(data["made_at"])
         found: Backup = parse_body(Backup, {**data, "folder": folder})
+    except UnknownField as error:
+        refuse_newer_field(_called(folder), str(error))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refuse_damaged(folder, MANIFEST, "cannot be read")
     lines = sum(line.endswith(b"}") for line in others[:-1])
@@ -148,15 +157,21 @@ def header(folder: Path) -> Backup:
 
 
 def entries_of(folder: Path) -> list[Entry]:
-    """Return what is in a backup; E0444 where the manifest is not whole."""
+    """Return what is in a backup; E0444 where the manifest is not whole, E0430 as `header`."""
     expected = header(folder).files
     try:
         entries = [parse_body(Entry, json.loads(line)) for line in _lines(folder)[1:-1]]
+    except UnknownField as error:
+        refuse_newer_field(_called(folder), str(error))
     except (OSError, ValueError, RecursionError):
         entries = []
     if len(entries) != expected:
         refuse_damaged(folder, MANIFEST, "is not whole")
     return entries
+
+
+def _called(folder: Path) -> str:
+    return f"the manifest of the backup {folder.name} in {folder.parent}"
 
 
 def _lines(folder: Path) -> list[bytes]:

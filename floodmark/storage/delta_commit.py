@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from floodmark.errors import DataError
 from floodmark.storage import statistics
-from floodmark.storage.records import refuse_newer_format
+from floodmark.storage.records import refuse_newer_field, refuse_newer_format
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.upgrades import FORMAT
 
@@ -31,6 +31,11 @@ _SHAPES: Mapping[str, Mapping[str, type]] = {
     "commitInfo": {},
 }
 """What each kind of action has at least; what is of no kind that is known is passed over."""
+_NOTES = frozenset(
+    ("format", "actions", "catalog_version", "record", "epoch", "attempt", "told", "step",
+     "maintenance", "backfill", "sink")
+)  # fmt: skip
+"""What a commit of the engine may say of itself."""
 
 Action = Mapping[str, Any]
 
@@ -64,7 +69,7 @@ def actions_of(text: str, place: str) -> list[Action]:
     """Return the actions of the text of a commit, which lies at a place.
 
     Raises `DataError` E0435 for one that is empty, cut off, miscounted, another version's or has
-    what is no action, E0430 for one of a newer format.
+    what is no action, E0430 for one of a newer format or with a field that is not known.
     """
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
@@ -83,8 +88,14 @@ def actions_of(text: str, place: str) -> list[Action]:
     table, name = _split(place)
     if str(info.get("engineInfo")).startswith(_OURS):
         note = metadata_of(info)
-        if note.get("format", 0) > FORMAT:
-            refuse_newer_format(f"the commit {name} of {table}", note["format"])
+        format = note.get("format", 0)
+        if not isinstance(format, int):
+            _raise_damaged(place, f"has the format {format!r}, which is none")
+        if format > FORMAT:
+            refuse_newer_format(f"the commit {name} of {table}", format)
+        if unknown := note.keys() - _NOTES:
+            why = f"{', '.join(sorted(unknown))} is not known"
+            refuse_newer_field(f"the commit {name} of {table}", why)
         counted = note.get("actions", len(actions))
         if counted != len(actions):
             _raise_damaged(place, f"has {len(actions)} of its {counted} actions")

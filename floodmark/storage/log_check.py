@@ -1,6 +1,9 @@
 """Check of every record of every log of a warehouse; faults are returned, not raised.
 
 Only the newest records are looked at when epochs run. This reads them all, and changes nothing.
+
+The newest ones suffice to know that a newer version has written: an epoch is opened, and a step of
+a backfill begun, once the record before it is read.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects import Location, Objects
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.record_kinds import kind_of
-from floodmark.storage.records import read_record
+from floodmark.storage.records import NEWER, read_record
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import BACKFILLS, ENGINE
 
 _UNDONE_RECORD = ".undone-000000.json"
 _LOGS = ("epochs", "catalog", BACKFILLS)
+_LAST = 3
+"""How many records of a backfill are looked at: a step, what came of it, and that it is ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,8 @@ def check_logs(place: Location) -> Iterator[LogCheck]:
             continue  # somebody else's
         yield _check(name, partial(_read_into, engine, name, kind, found))
         if name.endswith((".open.json", _UNDONE_RECORD)) and found and found[0] is not None:
-            number = int(name.rpartition("/")[2].partition(".")[0])
-            newest, epoch = max((newest, epoch), (found[0].body.catalog_version, number))
+            goes_by = (found[0].body.catalog_version, _epoch_of(name))
+            newest, epoch = max((newest, epoch), goes_by)
     yield from _epochs(place)
     yield _check("catalog", partial(CatalogLog(place).check_has, newest, epoch))
     yield _check(BACKFILLS, partial(check_backfills, place))
@@ -64,6 +69,40 @@ def check_single_records(place: Location) -> Iterator[LogCheck]:
         if name.endswith(".json") and (kind := kind_of(name)) is not None:
             yield _check(name, partial(read_record, engine, name, kind))
     yield _check(SEED, partial(find_seed, place))
+
+
+def refuse_newer_records(place: Location) -> None:
+    """Raise E0430 where a newer version wrote what a writer may come to read; look at no more.
+
+    What is damaged is for whoever needs it.
+    """
+    engine = objects_of(place).sub_objects(ENGINE)
+    newest = (
+        _check(name, partial(read_record, engine, name, kind))
+        for name in _newest_records(engine)
+        if (kind := kind_of(name)) is not None
+    )
+    for check in (*check_single_records(place), *newest):
+        if check.error is not None and check.error.code == NEWER:
+            raise check.error
+
+
+def _newest_records(engine: Objects) -> Iterator[str]:
+    """Yield the newest records of each log, and those of an epoch that is not sealed."""
+    yield from sorted(_names(engine, "catalog/"))[-1:]
+    for folder in _names(engine, f"{BACKFILLS}/"):
+        yield from sorted(_names(engine, folder))[-_LAST:]
+    folders = (key[:-1].rpartition("/")[2] for key in _names(engine, "epochs/"))
+    for bucket in sorted(int(name) for name in folders if name.isdecimal())[-2:]:
+        keys = {key: _epoch_of(key) for key in _names(engine, f"epochs/{bucket}/")}
+        sealed = max((e for key, e in keys.items() if key.endswith(".seal.json")), default=0)
+        yield from (key for key, epoch in keys.items() if epoch >= sealed or not epoch)
+
+
+def _epoch_of(key: str) -> int:
+    """Return the epoch that a record is of; 0 for one that is of none."""
+    number = key.rpartition("/")[2].partition(".")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def _read_into(engine: Objects, name: str, kind: Any, into: list[Any]) -> None:

@@ -58,8 +58,9 @@ def _reader(kind: Any, format: int) -> _Reader:
     if dataclasses.is_dataclass(kind):
         return partial(_fields, kind, steps, *_hints(kind, format))
     if is_typeddict(kind):
-        needed = {name: _reader(hint, format) for name, hint in get_type_hints(kind).items()}
-        return partial(_entry, steps, needed)
+        hints = get_type_hints(kind)
+        readers = {name: _reader(hint, format) for name, hint in hints.items()}
+        return partial(_entry, steps, readers, kind.__required_keys__)
     if origin is Annotated:
         return _reader(args[1], format)
     if origin is Literal:
@@ -91,19 +92,21 @@ def _fields(
     needed: frozenset[str],
     plain: Any,
 ) -> Any:
+    return kind(**_entry(steps, readers, needed, plain))
+
+
+def _entry(
+    steps: Sequence[UpgradeStep],
+    readers: Mapping[str, _Reader],
+    needed: frozenset[str],
+    plain: Any,
+) -> dict[str, Any]:
+    """Return an object with all that it needs, and nothing that is not known."""
     data = _upgrade(steps, plain)
     _refuse_missing(needed - data.keys())
     if unknown := data.keys() - readers.keys():
         raise UnknownField(f"{', '.join(sorted(unknown))} is not known")
-    return kind(**{name: _read_part(name, readers[name], part) for name, part in data.items()})
-
-
-def _entry(steps: Sequence[UpgradeStep], needed: Mapping[str, _Reader], plain: Any) -> Any:
-    data = _upgrade(steps, plain)
-    _refuse_missing(needed.keys() - data.keys())
-    for name, reader in needed.items():
-        _read_part(name, reader, data[name])
-    return data
+    return {name: _read_part(name, readers[name], part) for name, part in data.items()}
 
 
 def _mapping(numbered: bool, reader: _Reader, plain: Any) -> Any:

@@ -30,7 +30,8 @@ DAMAGED = frozenset({"E0409", "E0432"})
 """The errors of a record that is not what was written; nothing is told by them of other records."""
 NEWER = "E0430"
 """The error of what a newer version wrote."""
-_NEWER_HINT = "use the version that wrote the warehouse; nothing has been changed"
+_NEWER_HINT = "use the version of Floodmark that wrote it; nothing has been changed"
+_FIELDS = frozenset({"format", "number", "id", "crc32c", "body"})
 _NUMBERS = re.compile(r"(\d+)?\.?(?:[a-z]+)?(?:-(\d+))?\.json")
 
 
@@ -102,8 +103,7 @@ def parse_text(text: str, place: str, kind: Any = Any) -> Record:
         return replace(record, body=parse_body(kind, record.body, record.format))
     except UnknownField as error:
         if record.format:
-            folder, _, name = place.rpartition("/")
-            refuse_newer_field(f"the log record {name} in {folder}", str(error))
+            refuse_newer_field(_called(place), str(error))
         _raise_damaged(place, str(error))
     except ValueError as error:
         _raise_damaged(place, str(error))
@@ -111,7 +111,7 @@ def parse_text(text: str, place: str, kind: Any = Any) -> Record:
 
 def _parse_envelope(text: str, place: str) -> Record:
     """Return a record with its body as JSON has it."""
-    folder, _, name = place.rpartition("/")
+    name = place.rpartition("/")[2]
     number = number_in(name)
     try:
         data = json.loads(text)
@@ -122,16 +122,18 @@ def _parse_envelope(text: str, place: str) -> Record:
     if not isinstance(data.get("format"), int):
         return Record(_parse_values(text, data, place), number or 0, None, 0)
     if data["format"] > FORMAT:
-        refuse_newer_format(f"the log record {name} in {folder}", data["format"])
-    missing = {"number", "id", "crc32c", "body"} - data.keys()
-    if missing:
+        refuse_newer_format(_called(place), data["format"])
+    if missing := _FIELDS - data.keys():
         _raise_damaged(place, f"{', '.join(sorted(missing))} is missing")
+    if unknown := data.keys() - _FIELDS:
+        # Before the checksum: it is not known what a newer one is of.
+        refuse_newer_field(_called(place), f"{', '.join(sorted(unknown))} is not known")
     body = _compact(data["body"])
     found = _checksum(name, data["number"], data["id"], body)
     if number is not None and number != data["number"]:
         raise DataError(
             "E0432",
-            f"the log record {name} in {folder} says that it has the number {data['number']}",
+            f"{_called(place)} says that it has the number {data['number']}",
             hint="records were renamed or copied over each other: restore _floodmark from a backup",
         )
     if found != data["crc32c"]:
@@ -155,11 +157,12 @@ def from_text(text: str) -> Any:
     return json.loads(text, object_hook=_untag)
 
 
-def refuse_newer_format(what: str, format: int) -> NoReturn:
-    """Raise E0430 for something of a newer format."""
+def refuse_newer_format(what: str, format: int, known: int | None = None) -> NoReturn:
+    """Raise E0430 for something of a newer format than those that are `known`, as of records."""
+    newest = FORMAT if known is None else known
     raise DataError(
         NEWER,
-        f"{what} has format {format}; this version of Floodmark knows formats up to {FORMAT}",
+        f"{what} has format {format}; this version of Floodmark knows formats up to {newest}",
         hint=_NEWER_HINT,
     )
 
@@ -191,11 +194,15 @@ def _parse_values(text: str, plain: Any, place: str) -> Any:
         _raise_damaged(place, str(error))
 
 
-def _raise_damaged(place: str, why: str) -> NoReturn:
+def _called(place: str) -> str:
     folder, _, name = place.rpartition("/")
+    return f"the log record {name} in {folder}"
+
+
+def _raise_damaged(place: str, why: str) -> NoReturn:
     raise DataError(
         "E0409",
-        f"the log record {name} in {folder} is damaged",
+        f"{_called(place)} is damaged",
         detail=why,
         hint="restore the file from a backup",
     )

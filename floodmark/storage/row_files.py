@@ -9,12 +9,17 @@ from floodmark.storage.objects import Objects
 from floodmark.storage.warehouse import ENGINE
 
 
-class RowsEntry(TypedDict):
-    """What every entry has."""
-
+class _EveryEntry(TypedDict):
     table: str
     paths: Sequence[str]
     rows: int
+
+
+class RowsEntry(_EveryEntry, total=False):
+    """Rows of a statement from the number `start` on; those of other programs undo a version."""
+
+    start: int
+    undoes: int
 
 
 EntryRows = Annotated[Mapping[str, Any], RowsEntry]

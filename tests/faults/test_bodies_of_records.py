@@ -204,9 +204,23 @@ def test_a_field_that_is_not_known_is_of_a_newer_version(root: Path, name: str) 
     assert wrong_by_name(root)[name] == "E0409"
 
 
+@pytest.mark.parametrize("name", [*KINDS, *DERIVED])
+def test_so_is_one_beside_the_body(root: Path, name: str) -> None:
+    path = root / "_floodmark" / name
+    for text in (path.read_text().replace('{"format"', '{"unknown":1,"format"', 1), None):
+        # What the checksum is of may be another thing then.
+        path.write_text(text or path.read_text().replace('"crc32c":"', '"crc32c":"0', 1))
+        assert wrong_by_name(root)[name] == "E0430"
+        with pytest.raises(DataError, match="E0430") as raised:
+            (KINDS | DERIVED)[name][1](root)
+        assert name.rpartition("/")[2] in raised.value.message
+        assert raised.value.detail == "unknown is not known"
+
+
 @pytest.mark.parametrize(
     ("name", "body"),
     [
+        ("epochs/0/1.open.json", {"dml": [{**ENTRY, "unknown": 1}]}),
         ("epochs/0/1.seal.json", {"objects": {"t": {**asdict(SAID), "unknown": 1}}}),
         ("catalog/00000001.json", {"takes_back": {"unknown": 1, **asdict(TAKEN)}}),
         ("epochs/0/1.open.json", {"backfills": {"v": {**asdict(SAID), "unknown": 1}}}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -218,6 +219,24 @@ def test_a_commit_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / T / commit_key(1)).write_text(json.dumps({"commitInfo": info}))
     with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
         DeltaStore(tmp_path).open(T)
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [({"format": 1, "origin": "x"}, r"E0430.*does not know"), ({"format": "2"}, "E0435.*'2'")],
+)
+def test_so_is_one_that_says_what_is_not_known(
+    tmp_path: Path, said: Mapping[str, Any], code: str
+) -> None:
+    store = DeltaStore(tmp_path)
+    store.create(T, SCHEMA)
+    info = {"engineInfo": "floodmark/0.1.0", "userMetadata": json.dumps(said)}
+    path = tmp_path / T / commit_key(1)
+    path.write_text(json.dumps({"commitInfo": info}))
+    with pytest.raises(DataError, match=code):
+        DeltaStore(tmp_path).open(T)
+    path.write_text(json.dumps({"commitInfo": {**info, "engineInfo": "Apache-Spark"}}))
+    assert DeltaStore(tmp_path).open(T).version == 1
 
 
 def test_a_name_with_a_line_separator_stays_in_its_line(store: Store, write: Write) -> None:

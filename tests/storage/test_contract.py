@@ -105,7 +105,7 @@ def test_columns_come_and_go_with_a_commit(store: Store, write: Writer) -> None:
     zoned, plain = Field("at", TIMESTAMPTZ), Field("ts", TIMESTAMP)
     one = store.commit(store.create(T, SCHEMA), adds=write(T, 1, [(1, "a")]), app="o", epoch=1)
     wider = (*SCHEMA, zoned, plain)
-    two = store.commit(one, metadata={"why": "wider"}, schema=wider)
+    two = store.commit(one, metadata={"maintenance": "wider"}, schema=wider)
     assert two.schema == wider and two.files == one.files and two.transaction("o") == 1
     assert store.open(T, 1).schema == SCHEMA and store.open(T) == two
     assert store.create(T, wider) == two
@@ -116,7 +116,7 @@ def test_columns_come_and_go_with_a_commit(store: Store, write: Writer) -> None:
     files = write(T, 2, [(1, "a")])
     three = store.commit(two, adds=files, removes=one.files, schema=narrow)
     assert three.schema == narrow and [f.path for f in three.files] == [files[0].path]
-    assert store.history(T, 1)[0]["metadata"] == {"why": "wider"}
+    assert store.history(T, 1)[0]["metadata"] == {"maintenance": "wider"}
 
 
 def test_adopt_moves_files(store: Store, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def _spell(kind: Any, into: dict[type, dict[str, list[Any]]]) -> str:
         return f"{getattr(origin, '__name__', '')}[{', '.join(parts)}]"
     if (is_dataclass(kind) or is_typeddict(kind)) and kind not in into:
         hints = get_type_hints(kind, include_extras=True)
-        free = _optional(kind) if is_dataclass(kind) else ()
+        free = _optional(kind) if is_dataclass(kind) else kind.__optional_keys__
         into[kind] = {}
         into[kind] |= {name: [_spell(hint, into), name not in free] for name, hint in hints.items()}
     return str(getattr(kind, "__name__", kind))
