@@ -1,12 +1,14 @@
-"""Who adds an operator is told which pieces it lacks: eight files, and a program."""
+"""Who adds an operator is told which pieces it lacks: eight files of the engine, and a sample."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,7 +94,7 @@ class StreamTee(Selection[Tee]):
 def missing(node: type[n.Node]) -> Iterator[str]:
     """Yield the files that a node's operator lacks, or has to be named in."""
     if not any(f"class {node.__name__}(" in p.read_text() for p in _files("floodmark/plan/nodes")):
-        yield "floodmark/plan/nodes: the node"
+        yield "floodmark/plan/nodes"
     for path in NAMED:
         if not (node in MADE_BY_PASSES and "reference" in path) and not _names(path, node):
             yield path
@@ -141,14 +143,49 @@ def test_no_operator_lacks_a_piece(node: type[n.Node]) -> None:
     assert [piece for piece in missing(node) if node is not n.Scan or "dataflow" not in piece] == []
 
 
-def test_a_tee_is_told_what_it_lacks() -> None:
-    assert list(missing(Tee)) == [
-        "floodmark/plan/nodes: the node",
-        *NAMED,
-        "floodmark/stream/operators/tee.py",
-        "floodmark/dataflow/operators/tee.py",
-        "tests/stream/every_node.py",
-    ]
+PIECES = {
+    "floodmark/plan/nodes": "class Tee(Unary):",
+    "floodmark/plan/nodes/__init__.py": "from floodmark.plan.nodes.row_local import Tee",
+    "floodmark/stream/operators/__init__.py": "Operator = Operator | StreamTee",
+    "floodmark/dataflow/operators/dispatch.py": "case ops.StreamTee():",
+    "floodmark/reference/interpreter.py": "case n.Tee():",
+    "floodmark/reference/propagation.py": "case n.Tee():",
+    "floodmark/stream/operators/tee.py": "class StreamTee(Selection[Tee]):",
+    "floodmark/dataflow/operators/tee.py": "def delta(op: StreamTee, inputs, ctx):",
+    "tests/stream/every_node.py": "Tee",
+}
+"""What a tee has to add, and by what its test knows it."""
+
+
+def test_a_tee_is_told_each_piece_until_it_has_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("plan/nodes", "stream/operators", "stream/ndu", "dataflow/operators"):
+        shutil.copytree(ROOT / "floodmark" / folder, tmp_path / "floodmark" / folder)
+    shutil.copytree(ROOT / "floodmark/reference", tmp_path / "floodmark/reference")
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    sample = SimpleNamespace(root=Tee(scan("t", ChangelogMode.RETRACT)))
+    left, plans = list(PIECES), {**every_node(), "Tee": sample}
+    assert list(missing(Tee)) == left
+    for path, text in PIECES.items():
+        if path.startswith("tests/"):
+            monkeypatch.setitem(globals(), "every_node", lambda: plans)
+        else:
+            file = tmp_path / path if path.endswith(".py") else tmp_path / path / "row_local.py"
+            file.write_text(f"{file.read_text() if file.exists() else ''}\n{text}\n")
+        left.remove(path)
+        assert list(missing(Tee)) == left
+
+
+def test_who_contributes_is_told_the_same_pieces() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    section = text.partition("## To add an operator\n")[2].partition("\n## ")[0]
+    bullets = section.partition("\n- ")[2].partition("\n\n")[0]
+    listed = re.findall(r"`([a-z]+/[^`]+)`", bullets)
+    assert sorted(listed) == sorted(path.replace("/tee.py", "/NAME.py") for path in PIECES)
+    engine = [path for path in PIECES if path.startswith("floodmark/")]
+    assert len(engine) == 8 and len(PIECES) == 9
+    assert "eight files of the engine, and one of the tests" in " ".join(section.split())
 
 
 def test_a_tee_is_refused_until_it_has_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
 from floodmark.plan import nodes as n
@@ -23,10 +27,25 @@ def test_each_saying_is_asked_for() -> None:
         if getattr(getattr(StreamOperator, a), "__isabstractmethod__", False)
     ]
     assert len(asked) > 15
-    for name in asked:
+    for name in [*asked, "NODE", "TAKES_UPSERTS"]:
         own = {k: v for k, v in vars(StreamTopN).items() if k != name and not k.startswith("__")}
-        with pytest.raises(TypeError, match=name):
+        own["__module__"] = "floodmark.stream.operators.less"
+        said = rf"^StreamLess does not say: .*\b{name}\b.* \(floodmark/stream/operators/less\.py\)"
+        with pytest.raises(TypeError, match=said):
             type("StreamLess", (StreamOperator,), own)
+
+
+def test_so_it_is_when_its_module_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a whole operator one method is taken out: nothing of it can be used."""
+    module = sys.modules[StreamTopN.__module__]
+    text = Path(str(module.__file__)).read_text()
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("derive_watermarks", "describe", "propagate"):
+        (tmp_path / f"without_{name}.py").write_text(text.replace(f"def {name}(", "def other("))
+        with pytest.raises(TypeError, match=rf"{name} \(without_{name}\.py\)"):
+            import_module(f"without_{name}")
 
 
 def test_values_are_checked() -> None:

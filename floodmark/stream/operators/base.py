@@ -62,7 +62,8 @@ class StreamOperator(Generic[N]):
         missing = [a for a in asked if getattr(getattr(cls, a), "__isabstractmethod__", False)]
         missing += [] if hasattr(cls, "NODE") else ["NODE"]
         if missing:
-            raise TypeError(f"{cls.__name__} does not say: {', '.join(missing)}")
+            file = f"{cls.__module__.replace('.', '/')}.py"
+            raise TypeError(f"{cls.__name__} does not say: {', '.join(missing)} ({file})")
 
     def __init__(
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
