@@ -46,6 +46,8 @@ SOME = (
 """Those of which a change of files is made; the others are for the long set."""
 OPENED = ("offsets_chosen", "offsets_logged")
 """What an epoch that is open has passed already."""
+SEEN = ("view_committed", "before_seal")
+"""Where the next version is killed in the tests of every day; elsewhere in the long set."""
 ALL = [
     *(("sealed", "apply", point) for point in FIRST),
     *(("sealed", "run", point) for point in NAMES),
@@ -182,7 +184,13 @@ def formats(root: Path) -> set[int]:
     return {json.loads(p.read_text())["format"] for p in (root / ENGINE).rglob("*.seal.json")}
 
 
-@pytest.mark.parametrize("failpoint", ["", "view_committed", "before_seal"])
+@pytest.mark.parametrize(
+    "failpoint",
+    [
+        *("", *SEEN),
+        *(pytest.param(p, marks=pytest.mark.long) for p in NAMES if p not in (*OPENED, *SEEN)),
+    ],
+)
 def test_the_next_format_goes_on_with_this_one(former: Former, failpoint: str) -> None:
     root = former.site.copy("open", f"next-{failpoint}")
     as_before_the_next(root)
