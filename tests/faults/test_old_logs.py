@@ -5,21 +5,37 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from floodmark.api import Floodmark
 from floodmark.errors import DataError
 from floodmark.spark.session import Sessions
+from floodmark.storage.delta import DeltaStore
 from floodmark.storage.delta_log import commit_key
 from floodmark.storage.durability import NAME as SETTINGS
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_objects import LocalObjects
+from floodmark.storage.object_record import ObjectRecord, versions_of
+from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.storage.records import read_record, to_text
 from floodmark.storage.table import OtherHistory
-from tests.warehouses import NOW, PROJECTED, READINGS, SUNK, Reading, Site, dying_at, put, visible
+from tests.warehouses import (
+    NOW,
+    PROJECTED,
+    READINGS,
+    SUNK,
+    Reading,
+    Site,
+    digests,
+    dying_at,
+    put,
+    visible,
+)
 
 pytestmark = pytest.mark.spark
 ENGINE = "_floodmark"
@@ -152,6 +168,48 @@ def test_a_lost_version_of_the_definitions_is_refused(site: Site) -> None:
     with site.connect() as fm, pytest.raises(DataError, match=r"E0431.*catalog version 2"):
         fm.advance(now=NOW)
     assert at_rest(root) == before
+
+
+def test_what_a_lost_seal_said_is_found_out_again(site: Site) -> None:
+    """A source's commit tells its record; a view and a table do their epoch again, and it is so."""
+    root = site.root / "warehouse"
+    with site.connect() as fm:
+        take_in(site, fm, 3)
+        log = fm.warehouse.log
+        head = log.head()
+        before, rows_before = records_of(log, head.sealed), digests(root)
+        (root / ENGINE / "epochs" / "0" / f"{head.sealed}.seal.json").unlink()
+    assert {"s", "p", "t"} <= before.keys()
+    with site.connect() as fm:
+        fm.advance(now=NOW)
+        assert log.head() == head and records_of(log, head.sealed) == before
+    assert digests(root) == rows_before
+
+
+def records_of(log: EpochLog, epoch: int) -> Mapping[str, ObjectRecord]:
+    """Return what an epoch did, but for the time that it took."""
+    objects = log.seal_record(epoch).objects
+    return {key: replace(record, duration_s=0.0) for key, record in objects.items()}
+
+
+def test_each_table_alone_tells_of_a_lost_epoch(site: Site) -> None:
+    root = site.root / "warehouse"
+    with site.connect() as fm:
+        take_in(site, fm, 3)
+        log, last = fm.warehouse.log, fm.warehouse.log.head().sealed
+        seal = log.seal_record(last)
+    for kind in ("open", "seal"):
+        (root / ENGINE / "epochs" / "0" / f"{last}.{kind}.json").unlink()
+    written = (
+        versions_of(seal.objects.values()).items()
+        - versions_of(log.seal_record(last - 1).objects.values()).items()
+    )
+    assert {"public/s", "public/p", "public/t", "_changes/public/t"} <= dict(written).keys()
+    for table, _ in written:
+        store = DeltaStore(root)
+        alone = mock.patch.object(store, "tables", lambda name=table: iter([name]))
+        with alone, pytest.raises(OtherHistory, match=f"E0433.*epoch {last}"):
+            refuse_tables_ahead(log, store)
 
 
 @pytest.mark.parametrize("kept", [0, 40], ids=["emptied", "cut"])
