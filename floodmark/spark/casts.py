@@ -256,8 +256,11 @@ def float_in_range(text: str, type_: SqlType) -> str:
 
 
 def near_zero(text: str) -> str:
-    """Print a number's text with an exponent that Spark works out soon: it rounds to the same."""
-    shorter = f"regexp_replace({text}, {_TINY}, 'e-9999')"
+    """Print a number's text with an exponent that Spark works out soon: it rounds to the same.
+
+    NULL stands for one that a NUMERIC may not be written with.
+    """
+    shorter = f"CASE WHEN {_is_written(text)} THEN regexp_replace({text}, {_TINY}, 'e-9999') END"
     return f"CASE WHEN contains(lower({text}), 'e-') THEN {shorter} ELSE {text} END"
 
 
