@@ -12,8 +12,16 @@ _TOGETHER = {
     "tests/property/test_the_number_of_programs.py": "properties",
     "tests/crash/test_kill.py": "week",
     "tests/epochs/test_demo_views.py": "week",
+    "tests/docs/test_error_pages.py": "sources",
+    "tests/house/test_limits.py": "sources",
+    "tests/house/test_named_in_docs.py": "sources",
+    "tests/house/test_names.py": "sources",
+    "tests/house/test_paths.py": "sources",
+    "tests/sql/test_error_kinds.py": "sources",
+    "tests/stream/test_passes.py": "sources",
+    "tests/tables/test_commit_once.py": "sources",
 }
-"""Files that one process runs: one adds up what others checked, others share a fixture."""
+"""Files that one process runs: one adds up what others checked, others share a fixture or trees."""
 
 
 class FilesTogether(LoadFileScheduling):

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-import floodmark
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.connectors.base import SourceSpec
@@ -26,8 +25,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from floodmark.warehouse.settings import Settings
 from floodmark.warehouse.split_enumerator import SplitEnumerator
-
-_ROOT = Path(floodmark.__file__).parent
+from tests.source_trees import HOUSE, module_paths, nodes_of
 
 
 def test_each_number_has_a_unit_and_a_sentence() -> None:
@@ -40,10 +38,9 @@ def test_each_number_has_a_unit_and_a_sentence() -> None:
 
 
 def test_each_number_is_read_by_the_engine() -> None:
-    files = [*_ROOT.rglob("*.py"), *(_ROOT.parent / "floodmark_dagster").rglob("*.py")]
-    texts = [p.read_text() for p in files if p.name != "limits.py"]
-    read = {node.attr for text in texts for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.Attribute)}  # fmt: skip
+    dagster = (HOUSE.parent / "floodmark_dagster").rglob("*.py")
+    read = {node.attr for path in (*module_paths(), *dagster) if path.name != "limits.py"
+            for node in nodes_of(path) if isinstance(node, ast.Attribute)}  # fmt: skip
     assert {f.name for f in fields(Limits)} <= read
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from floodmark.errors import IntakeCode
 from floodmark.scalar.functions import RowErrorCode
+from tests.source_trees import module_paths, nodes_of
 
 ROOT = Path(__file__).parents[2]
 _CODE = re.compile(r"E\d{4}|A\d{3}")
@@ -26,7 +27,7 @@ def test_each_code_has_a_section_and_each_section_a_code(generator: ModuleType) 
 
 def test_a_code_belongs_to_one_package() -> None:
     owners: dict[str, set[str]] = {}
-    for path in _modules():
+    for path in module_paths():
         for code in _raised_in(path):
             owners.setdefault(code, set()).add(path.relative_to(ROOT / "floodmark").parts[0])
     assert {code: sorted(names) for code, names in owners.items() if len(names) > 1} == {}
@@ -53,27 +54,23 @@ def generator() -> ModuleType:
     return module
 
 
-def _modules() -> list[Path]:
-    return sorted((ROOT / "floodmark").rglob("*.py"))
-
-
 def _raised() -> Iterator[str]:
     """Yield the codes of all modules, and the reasons of dead letters."""
-    for path in _modules():
+    for path in module_paths():
         yield from _codes_of(path)
     yield from (code.text for code in (*RowErrorCode, *IntakeCode))
 
 
 def _raised_in(path: Path) -> Iterator[str]:
     """Yield the codes that a module gives to errors, not those that it asks errors for."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         for arg in node.args if isinstance(node, ast.Call) else ():
             if isinstance(arg, ast.Constant) and _CODE.fullmatch(str(arg.value)):
                 yield str(arg.value)
 
 
 def _codes_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         value = node.value if isinstance(node, ast.Constant) else None
         if isinstance(value, str) and _CODE.fullmatch(value):
             yield value

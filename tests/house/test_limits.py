@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import floodmark
 from floodmark.limits import LIMITS, each_limit
+from tests.source_trees import HOUSE, module_paths, nodes_of, tree_of
 
-_ROOT = Path(floodmark.__file__).parent
 _CONSTANT = re.compile(r"_?[A-Z][A-Z_0-9]+")
 _ENTRY = "an entry: `connect(limits=…)` begins here"
 _LANGUAGE = "what a definition may say is the same for all who read it from the log"
@@ -134,11 +133,11 @@ FIXED = {
 
 def test_only_these_go_by_the_default_limits() -> None:
     found = set()
-    for path in sorted(_ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in module_paths():
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom) and node.module == "floodmark.limits":
                 if any(alias.name == "LIMITS" for alias in node.names):
-                    found.add(path.relative_to(_ROOT).as_posix())
+                    found.add(path.relative_to(HOUSE).as_posix())
             elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id != "Limits" or path.name == "limits.py", path
     assert found == {*GO_BY_THE_DEFAULT}
@@ -148,8 +147,8 @@ def test_the_shared_ones_are_read_of_the_default_limits_alone() -> None:
     """A warehouse that had others would print them, and nobody would go by them."""
     shared = {limit.name for limit in each_limit(LIMITS) if limit.shared}
     read: dict[str, set[str]] = {"LIMITS": set(), "limits": set()}
-    for path in _ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in module_paths():
+        for node in nodes_of(path):
             # The documented defaults are of limits that each warehouse has for itself.
             if isinstance(node, ast.Attribute) and path.name != "option_table.py":
                 of = ast.unparse(node.value).rpartition(".")[2]
@@ -186,10 +185,10 @@ def test_the_engine_has_no_other_numbers_than_limits_and_fixed_ones() -> None:
         for name in names
     }
     found = set()
-    for path in sorted(_ROOT.rglob("*.py")):
-        file = path.relative_to(_ROOT)
+    for path in module_paths():
+        file = path.relative_to(HOUSE)
         if file.parts[0] not in OUTER | {"scalar", "limits.py"}:
-            tree = ast.parse(path.read_text())
+            tree = tree_of(path)
             found |= {(file.as_posix(), name) for name in _numbers(tree.body)}
             classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
             found |= {(file.as_posix(), name) for c in classes for name in _numbers(c.body)}

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-HOUSE = Path(__file__).parents[2] / "floodmark"
+from tests.source_trees import HOUSE, module_paths, tree_of
+
 DOTTED = re.compile(r"(?<!`)`((?:\w+\.)+\w+)(?:\(\))?`(?!`)")
 OUTSIDE = {"DataFrame", "DataFrameReader"}
 """Classes of other projects."""
@@ -19,8 +20,7 @@ NO_MODULES = {"floodmark.toml": "a file", "floodmark.type": "a key in the metada
 @cache
 def trees() -> dict[str, ast.Module]:
     """Return the syntax tree of each module by its dotted name."""
-    paths = sorted(HOUSE.rglob("*.py"))
-    return {_dotted(path): ast.parse(path.read_text()) for path in paths}
+    return {_dotted(path): tree_of(path) for path in module_paths()}
 
 
 def _dotted(path: Path) -> str:
@@ -73,7 +73,7 @@ def is_there(dotted: str) -> bool:
 def test_what_is_named_is_there() -> None:
     missing = [
         f"{path.relative_to(HOUSE)}: {dotted}"
-        for path in sorted(HOUSE.rglob("*.py"))
+        for path in module_paths()
         for dotted in DOTTED.findall(path.read_text())
         if not is_there(dotted)
     ]

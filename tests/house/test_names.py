@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-HOUSE = Path(__file__).parents[2] / "floodmark"
+from tests.source_trees import HOUSE, module_paths, nodes_of, tree_of
+
 SHAPES = HOUSE.parent / "tests/storage/record_shapes.json"
 MOST = 0.015
 """So many of all functions are called otherwise at most, as a part of one. It only goes down."""
@@ -165,13 +166,13 @@ NOUNS = frozenset(("Cut", "Deployed", "letters", "findings"))
 
 @cache
 def modules() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text()) for path in HOUSE.rglob("*.py")}
+    return {path: tree_of(path) for path in module_paths()}
 
 
 def functions() -> Iterator[str]:
     # sqlglot finds the printer of a node by its name: `ordered_sql`.
-    for path, tree in modules().items():
-        for node in ast.walk(tree):
+    for path in module_paths():
+        for node in nodes_of(path):
             if not isinstance(node, ast.FunctionDef) or node.name.startswith("__"):
                 continue
             if path.name != "dialect.py" or not node.name.endswith("_sql"):
@@ -222,7 +223,7 @@ def test_a_name_tells_what_it_is_of() -> None:
     known = []
     for path, tree in modules().items():
         place = str(path.relative_to(HOUSE))
-        nodes = list(ast.walk(tree))
+        nodes = nodes_of(path)
         names = [path.stem, *map(defined, nodes)]
         names += [name.strip("_").lower() for name, _ in constants(tree)]
         classes = [node for node in nodes if isinstance(node, ast.ClassDef)]

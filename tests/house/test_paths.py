@@ -10,7 +10,8 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-HOUSE = Path(__file__).parents[2] / "floodmark"
+from tests.source_trees import HOUSE, module_paths, nodes_of
+
 PATHS = {
     "api.py": "connect() takes the folders of the warehouse and the pipelines that a user names",
     "catalog/option_values.py": "folders that options name",
@@ -61,34 +62,32 @@ _REMOVERS = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))
 
 
 def test_few_modules_above_storage_know_paths() -> None:
-    assert set(_rooms(PATHS, lambda t: "pathlib" in _imports(t), above=True)) == set(PATHS)
+    assert set(_rooms(PATHS, lambda p: "pathlib" in _imports(p), above=True)) == set(PATHS)
 
 
 def test_few_modules_above_storage_know_files() -> None:
     files = {"os", "os.path", "shutil", "glob", "tempfile"}
-    assert set(_rooms(FILES, lambda t: bool(files & _imports(t)), above=True)) == set(FILES)
+    assert set(_rooms(FILES, lambda p: bool(files & _imports(p)), above=True)) == set(FILES)
 
 
 def test_who_removes_files_is_the_store() -> None:
     assert set(_rooms(REMOVING, _removes, above=False)) == set(REMOVING)
 
 
-def _rooms(
-    known: Mapping[str, str], test: Callable[[ast.Module], bool], *, above: bool
-) -> Iterator[str]:
+def _rooms(known: Mapping[str, str], test: Callable[[Path], bool], *, above: bool) -> Iterator[str]:
     """Yield the modules that pass a test, as a list knows them: by themselves or by their room."""
-    for path in sorted(HOUSE.rglob("*.py")):
+    for path in module_paths():
         name = path.relative_to(HOUSE)
         if above and name.parts[0] == "storage":
             continue
-        if test(ast.parse(path.read_text(encoding="utf-8"))):
+        if test(path):
             names = (name.as_posix(), *(p.as_posix() for p in name.parents))
             yield next((n for n in names if n in known), name.as_posix())
 
 
-def _imports(tree: ast.Module) -> set[str]:
+def _imports(path: Path) -> set[str]:
     out = set[str]()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import):
             out.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -96,8 +95,8 @@ def _imports(tree: ast.Module) -> set[str]:
     return out
 
 
-def _removes(tree: ast.Module) -> bool:
-    for node in ast.walk(tree):
+def _removes(path: Path) -> bool:
+    for node in nodes_of(path):
         if isinstance(node, ast.Attribute):
             of_os = isinstance(node.value, ast.Name) and node.value.id == "os"
             if node.attr in _REMOVERS or (of_os and node.attr == "remove"):

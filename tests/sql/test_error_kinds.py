@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import floodmark.storage.table
-from floodmark import errors
 from floodmark.errors import (
     BindError,
     DataError,
@@ -20,8 +19,8 @@ from floodmark.errors import (
     UserError,
 )
 from floodmark.stream.objects.analysed import AnalysedObject
+from tests.source_trees import HOUSE, module_paths, nodes_of, tree_of
 
-PACKAGE = Path(errors.__file__).parent
 CODE = re.compile(r"E0\d{3}")
 
 HUNDREDS: dict[type[FloodmarkError], str] = {
@@ -46,7 +45,7 @@ def kinds(root: type[FloodmarkError] = FloodmarkError) -> Iterator[type[Floodmar
 
 def raised() -> Iterator[tuple[str, str, str]]:
     """Yield the place, the called name and the code of each call whose first argument is a code."""
-    trees = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+    trees = {path: tree_of(path) for path in module_paths()}
     named = {
         target.id: node.value.value
         for tree in trees.values()
@@ -55,14 +54,14 @@ def raised() -> Iterator[tuple[str, str, str]]:
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name) and CODE.fullmatch(str(node.value.value))
     }
-    for path, tree in trees.items():
-        for node in ast.walk(tree):
+    for path in trees:
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
                 first = node.args[0]
                 code = first.value if isinstance(first, ast.Constant) else None
                 code = named.get(first.id) if isinstance(first, ast.Name) else code
                 if isinstance(code, str) and CODE.fullmatch(code):
-                    place = f"{path.relative_to(PACKAGE)}:{node.lineno}"
+                    place = f"{path.relative_to(HOUSE)}:{node.lineno}"
                     yield place, node.func.id, code
 
 
@@ -93,7 +92,7 @@ def test_a_code_has_one_kind() -> None:
 
 def _without_hint(path: Path) -> Iterator[str]:
     """Yield where an error about a statement, E01xx to E03xx, is made without a hint."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             code, made = str(node.args[0].value), ast.unparse(node.func)
             named = made in ("BindError", "NotSupported", "SqlSyntaxError", "UserError")
@@ -102,4 +101,4 @@ def _without_hint(path: Path) -> Iterator[str]:
 
 
 def test_errors_of_statements_say_what_to_do() -> None:
-    assert [place for path in PACKAGE.rglob("*.py") for place in _without_hint(path)] == []
+    assert [place for path in module_paths() for place in _without_hint(path)] == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ from floodmark.stream.objects.planning import PASSES, Use, plan_of
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
 from tests.program_reference import compile_sql
+from tests.source_trees import HOUSE, module_paths, nodes_of
 
-HOUSE = Path(__file__).parents[2] / "floodmark"
 SOURCE = """CREATE SOURCE s (id BIGINT, ts TIMESTAMP, v INT, WATERMARK FOR ts AS ts)
   WITH (connector = 'files', path = '/nowhere') FORMAT PLAIN ENCODE PARQUET;
 CREATE TABLE t (id BIGINT PRIMARY KEY, v INT);"""
@@ -159,8 +158,8 @@ def importers(module: str, name: str) -> set[str]:
     """Return the files that import a name from a module."""
     return {
         str(path.relative_to(HOUSE))
-        for path in HOUSE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for path in module_paths()
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and node.module == module
         if any(alias.name == name for alias in node.names)
     }

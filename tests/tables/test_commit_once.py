@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import floodmark
 from floodmark.dataflow.state.io import StateIO
 from floodmark.errors import DataError
 from floodmark.scalar.types import BIGINT, Field
@@ -18,6 +17,7 @@ from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables import failpoints
 from floodmark.tables.tables import TableChange, Writer
+from tests.source_trees import HOUSE, module_paths, nodes_of
 
 T, SCHEMA = "_state/public/v/x", (Field("k", BIGINT),)
 
@@ -112,11 +112,10 @@ def test_the_record_of_an_object_is_that_of_its_last_commit(tmp_path: Path) -> N
 
 def test_one_place_asks_whether_an_epoch_is_recorded() -> None:
     """Others name what they build; who only reads what an earlier attempt left is named here."""
-    home = Path(floodmark.__file__).parent
     asking = set()
-    for path in home.rglob("*.py"):
-        if any(_asks(node) for node in ast.walk(ast.parse(path.read_text("utf-8")))):
-            asking.add(path.relative_to(home).as_posix())
+    for path in module_paths():
+        if any(_asks(node) for node in nodes_of(path)):
+            asking.add(path.relative_to(HOUSE).as_posix())
     assert asking == {
         "tables/tables.py", "epochs/objects/apply_changelog.py", "epochs/objects/object_advance.py"
     }  # fmt: skip
