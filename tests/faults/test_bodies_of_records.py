@@ -89,17 +89,36 @@ BARE = ("{}", "[]", "null", "7.5", '{"format": 0}', '{"format": true}', '{"x": {
 BARE += ('{"$decimal": "x"}', "[" * 100_000)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """Return a warehouse with a record of each kind."""
-    home = tmp_path / "warehouse"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a warehouse with a table, of which each test has a copy."""
+    home = tmp_path_factory.mktemp("made") / "warehouse"
     with connect(home) as fm:
         fm.execute("CREATE TABLE t (k INT)")
+    return home
+
+
+@pytest.fixture
+def home(tmp_path: Path, made: Path) -> Path:
+    """Return a warehouse with a table."""
+    return Path(shutil.copytree(made, tmp_path / "warehouse"))
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, made: Path) -> Path:
+    """Return a warehouse with a record of each kind, of which each test has a copy."""
+    home = Path(shutil.copytree(made, tmp_path_factory.mktemp("recorded") / "warehouse"))
     for name in KINDS:
         write(home, name, _said(name))
     for name, (body, _) in DERIVED.items():
         write(home, name, body)
     return home
+
+
+@pytest.fixture
+def root(tmp_path: Path, recorded: Path) -> Path:
+    """Return a warehouse with a record of each kind."""
+    return Path(shutil.copytree(recorded, tmp_path / "warehouse"))
 
 
 def _said(name: str) -> dict[str, Any]:
@@ -160,12 +179,10 @@ def test_what_somebody_else_has_put_there_is_not_damaged(root: Path, name: str) 
     assert not wrong_by_name(root)
 
 
-def test_a_file_for_the_folder_of_the_lease_has_a_code(tmp_path: Path) -> None:
-    with connect(tmp_path) as fm:
-        fm.execute("CREATE TABLE t (k INT)")
-    shutil.rmtree(tmp_path / "_floodmark" / "lease")
-    (tmp_path / "_floodmark" / "lease").touch()
-    shown = CliRunner().invoke(app, ["doctor", "--json", "--warehouse", str(tmp_path)])
+def test_a_file_for_the_folder_of_the_lease_has_a_code(home: Path) -> None:
+    shutil.rmtree(home / "_floodmark" / "lease")
+    (home / "_floodmark" / "lease").touch()
+    shown = CliRunner().invoke(app, ["doctor", "--json", "--warehouse", str(home)])
     (told,) = [c["message"] for c in json.loads(shown.stdout) if c["name"] == "lease"]
     assert shown.exit_code == 1 and told.startswith("[E0455]")
 
@@ -261,10 +278,7 @@ def test_so_is_what_lacks_a_field_further_in(root: Path, name: str, body: Any) -
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"format": 0}'])
 @pytest.mark.parametrize("name", [*KINDS, *DERIVED])
-def test_commands_have_a_code_for_it(name: str, text: str, tmp_path: Path) -> None:
-    home = tmp_path / "warehouse"
-    with connect(home) as fm:
-        fm.execute("CREATE TABLE t (k INT)")
+def test_commands_have_a_code_for_it(name: str, text: str, home: Path, tmp_path: Path) -> None:
     path = home / "_floodmark" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
