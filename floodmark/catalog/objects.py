@@ -180,7 +180,7 @@ class CatalogObject:
     @property
     def begins_whole(self) -> bool:
         """Tell whether it starts with the rows that exist already; `snapshot` can say no."""
-        return self.option("snapshot") is None or self.is_on("snapshot")
+        return self.word("snapshot") is None or self.is_on("snapshot")
 
 
 SINK_PREFIX = "sink:"

@@ -19,7 +19,6 @@ from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.stream.objects.snapshot import takes_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +48,7 @@ def compares(obj: AnalysedObject) -> bool:
     if obj.kind is not ObjectKind.MATERIALIZED_VIEW or obj.plan is None or obj.emits_on_close:
         return False
     nodes = obj.plan.nodes
-    if not takes_snapshot(obj.object):
+    if not obj.object.begins_whole:
         return False
     if any(isinstance(node, n.Scan) and node.drops_silently for node in nodes):
         return False

@@ -185,6 +185,7 @@ def test_a_default_is_that_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None
     specs = {
         OptionPlace.SINK_DELTA: {off.name: off},
         OptionPlace.SINK_INTO: specs_of(OptionPlace.SINK_INTO),
+        OptionPlace.TABLE: specs_of(OptionPlace.TABLE),
     }
     monkeypatch.setattr(option_table, "specs_of", specs.__getitem__)
     assert (into.is_on(off.name), outside.is_on(off.name)) == (False, True)

@@ -13,7 +13,6 @@ from floodmark.storage.backfill_log import BackfillLog
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
-from floodmark.stream.objects.snapshot import takes_snapshot
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.warehouse import Warehouse
@@ -66,7 +65,7 @@ def backfills(
 def backfillable(pipeline: Pipeline) -> set[str]:
     """Return the materialized views from which only other such views are filled."""
     views = (o for o in pipeline.writing_objects if o.kind is ObjectKind.MATERIALIZED_VIEW)
-    out = {o.key for o in views if takes_snapshot(o.object)}
+    out = {o.key for o in views if o.object.begins_whole}
     for obj in reversed(list(pipeline.writing_objects)):
         if obj.key not in out:
             out -= _upstream(obj, pipeline)

@@ -38,7 +38,6 @@ from floodmark.spark.types import ident
 from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.snapshot import takes_snapshot
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import failpoints, layout
 from floodmark.tables.current import current_at
@@ -93,7 +92,7 @@ class AdvanceInput:
 
     def inputs(self, tables: Tables, obj: AnalysedObject) -> EpochInputs:
         """Return the inputs of a plan of the object."""
-        started = obj.key in self.created and takes_snapshot(obj.object)
+        started = obj.key in self.created and obj.object.begins_whole
         fills = started or obj.refreshes
         return EpochInputs(
             tables,

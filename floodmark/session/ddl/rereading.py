@@ -9,7 +9,6 @@ from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.replacement import DIFF, goes_on
-from floodmark.stream.objects.snapshot import takes_snapshot
 from floodmark.warehouse.changes import ObjectChange, former_definitions, keys_to_refill
 
 
@@ -53,6 +52,6 @@ def _reads_again(obj: AnalysedObject, previous: AnalysedObject | None) -> bool:
     if obj.kind is not ObjectKind.SINK:
         return True
     if obj.object.target is None:
-        return takes_snapshot(obj.object)
+        return obj.object.begins_whole
     # What a sink has written into a table stays there when it is rebuilt: it has no former query.
     return previous is not None and goes_on(obj, previous) == DIFF

@@ -9,7 +9,6 @@ from floodmark.errors import NotSupported
 from floodmark.sql.statements import ConflictAction
 from floodmark.stream.objects.analysed import BACKFILL
 from floodmark.stream.objects.sinks import keeps_rows
-from floodmark.stream.objects.snapshot import takes_snapshot
 
 if TYPE_CHECKING:
     from floodmark.stream.objects.analysed import AnalysedObject
@@ -32,7 +31,7 @@ def goes_on(sink: AnalysedObject, previous: AnalysedObject) -> str:
 
 
 def _began_whole(*sinks: AnalysedObject) -> bool:
-    return all(takes_snapshot(sink.object) for sink in sinks)
+    return all(sink.object.begins_whole for sink in sinks)
 
 
 def check_difference(

@@ -12,18 +12,13 @@ SNAPSHOT = "snapshot"
 _ALONE = (n.JoinKind.INNER, n.JoinKind.SEMI)
 
 
-def takes_snapshot(obj: CatalogObject) -> bool:
-    """Tell whether an object is filled with what its inputs have when it is created."""
-    return obj.begins_whole
-
-
 def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> None:
     """Raise E0851 where rows that go would have to be there; `stores` tells a view from a sink.
 
     What an operator keeps has not seen the rows of before: nothing can be taken out of it, and
     nothing can be told to be missing.
     """
-    if takes_snapshot(obj):
+    if obj.begins_whole:
         return
     keeps = stores or any(plan[node].state for node in plan.nodes)
     for node in plan.nodes:
@@ -49,7 +44,7 @@ def check_goes_on(plan: StreamPlan, obj: CatalogObject, key: tuple[str, ...] | N
     What its operators keep is not handed on, and a table without its key begins anew.
     """
     keeps = any(o.state or o.own_table for o in plan.operators.values())
-    if takes_snapshot(obj) or (key and not keeps):
+    if obj.begins_whole or (key and not keeps):
         return
     raise NotSupported(
         "E0851",
