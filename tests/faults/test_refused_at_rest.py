@@ -144,9 +144,9 @@ def test_rows_are_read_as_they_are_and_nothing_is_written(root: Path, sessions: 
     _refused(root, "t")
     rewrite_at_rest(root, "pv", *REFUSED["pv"][0])
     with connect(root, sessions=lambda: sessions) as fm:
-        assert fm.execute("SELECT k, v FROM t ORDER BY k").rows == [(1, 10), (2, 20)]
-        assert fm.execute("SELECT k, n FROM m ORDER BY k").rows == [(1, 1), (2, 1)]
-        assert fm.execute("SELECT sum(v) FROM t JOIN other ON true").rows == [(None,)]
+        assert fm.execute("SELECT k, v FROM t ORDER BY k").rows == ((1, 10), (2, 20))
+        assert fm.execute("SELECT k, n FROM m ORDER BY k").rows == ((1, 1), (2, 1))
+        assert fm.execute("SELECT sum(v) FROM t JOIN other ON true").rows == ((None,),)
         assert [r[0] for r in fm.execute("DESCRIBE t").rows] == ["k", "v"]
         assert "NO_TYPE" in str(fm.execute("SHOW CREATE TABLE t").rows)
         (state,) = fm.execute("SELECT state FROM floodmark.objects WHERE name = 't'").rows
@@ -239,13 +239,13 @@ def test_what_a_later_version_accepts_again_goes_on(root: Path, sessions: Sessio
     _refused(root, "m")
     with connect(root, sessions=lambda: sessions) as fm:
         fm.execute("INSERT INTO t VALUES (3, 30)")
-        assert fm.execute("SELECT count(*) FROM m").rows == [(2,)]
+        assert fm.execute("SELECT count(*) FROM m").rows == ((2,),)
     rewrite_at_rest(root, "m", "no_function(k)", "count(*)")
     with connect(root, sessions=lambda: sessions) as fm:
         assert not fm.warehouse.suspensions()
         fm.advance()
-        assert fm.execute("SELECT k, n FROM m ORDER BY k").rows == [(1, 1), (2, 1), (3, 1)]
-        assert fm.execute("SELECT n FROM mm").rows == [(3,)]
+        assert fm.execute("SELECT k, n FROM m ORDER BY k").rows == ((1, 1), (2, 1), (3, 1))
+        assert fm.execute("SELECT n FROM mm").rows == ((3,),)
 
 
 @pytest.mark.parametrize("point", ["", "change_logged", "table_emptied", "before_seal"])
@@ -262,7 +262,7 @@ def test_an_altered_query_is_computed_anew(root: Path, sessions: Sessions, point
     with connect(root, sessions=lambda: sessions) as fm:
         fm.loop.complete()
         assert not fm.warehouse.suspensions()
-        assert fm.execute("SELECT k, n FROM m ORDER BY k").rows == [(1, 2), (2, 2), (3, 2)]
+        assert fm.execute("SELECT k, n FROM m ORDER BY k").rows == ((1, 2), (2, 2), (3, 2))
         fm.execute("INSERT INTO t VALUES (4, 40)")
-        assert fm.execute("SELECT n FROM mm").rows == [(8,)]
+        assert fm.execute("SELECT n FROM mm").rows == ((8,),)
         assert list(fm.verify()) == []
