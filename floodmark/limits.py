@@ -367,10 +367,10 @@ class Limits:
     jars_seconds: int = _shared(300, "seconds", "Maven may take so long to fetch Spark's packages.")
 
     # Backups.
-    backup_tries: int = _shared(
+    backup_tries: int = _limit(
         5, "times", "A backup starts over so many times when tables are cleaned up meanwhile."
     )
-    backup_chunk_bytes: int = _shared(2**20, "bytes", "A backup copies so much at a time.")
+    backup_chunk_bytes: int = _limit(2**20, "bytes", "A backup copies so much at a time.")
 
     # Records and the lease.
     lease_poll_milliseconds: int = _shared(
@@ -379,7 +379,7 @@ class Limits:
     listing_tries: int = _shared(
         3, "times", "A listing with a gap is read so often: others may be writing meanwhile."
     )
-    progress_records: int = _shared(
+    progress_records: int = _limit(
         1_000, "records", "A check of the logs reports its progress so often."
     )
 
@@ -418,28 +418,26 @@ class Limits:
         10, "epochs", "`floodmark doctor` warns of a watermark that stands still for so many."
     )
 
-    def __post_init__(self) -> None:
-        for f in fields(self):
-            if getattr(self, f.name) < f.metadata["least"]:
-                raise ValueError(f"{f.name} = {getattr(self, f.name)} is too low")
-
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One number, as a person reads it; a shared one is the same in all warehouses."""
+    """One number, as a person reads it; a shared one is the same in all warehouses.
+
+    `least` is 1, or 0 where that means always or never.
+    """
 
     name: str
     value: int
     unit: str
     doc: str
+    least: int
     shared: bool
 
 
 def each_limit(limits: Limits) -> Iterator[Limit]:
     """Yield every number with its unit and its sentence."""
     for f in fields(limits):
-        said = f.metadata
-        yield Limit(f.name, getattr(limits, f.name), said["unit"], said["doc"], said["shared"])
+        yield Limit(f.name, getattr(limits, f.name), **f.metadata)
 
 
 LIMITS = Limits()

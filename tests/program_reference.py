@@ -20,6 +20,7 @@ from floodmark.reference.pipeline import (
 )
 from floodmark.reference.rows import Row
 from floodmark.scalar.types import SqlType
+from floodmark.session.ddl.desired import check_new_object
 from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Definition
 from floodmark.stream.objects.analysed import Pipeline
@@ -35,7 +36,7 @@ def compile_sql(sql: str) -> Pipeline:
     catalog = Catalog()
     for statement in parse_script(sql):
         if isinstance(statement, Definition):
-            catalog = catalog.create(statement, Origin.FILE)
+            catalog = check_new_object(catalog.create(statement, Origin.FILE), statement)
     return analyse_catalog(catalog)
 
 

@@ -145,8 +145,8 @@ def check_limits(limits: Limits) -> None:
         if limit.shared and limit.value != default:
             what = f"Limits({limit.name}={limit.value}): it is the same in all warehouses"
             raise UserError("E0369", what, hint=hint)
-        if limit.value < 0:
-            what = f"Limits({limit.name}={limit.value}): it is less than 0"
+        if limit.value < limit.least and limit.name not in SETTINGS:
+            what = f"Limits({limit.name}={limit.value}): it is less than {limit.least}"
             raise UserError("E0369", what, hint=hint)
         if limit.name in SETTINGS:
             _check_value(limit.name, str(limit.value))

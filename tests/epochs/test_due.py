@@ -50,7 +50,7 @@ def _warehouse(
         settings=SimpleNamespace(max_due_rows=10),
         cut=lambda: Cut(1, records),
         deployed=lambda: SimpleNamespace(pipeline=PIPELINE),
-        log=SimpleNamespace(suspensions=lambda: dict.fromkeys(suspended)),
+        suspensions=lambda: dict.fromkeys(suspended),
         store=SimpleNamespace(open=lambda table, version: SimpleNamespace(files=found[table])),
     )
 

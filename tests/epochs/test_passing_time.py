@@ -55,7 +55,7 @@ def _closes(
         deployed=lambda: SimpleNamespace(pipeline=pipeline),
         cut=lambda: Cut(1, {record.object: record for record in records}),
         splits=SimpleNamespace(sources_without_more=lambda taken: frozenset(nothing)),
-        log=SimpleNamespace(suspensions=lambda: dict.fromkeys(suspended)),
+        suspensions=lambda: dict.fromkeys(suspended),
     )
     return advances_by_clock(warehouse, START + timedelta(minutes=minutes), select)
 

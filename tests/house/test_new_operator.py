@@ -147,7 +147,7 @@ PIECES = {
     "floodmark/plan/nodes": "class Tee(Unary):",
     "floodmark/plan/nodes/__init__.py": "from floodmark.plan.nodes.row_local import Tee",
     "floodmark/stream/operators/__init__.py": "Operator = Operator | StreamTee",
-    "floodmark/dataflow/operators/dispatch.py": "case ops.StreamTee():",
+    "floodmark/dataflow/dispatch.py": "case ops.StreamTee():",
     "floodmark/reference/interpreter.py": "case n.Tee():",
     "floodmark/reference/propagation.py": "case n.Tee():",
     "floodmark/stream/operators/tee.py": "class StreamTee(Selection[Tee]):",
@@ -160,7 +160,7 @@ PIECES = {
 def test_a_tee_is_told_each_piece_until_it_has_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in ("plan/nodes", "stream/operators", "stream/ndu", "dataflow/operators"):
+    for folder in ("plan/nodes", "stream/operators", "stream/ndu", "dataflow"):
         shutil.copytree(ROOT / "floodmark" / folder, tmp_path / "floodmark" / folder)
     shutil.copytree(ROOT / "floodmark/reference", tmp_path / "floodmark/reference")
     monkeypatch.setitem(globals(), "ROOT", tmp_path)

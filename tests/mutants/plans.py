@@ -133,7 +133,7 @@ DROPPED = (
     ),
     _dropped(
         "on_nodes(conditions_lifted)",
-        "{Use.SELECT}",
+        "QUERIES",
         f"{_PASSES}test_a_query_evaluates_a_volatile_condition_above_its_join",
     ),
     _dropped(
@@ -167,8 +167,8 @@ LOST_LIMITS = tuple(
         (
             "a warehouse",
             "floodmark.api:Floodmark.__init__",
-            "limits=limits",
-            "limits=LIMITS",
+            "wait, durable, limits=limits",
+            "wait, durable, limits=LIMITS",
         ),
         (
             "split enumeration",

@@ -117,7 +117,8 @@ def _holds(value: Any) -> bool:
 
 
 def _is_ours(kind: type) -> bool:
-    return kind.__module__.startswith("floodmark.sql")
+    """Tell whether a class is one of statements that somebody can write."""
+    return kind.__module__.startswith("floodmark.sql") and kind is not statements.RefusedDefinition
 
 
 def _is_given(part: Any, f: Any) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from floodmark.dataflow.operators.transitions import parts_of
 
 from floodmark.changelog import ChangelogMode
+from floodmark.dataflow.groups.transitions import parts_of
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, ColumnRef
 from floodmark.scalar.types import BIGINT, INT

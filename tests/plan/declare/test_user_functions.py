@@ -9,7 +9,7 @@ import pytest
 
 from floodmark.catalog.dropping import drop_objects
 from floodmark.errors import UserError
-from floodmark.plan.declare.functions import check, functions_of
+from floodmark.plan.declare.functions import check, function_of, functions_of
 from floodmark.plan.declare.python_functions import check_loaded
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, Volatile, walk
@@ -120,7 +120,8 @@ def test_python_is_what_it_is_declared(word: str, wanted: Determinism) -> None:
 )  # fmt: skip
 def test_what_cannot_be_called_is_refused_when_it_is_created(sql: str, code: str) -> None:
     with pytest.raises(UserError) as refused:
-        functions = functions_of(created(sql).objects.values())
+        objects = created(sql).objects.values()
+        functions = {o.name: function_of(o.statement) for o in objects}
         for name, function in functions.items():
             check(function, {n: f for n, f in functions.items() if n != name})
             if function.language == "python":
