@@ -262,6 +262,7 @@ class Limits:
         "files",
         "Compaction merges no fewer, and each tier has files so many times larger than the one "
         "below: a merge always leaves its tier.",
+        least=2,
     )
     reclaim_percent: int = _limit(
         50, "percent", "A file is written again when so many of its rows have expired."
@@ -423,7 +424,7 @@ class Limits:
 class Limit:
     """One number, as a person reads it; a shared one is the same in all warehouses.
 
-    `least` is 1, or 0 where that means always or never.
+    `least` is 1, or 0 where that means always or never, or 2 of what is merged.
     """
 
     name: str

@@ -25,6 +25,7 @@ SUSPENDED = 2
 TRANSIENT = 3
 INTERRUPTED = 128
 _INTERRUPT_EVERY_SECONDS = 0.5
+_ANSWER_SECONDS = 5.0
 _WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, PermissionError)
 
 
@@ -111,7 +112,8 @@ def interruptible(connection: Floodmark) -> Iterator[None]:
 def cancellable(connection: Floodmark) -> Iterator[None]:
     """Let SIGINT end the block and its queries on the server, as a KeyboardInterrupt.
 
-    Once it is left, no interrupt is under way any more: it would end the next statement.
+    Once it is left, no interrupt is under way any more: it would end the next statement. A server
+    that does not answer is waited for a few seconds.
     """
     done = threading.Event()
     interrupts: list[threading.Thread] = []
@@ -129,7 +131,7 @@ def cancellable(connection: Floodmark) -> Iterator[None]:
         done.set()
         signal.signal(signal.SIGINT, before)
         for thread in interrupts:
-            thread.join()
+            thread.join(_ANSWER_SECONDS)
 
 
 def suspension_code(connection: Floodmark) -> int:

@@ -77,6 +77,7 @@ def test_settings_that_are_limits_begin_with_those_of_the_warehouse() -> None:
         (Limits(max_due_rows=10**10), "is not a whole number from 1 to 1,000,000,000"),
         (Limits(layer_bytes=-1), "Limits(layer_bytes=-1): it is less than 0"),
         (Limits(backup_chunk_bytes=0), "it is less than 1"),
+        (Limits(compact_fewest=1), "it is less than 2"),
         (Limits(query_joins=10), "Limits(query_joins=10): it is the same in all warehouses"),
         (Limits(server_start_seconds=9), "it is the same in all warehouses"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floodmark.errors import BindError
+from floodmark.session.ddl import deployment
 from tests.sql.planned_scripts import Planner
 
 _BASE = "CREATE TABLE base (k INT PRIMARY KEY, v BIGINT);"
@@ -43,3 +44,16 @@ def test_what_contradicts_is_refused_at_its_place(
 )
 def test_what_says_the_same_is_not(said: str, format_: str) -> None:
     Planner().script(_BASE + _SINK.format(f"{_RETRACT}, {said}", format_))
+
+
+def test_a_sink_at_rest_that_does_goes_on_while_its_input_changes() -> None:
+    planner = Planner()
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(deployment, "check_said_once", lambda statement: None)
+        view = "CREATE MATERIALIZED VIEW v AS SELECT k, v FROM base;"
+        sink = _SINK.replace("AS SELECT k, v FROM base", "FROM v")
+        said = sink.format(f"{_RETRACT}, format = 'csv'", "FORMAT PLAIN ENCODE JSON")
+        planner.script(f"{_BASE} {view} {said};")
+    planner.script("ALTER MATERIALIZED VIEW v AS SELECT k, v + 1 AS v FROM base;")
+    with pytest.raises(BindError, match="E0721"):
+        planner.script("ALTER SINK x SET (csv.header = 'false');")
