@@ -154,7 +154,7 @@ def test_a_gap_in_the_log_takes_nothing_in_again(site: Site) -> None:
         take_in(site, fm, 3)
     (root / ENGINE / "epochs" / "0" / "3.open.json").unlink()
     before = at_rest(root)
-    with site.connect() as fm, pytest.raises(DataError, match=r"E0431.*epoch 3"):
+    with pytest.raises(DataError, match=r"E0431.*epoch 3"), site.connect() as fm:
         fm.advance(now=NOW)
     assert at_rest(root) == before
 
