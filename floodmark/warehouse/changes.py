@@ -42,18 +42,22 @@ def keys_to_replace(changes: Iterable[ObjectChange]) -> frozenset[str]:
 
 
 def changes_between(
-    before: Pipeline, after: Pipeline, corrected: Collection[str] = ()
+    before: Pipeline,
+    after: Pipeline,
+    corrected: Collection[str] = (),
+    restarted: Collection[str] | None = None,
 ) -> list[ObjectChange]:
     """Return what differs, drops first, then in the order in which epochs advance objects.
 
-    The rows of `corrected` views are others although their definition is the same.
+    The rows of `corrected` views are others although their definition is the same. `restarted` are
+    the objects that begin anew, if that is logged already: what is at rest may be theirs by now.
     """
     dropped = [
         ObjectChange(key, "drop", "no longer defined", obj.object.text)
         for key, obj in reversed(list(before.objects.items()))
         if key not in after.objects
     ]
-    return [*dropped, *PipelineComparison(before, after, corrected).changes()]
+    return [*dropped, *PipelineComparison(before, after, corrected, restarted).changes()]
 
 
 @dataclass
@@ -63,6 +67,7 @@ class PipelineComparison:
     before: Pipeline
     after: Pipeline
     corrected: Collection[str]
+    restarted: Collection[str] | None = None
     rebuilt: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
     altered: set[str] = field(default_factory=set)
@@ -105,8 +110,14 @@ class PipelineComparison:
             and obj.kind is ObjectKind.TABLE
             and old.fingerprint != obj.fingerprint
             and row_reuse.reshaping(old, obj) is None
-            and not (old.opaque and row_reuse.fits_stored(old, obj))
+            and not self._fits_stored(old, obj)
         )
+
+    def _fits_stored(self, old: AnalysedObject, new: AnalysedObject) -> bool:
+        """Tell whether rows stay of which nothing else is known; the log decides, once it can."""
+        if self.restarted is not None:
+            return old.opaque and new.key not in self.restarted
+        return old.opaque and row_reuse.fits_stored(old, new)
 
     def _action(
         self, old: AnalysedObject, new: AnalysedObject, emptied: Collection[str]
@@ -134,7 +145,7 @@ class PipelineComparison:
             return "rebuild", "its former definition was refused"
         if action != "rebuild" or new.opaque:
             return action, reason
-        if old.opaque and row_reuse.fits_stored(old, new):
+        if self._fits_stored(old, new):
             return "alter", "its former definition was refused: its rows stay"
         unchanged = old.object.statement == new.object.statement
         return action, "what it reads was refused" if unchanged else reason

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,11 +22,13 @@ from floodmark.warehouse.row_reuse import RowReuse
 class VersionChange:
     """The definitions in force in the epoch before, and those of an epoch.
 
-    Between equal versions nothing changes, nor where objects only get other names.
+    Between equal versions nothing changes, nor where objects only get other names. Once the epoch
+    is open, its log says which objects are `restarted`.
     """
 
     before: Deployed
     after: Deployed
+    restarted: Collection[str] | None = None
 
     @cached_property
     def new_keys(self) -> frozenset[str]:
@@ -51,7 +53,8 @@ class VersionChange:
             return []
         done = self.after.corrected.items()
         corrected = {key for key, number in done if number > self.before.corrected.get(key, 0)}
-        return changes_between(self.before.pipeline, self.after.pipeline, corrected)
+        pipelines = (self.before.pipeline, self.after.pipeline)
+        return changes_between(*pipelines, corrected, self.restarted)
 
     @property
     def stays(self) -> bool:

@@ -5,7 +5,7 @@ Nothing here runs an epoch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -194,8 +194,17 @@ class Warehouse:
             previous = self.log.catalog_version(epoch - 1)
             after = self.at_version(version)
             before = after if previous == version else self.at_version(previous)
-            known = self._change = (epoch, version), VersionChange(before, after)
+            change = VersionChange(before, after, self._restarted(epoch, version))
+            known = self._change = (epoch, version), change
         return known[1]
+
+    def _restarted(self, epoch: int, version: int) -> Collection[str] | None:
+        """Return what begins anew in an epoch with a version; None before it is opened so."""
+        head = self.log.head()
+        opened = head.open if epoch > head.sealed else self.log.open_record(epoch)
+        return (
+            opened.restarted if opened is not None and opened.catalog_version == version else None
+        )
 
     def cut(self, epoch: int | None = None) -> Cut:
         """Return the cut of a sealed epoch, the newest by default."""

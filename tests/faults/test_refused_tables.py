@@ -88,3 +88,28 @@ def test_statements_tell_the_refusal_and_log_nothing(project: Path, sql: str) ->
         assert raised.value.code == "E0113"
         assert fm.warehouse.catalogs.last() == fm.deployed.version == 1
         assert [row[0] for row in fm.execute("DESCRIBE ft").rows] == ["k", "v"]
+
+
+@pytest.mark.parametrize(
+    "point", ["change_logged", "offsets_logged", "table_emptied", "before_seal"]
+)
+@pytest.mark.parametrize("unread", [False, True])
+def test_a_rebuilt_table_is_rebuilt_again_after_a_crash(
+    project: Path, unread: bool, point: str
+) -> None:
+    """Tables of the first attempt fit the new definition; the log says that they began anew."""
+    root, files = project / "warehouse", project / "pipelines"
+    (files / "all.sql").write_text(FILES.replace("v INT", "v VARCHAR"))
+    rewrite_at_rest(root, "ft", "v INT)", "v NO_TYPE" if unread else "v NO_TYPE)")
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE other (k INT)")
+        assert {c.key: c.action for c in fm.plan(files).changes}["ft"] == "rebuild"
+        with dying_at(point):
+            fm.apply(files)
+    with connect(root) as fm:
+        fm.loop.complete()
+        sealed = fm.warehouse.log.head().sealed
+        change = fm.warehouse.change_at(sealed, fm.deployed.version)
+        assert {*fm.warehouse.log.open_record(sealed).restarted} == change.new_keys >= {"ft"}
+        assert not fm.warehouse.suspensions()
+        assert list(fm.verify()) == []
