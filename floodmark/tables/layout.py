@@ -75,6 +75,11 @@ def state_table(obj: AnalysedObject, name: str) -> str:
     return warehouse.state(obj.object.schema, _base(obj), name)
 
 
+def state_folder(obj: AnalysedObject) -> str:
+    """Return what the names of all state tables of an object begin with."""
+    return state_table(obj, "any").removesuffix("any")
+
+
 def _base(obj: AnalysedObject) -> str:
     """Return the name of an object's folders; a sink may have the name of a relation."""
     base = obj.object.storage_base
@@ -174,7 +179,7 @@ def tables_of(obj: AnalysedObject, store: Store) -> list[str]:
     Which states an opaque object has, only the store knows.
     """
     names = [name for name in names_of(obj) if store.exists(name)]
-    states = state_table(obj, "")
+    states = state_folder(obj)
     return names + [t for t in store.tables() if t.startswith(states)] if obj.opaque else names
 
 

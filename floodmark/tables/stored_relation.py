@@ -1,6 +1,9 @@
-"""What is known of an object from its rows at rest, where its definition says nothing."""
+"""What is known of an object from its tables, where its definition says nothing."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.changelog import EPOCH, KIND, OWNERS, ChangelogMode, is_hidden
@@ -8,7 +11,34 @@ from floodmark.errors import DataError
 from floodmark.scalar.types import Field
 from floodmark.sql import statements as s
 from floodmark.storage import warehouse
+from floodmark.storage.object_record import ObjectRecord
 from floodmark.storage.table import Store
+from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.tables import layout
+
+
+@dataclass(frozen=True)
+class StoredTables:
+    """The tables of a store, and the records as of the seal that has the definitions in force."""
+
+    store: Store
+    records: Mapping[str, ObjectRecord]
+
+    def relation(self, obj: CatalogObject) -> Relation:
+        """Return the relation of an object's stored rows."""
+        return stored_relation(self.store, obj)
+
+    def states_left(self, obj: AnalysedObject) -> list[str]:
+        """Return the state tables that an object has, and its plan does not have.
+
+        What is recomputed goes on without any.
+        """
+        record = self.records.get(obj.object.target or obj.key)
+        if record is None or obj.plan is None or obj.refreshes:
+            return []
+        states, planned = layout.state_folder(obj), layout.state_tables(obj)
+        return [t for t in record.versions if t.startswith(states) and t not in planned]
+
 
 _STORED = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
 

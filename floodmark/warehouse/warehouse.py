@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from floodmark.catalog.objects import CatalogObject, Relation
 from floodmark.catalog.places import project_of
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import Limits
@@ -29,7 +28,7 @@ from floodmark.storage.table import Store
 from floodmark.tables.clock import ClockGuard
 from floodmark.tables.cut import Cut
 from floodmark.tables.results import Result
-from floodmark.tables.stored_relation import stored_relation
+from floodmark.tables.stored_relation import StoredTables
 from floodmark.tables.tables import Tables
 from floodmark.warehouse.deployed import EMPTY, Deployed, load
 from floodmark.warehouse.refusal_events import home_of, refusal_event
@@ -159,14 +158,17 @@ class Warehouse:
             if version > sealed:
                 # What was in force stays, though it is refused now; what is new has to hold.
                 known = self.at_version(sealed)
-            at_rest = self._stored_relation if version <= sealed else None
+            at_rest = self._stored_tables(version) if version <= sealed else None
             known = load(self.catalogs.get(version), known, at_rest)
             if version > self._deployed.version:
                 self._deployed = known
         return known
 
-    def _stored_relation(self, obj: CatalogObject) -> Relation:
-        return stored_relation(self.store, obj)
+    def _stored_tables(self, version: int) -> StoredTables:
+        """Return what lies at rest; the records are there of the version in force alone."""
+        epoch = self.log.head().sealed
+        in_force = self.log.catalog_version(epoch) == version
+        return StoredTables(self.store, self.log.seal_record(epoch).objects if in_force else {})
 
     def suspensions(self) -> dict[str, Event]:
         """Return the suspensions in force now, by object: those logged, and refused definitions.

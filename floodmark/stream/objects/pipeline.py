@@ -22,11 +22,12 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import owners_of
 from floodmark.stream.objects.planning import Draft, Use, plan_of, reads
 from floodmark.stream.objects.refusals import (
-    RelationAtRest,
+    AtRest,
     opaque_inputs,
     opaque_object,
     refusal_at_rest,
     refuse_opaque,
+    refuse_other_state,
 )
 from floodmark.stream.objects.stored import declaration
 from floodmark.stream.objects.supported import check_options
@@ -39,7 +40,7 @@ def analyse_catalog(
     known: Pipeline | None = None,
     *,
     runs: bool = True,
-    at_rest: RelationAtRest | None = None,
+    at_rest: AtRest | None = None,
 ) -> Pipeline:
     """Return the analysed pipeline; objects that `known` has unchanged are taken from it.
 
@@ -53,33 +54,38 @@ def analyse_catalog(
     for catalog_object in definition_order(catalog):
         obj = _reuse(catalog_object, catalog, known, done)
         if obj is None:
-            stored = _stored_relation(catalog_object, known) or at_rest
+            stored = _known_relation(catalog_object, known)
+            stays = stored is not None or at_rest is not None
             try:
                 _check_known(catalog_object, catalog, done)
                 with within_stack(catalog_object.statement.name.span):
                     obj = analyse_object(catalog_object, catalog, done, functions)
-                if runs and obj.refused is not None and stored is None:
+                if runs and obj.refused is not None and not stays:
                     raise obj.refused
+                if at_rest is not None:
+                    refuse_other_state(obj, at_rest)
             except UserError as error:
-                if stored is None:
+                if not stays:
                     raise
                 waits = bool(opaque_inputs(catalog_object, done))
                 refused = None if waits else error
-                relation = stored(catalog_object)
-                obj = opaque_object(catalog_object, catalog, done, relation, refused)
+                if stored is None and at_rest is not None:
+                    stored = at_rest.relation(catalog_object)
+                assert stored is not None
+                obj = opaque_object(catalog_object, catalog, done, stored, refused)
         done[catalog_object.key] = obj
     ordered = {o.key: done[o.key] for o in catalog.order() if o.key in done}
     return Pipeline(catalog, ordered)
 
 
-def _stored_relation(obj: CatalogObject, known: Pipeline | None) -> RelationAtRest | None:
+def _known_relation(obj: CatalogObject, known: Pipeline | None) -> Relation | None:
     """Return what is known of an object that was refused before, or waited for one that was."""
     before = None if known is None else known.objects.get(obj.key)
     if before is None or before.object.statement != obj.statement:
         return None
     if before.refused is None and not before.opaque:
         return None
-    return lambda _: before.relation
+    return before.relation
 
 
 def _check_known(obj: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]) -> None:

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Protocol
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.catalog.refused import refusal_of_object
-from floodmark.errors import FloodmarkError
+from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.declare.functions import refusal_of
 from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject
 
-RelationAtRest = Callable[[CatalogObject], Relation]
-"""What is known of an object from its rows at rest alone."""
+
+class AtRest(Protocol):
+    """What is known of objects from their tables alone."""
+
+    def relation(self, obj: CatalogObject) -> Relation:
+        """Return the relation of an object's stored rows."""
+
+    def states_left(self, obj: AnalysedObject) -> Collection[str]:
+        """Return the state tables that an object has, and its plan does not have."""
+
+
+def refuse_other_state(obj: AnalysedObject, at_rest: AtRest) -> None:
+    """Raise E0855 if what an operator has stored so far would be read by none."""
+    left = at_rest.states_left(obj)
+    if left:
+        names = ", ".join(sorted(left))
+        raise NotSupported(
+            "E0855",
+            f"this version keeps its state in other tables: nothing would read {names}",
+            span=obj.object.statement.span,
+            hint=f"change the query of {obj.name}, or DROP and CREATE it: it is computed anew",
+        )
 
 
 def refusal_at_rest(obj: CatalogObject, catalog: Catalog) -> FloodmarkError | None:

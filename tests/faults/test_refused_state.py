@@ -1,0 +1,86 @@
+"""Objects at rest whose plan has other state tables than they have: no rows in them are lost."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from floodmark.errors import NotSupported
+from floodmark.scalar.types import INT, Field
+from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+from floodmark.storage.delta import DeltaStore
+from floodmark.storage.object_record import ObjectRecord
+from floodmark.tables import layout
+from floodmark.tables.stored_relation import StoredTables
+from floodmark.warehouse.changes import changes_between
+from floodmark.warehouse.deployed import Deployed, load
+
+DEFINED = {
+    "t": "CREATE TABLE t (k INT PRIMARY KEY, v INT)",
+    "v": "CREATE MATERIALIZED VIEW v AS SELECT t.k, u.v FROM t JOIN t AS u ON t.v = u.k + 1",
+    "w": "CREATE MATERIALIZED VIEW w AS SELECT k FROM v",
+    "i": "CREATE TABLE i (k INT PRIMARY KEY, n BIGINT)",
+    "sink:ss": "CREATE SINK ss INTO i AS SELECT v % 2 AS k, count(*) AS n FROM t GROUP BY 1",
+    "again": "CREATE MATERIALIZED VIEW again WITH (refresh = 'full') AS SELECT k FROM t",
+}
+
+
+def _version(number: int = 1, **changed: str) -> CatalogVersion:
+    said = DEFINED | changed
+    defined = tuple(AppliedStatement(sql, None, "statement", key) for key, sql in said.items())
+    return CatalogVersion(number, number, defined, datetime(2024, 1, 1, tzinfo=UTC), {})
+
+
+def _at_rest(tmp_path: Path, more: dict[str, str]) -> StoredTables:
+    """Return records in which each object has the state of its plan, and some one more."""
+    pipeline, records = load(_version()).pipeline, dict[str, ObjectRecord]()
+    for obj in pipeline.objects.values():
+        owners = (obj, *(pipeline[key] for key in obj.feeders))
+        tables = [t for owner in owners for t in layout.state_tables(owner)]
+        tables += [layout.state_table(o, more[o.key]) for o in owners if o.key in more]
+        records[obj.key] = ObjectRecord(
+            obj.key, {layout.current_table(obj): 1} | dict.fromkeys(tables, 1)
+        )
+    return StoredTables(DeltaStore(tmp_path), records)
+
+
+def _opaque(deployed: Deployed) -> set[str]:
+    return {obj.key for obj in deployed.pipeline.objects.values() if obj.opaque}
+
+
+def test_what_is_at_rest_as_planned_goes_on(tmp_path: Path) -> None:
+    assert not _opaque(load(_version(), at_rest=_at_rest(tmp_path, {})))
+    # A view that is recomputed reads no state.
+    assert not _opaque(load(_version(), at_rest=_at_rest(tmp_path, {"again": "r1"})))
+
+
+@pytest.mark.parametrize(("key", "waits"), [("v", {"w"}), ("sink:ss", set())])
+def test_a_state_table_without_a_plan_suspends(tmp_path: Path, key: str, waits: set[str]) -> None:
+    deployed = load(_version(), at_rest=_at_rest(tmp_path, {key: "r99"}))
+    assert _opaque(deployed) == {key} | waits
+    refused = deployed.pipeline[key].refused
+    assert isinstance(refused, NotSupported) and refused.code == "E0855"
+    assert "r99" in refused.message
+
+
+def test_another_query_is_computed_anew(tmp_path: Path) -> None:
+    before = load(_version(), at_rest=_at_rest(tmp_path, {"v": "r99"}))
+    after = load(_version(2, v=DEFINED["v"] + " AND t.k > 0"), before)
+    assert not _opaque(after)
+    changes = {c.key: c.action for c in changes_between(before.pipeline, after.pipeline)}
+    assert changes == {"v": "rebuild", "w": "rebuild"}
+
+
+def test_all_state_of_what_is_refused_goes_with_it(tmp_path: Path) -> None:
+    obj = load(_version(), at_rest=_at_rest(tmp_path, {"v": "r99"})).pipeline["v"]
+    store = DeltaStore(tmp_path)
+    names = (
+        layout.current_table(obj),
+        layout.state_table(obj, "r1"),
+        layout.state_table(obj, "r99"),
+    )
+    for name in (*names, "_state/public/w/r1"):
+        store.create(name, (Field("k", INT),))
+    assert {*layout.tables_of(obj, store)} == {*names}
