@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from floodmark.catalog.objects import FUNCTION_PREFIX, SINK_PREFIX, CatalogObject, name_of
+from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.objects import (
+    FUNCTION_PREFIX,
+    SINK_PREFIX,
+    CatalogObject,
+    ObjectKind,
+    name_of,
+)
 from floodmark.errors import FloodmarkError, Span
 from floodmark.sql import statements as s
 
 _WORDS = "|".join(kind.value.replace(" ", r"\s+") for kind in s.KindWord)
 _HEAD = re.compile(rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?({_WORDS})\b", re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|[\w$]+)'
-_INTO = re.compile(rf"\bINTO\s+({_NAME}(?:\s*\.\s*{_NAME})?)", re.IGNORECASE)
+_GAP = r"(?:\s|--[^\n]*\n|/\*.*?\*/)+"
+_FULL = rf"{_NAME}(?:\s*\.\s*{_NAME})?"
+_INTO = re.compile(
+    rf"\s*CREATE{_GAP}(?:OR{_GAP}REPLACE{_GAP})?SINK{_GAP}(?:IF{_GAP}NOT{_GAP}EXISTS{_GAP})?"
+    rf"{_FULL}{_GAP}INTO{_GAP}({_FULL})",
+    re.IGNORECASE | re.DOTALL,
+)
 _PART = re.compile(r'"((?:[^"]|"")+)"|([\w$]+)')
 
 
@@ -20,7 +34,7 @@ def refused_definition(
 ) -> s.RefusedDefinition:
     """Return what stands for a text that is refused; its key says how it is called."""
     kind = _kind_of(sql, key)
-    into = _INTO.search(sql) if kind is s.KindWord.SINK else None
+    into = _INTO.match(sql) if kind is s.KindWord.SINK else None
     return s.RefusedDefinition(
         name=_object_name(*name_of(key).rsplit(".", 1)),
         kind=kind,
@@ -34,6 +48,14 @@ def refusal_of_object(obj: CatalogObject, refused: FloodmarkError) -> FloodmarkE
     """Return the refusal of an object's definition as another statement meets it."""
     what = f"the definition of {obj.kind.value} {obj.name} is refused: {refused.message}"
     return type(refused)(refused.code, what, hint=f"DROP {obj.name}, or change its definition")
+
+
+def without_missing_targets(catalog: Catalog) -> Catalog:
+    """Return a restored catalog in which unread sinks write tables that are there, or outside."""
+    tables = {key for key, o in catalog.objects.items() if o.kind is ObjectKind.TABLE}
+    unread = [o for o in catalog.objects.values() if isinstance(o.statement, s.RefusedDefinition)]
+    lost = [o for o in unread if o.target is not None and o.target not in tables]
+    return catalog.replace([replace(o, target=None) for o in lost])
 
 
 def _kind_of(sql: str, key: str) -> s.KindWord:

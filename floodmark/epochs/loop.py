@@ -238,7 +238,8 @@ class EpochLoop:
         """Tell whether something can catch up: its definition was refused by another version."""
         warehouse = self.warehouse
         pipeline = warehouse.deployed().pipeline
-        return bool(objects_behind(warehouse, warehouse.cut().records, pipeline, epoch))
+        behind = objects_behind(warehouse, warehouse.cut().records, pipeline, epoch)
+        return any(obj.key in behind for obj in pipeline.writing_objects)
 
     def _new_splits(
         self, select: ObjectSelection, limit: int | None = None
