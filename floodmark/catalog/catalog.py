@@ -170,7 +170,7 @@ class Catalog:
         left = [key for key in reads if key.startswith(FUNCTION_PREFIX)]
         while left:
             key = left.pop()
-            if key not in found:
+            if key not in found and key in self.objects:
                 found.setdefault(key)
                 left += self.objects[key].reads
         return tuple(found)

@@ -50,12 +50,49 @@ def refusal_of_object(obj: CatalogObject, refused: FloodmarkError) -> FloodmarkE
     return type(refused)(refused.code, what, hint=f"DROP {obj.name}, or change its definition")
 
 
-def without_missing_targets(catalog: Catalog) -> Catalog:
-    """Return a restored catalog in which unread sinks write tables that are there, or outside."""
+def with_names_of_texts(catalog: Catalog) -> Catalog:
+    """Return a restored catalog in which unread objects read what their texts may name.
+
+    What reads them already is not among it: no object feeds itself. Sinks write tables that are
+    there, or outside.
+    """
     tables = {key for key, o in catalog.objects.items() if o.kind is ObjectKind.TABLE}
-    unread = [o for o in catalog.objects.values() if isinstance(o.statement, s.RefusedDefinition)]
-    lost = [o for o in unread if o.target is not None and o.target not in tables]
-    return catalog.replace([replace(o, target=None) for o in lost])
+    for obj in catalog.objects.values():
+        if isinstance(obj.statement, s.RefusedDefinition):
+            target = obj.target if obj.target in tables else None
+            bare = catalog.replace([replace(obj, reads=(), target=target)])
+            below = _fed_by(obj.key, bare)
+            reads = tuple(k for k in catalog.objects if k not in below and _may_name(obj, k))
+            read = replace(obj, reads=reads, target=target)
+            catalog = catalog if read == obj else catalog.replace([read])
+    return catalog
+
+
+def _fed_by(key: str, catalog: Catalog) -> set[str]:
+    """Return an object and all that it flows into."""
+    found, left = set[str](), [key]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            target = catalog.objects[one].target
+            left += [k for k, o in catalog.objects.items() if one in o.reads]
+            left += [target] if target in catalog.objects else []
+    return found
+
+
+def _may_name(obj: CatalogObject, key: str) -> bool:
+    """Tell whether a text calls a function, or its words are the name of a relation.
+
+    Columns of tables, and of sources that store what they read, may be called as relations are.
+    """
+    if key.startswith(FUNCTION_PREFIX):
+        return re.search(rf"\b{re.escape(name_of(key))}\b\"?\s*\(", obj.sql, re.I) is not None
+    bare = obj.kind is ObjectKind.SOURCE and re.search(r"\bTRANSFORM\b", obj.sql, re.I) is None
+    if bare or key.startswith(SINK_PREFIX) or obj.kind in (ObjectKind.TABLE, ObjectKind.FUNCTION):
+        return False
+    said = {name for part in _PART.finditer(obj.sql) for name in _parts(part[0])}
+    return {*name_of(key).split(".")} <= said
 
 
 def _kind_of(sql: str, key: str) -> s.KindWord:

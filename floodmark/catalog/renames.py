@@ -22,6 +22,7 @@ from floodmark.catalog.objects import (
     key_of,
 )
 from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
+from floodmark.catalog.refused import refusal_of_object
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.sql import statements as s
 from floodmark.sql.nodes import ChangelogOf, WindowTable
@@ -96,6 +97,8 @@ def _with_names(catalog: Catalog, names: NewNames) -> Catalog:
     out = Catalog()
     for obj in catalog.objects.values():
         unread = isinstance(obj.statement, s.RefusedDefinition)
+        if unread and names.keys.keys() & obj.reads:
+            raise refusal_of_object(obj, obj.statement.refused)
         whole = obj.statement if obj.part is None else _whole(obj)
         again = None if unread else rewrite_names(whole, names)
         key = names.keys.get(obj.key, obj.key)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from floodmark.catalog.catalog import Catalog, unknown_object
 from floodmark.catalog.objects import FUNCTION_PREFIX, CatalogObject, ObjectKind, Origin, key_of
-from floodmark.catalog.refused import refused_definition, without_missing_targets
+from floodmark.catalog.refused import refused_definition, with_names_of_texts
 from floodmark.errors import Span, UserError
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
@@ -104,7 +104,7 @@ def load(
     made = catalog.objects
     order = {a.object: i for i, a in enumerate(version.statements)}
     catalog = Catalog({key: made[key] for key in sorted(made, key=lambda key: order.get(key, 0))})
-    catalog = without_missing_targets(catalog)
+    catalog = with_names_of_texts(catalog)
     known_pipeline = None if known is None else known.pipeline
     pipeline = analyse_catalog(catalog, known_pipeline, at_rest=at_rest)
     pinned = {

@@ -8,10 +8,15 @@ import pytest
 
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.changelog import ChangelogMode
+from floodmark.errors import UserError
+from floodmark.session.ddl.deployment import plan_statement
+from floodmark.sql import statements as s
+from floodmark.sql.parse import parse_statement
 from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.warehouse.deployed import Deployed, load
+from floodmark.warehouse.deployed import Deployed, load, statements_of
 
+START = datetime(2024, 1, 1, tzinfo=UTC)
 TABLE = {"t": "CREATE TABLE t (k INT PRIMARY KEY, v INT)"}
 
 
@@ -31,7 +36,7 @@ def restored(**defined: str) -> Deployed:
     """Return definitions as they are read from the log of a sealed version."""
     said = {key.replace("__", ":"): sql for key, sql in defined.items()}
     logged = tuple(AppliedStatement(sql, None, "statement", key) for key, sql in said.items())
-    version = CatalogVersion(1, 1, logged, datetime(2024, 1, 1, tzinfo=UTC), {})
+    version = CatalogVersion(1, 1, logged, START, {})
     return load(version, at_rest=NothingStored())
 
 
@@ -52,3 +57,40 @@ def test_an_unread_sink_writes_the_table_that_it_names(text: str, target: str | 
     assert obj.object.target == target
     assert deployed.pipeline["t"].feeders == (() if target is None else ("sink:x",))
     assert (obj in deployed.pipeline.writing_objects) == (target is None)
+
+
+def test_an_unread_object_reads_what_its_words_name() -> None:
+    deployed = restored(
+        **TABLE,
+        other="CREATE TABLE other (k INT PRIMARY KEY)",
+        function__f="CREATE FUNCTION f(a INT) RETURNS INT LANGUAGE sql AS 'SELECT a'",
+        function__k="CREATE FUNCTION k(a INT) RETURNS INT LANGUAGE sql AS 'SELECT a'",
+        m='CREATE MATERIALIZED VIEW m AS SELECT f(k) FROM "t" JOIN other WHERE FROM w',
+        w="CREATE MATERIALIZED VIEW w AS SELECT * FROM m",
+        unread="CREATE TABLE unread (other INT PRIMARY KEY, t NO",
+        s__t="CREATE TABLE s.t (k INT",
+    )
+    catalog = deployed.catalog
+    assert catalog.objects["m"].reads == ("t", "other", "function:f")
+    assert catalog.objects["unread"].reads == ()
+    assert deployed.pipeline["m"].refused is not None
+    assert (deployed.pipeline["w"].opaque, deployed.pipeline["w"].refused) == (True, None)
+    assert {*catalog.dependents("t")} == {*catalog.dependents("function:f")} == {"m", "w"}
+
+
+def test_what_an_unread_text_names_keeps_its_name_and_stays() -> None:
+    deployed = restored(**TABLE, m="CREATE VIEW m AS SELECT k FROM t WHERE")
+    for sql in ("ALTER TABLE t RENAME TO u", "DROP TABLE t"):
+        statement = parse_statement(sql)
+        assert isinstance(statement, s.Alter | s.Drop)
+        with pytest.raises(UserError):
+            plan_statement(statement, deployed)
+
+
+def test_what_is_restored_again_is_the_same() -> None:
+    unread = "CREATE MATERIALIZED VIEW m AS SELECT k FROM t WHERE"
+    before = restored(**TABLE, m=unread)
+    version = CatalogVersion(2, 2, tuple(statements_of(before.catalog)), START, {})
+    after = load(version, before)
+    assert all(after.catalog.objects[k] is o for k, o in before.catalog.objects.items())
+    assert all(after.pipeline[k] is o for k, o in before.pipeline.objects.items())

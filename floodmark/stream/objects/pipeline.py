@@ -67,7 +67,8 @@ def analyse_catalog(
             except UserError as error:
                 if not stays:
                     raise
-                waits = bool(opaque_inputs(catalog_object, done))
+                unread = isinstance(catalog_object.statement, s.RefusedDefinition)
+                waits = not unread and opaque_inputs(catalog_object, done)
                 refused = None if waits else error
                 if stored is None and at_rest is not None:
                     stored = at_rest.relation(catalog_object)
