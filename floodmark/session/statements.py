@@ -144,7 +144,10 @@ def check_plan(
 ) -> None:
     """Refuse a plan that could not be applied, before anything is logged."""
     _ask_again(plan, warehouse.limits)
-    refuse_behind(plan.changes, _reasons_behind(plan, warehouse), plan.pipeline)
+    late = _refused_behind(warehouse)
+    moved = reshapings(warehouse.deployed().pipeline, plan.pipeline, plan.changes)
+    behind = _reasons_behind(warehouse) | dict.fromkeys(late, "is suspended")
+    refuse_behind(plan.changes, behind, plan.pipeline, goes_on=late - moved.keys())
     check_sink_paths(plan, warehouse)
     _refuse_loss(plan, warehouse, discards)
     if "rebuild" not in discards:
@@ -189,16 +192,16 @@ def _check_first_rows(
         plan_dml(insert, target, reader())
 
 
-def _reasons_behind(plan: DeploymentPlan, warehouse: Warehouse) -> dict[str, str]:
-    """Say of objects that they do not have all epochs, and why.
+def _refused_behind(warehouse: Warehouse) -> set[str]:
+    """Return what does not have all epochs because a definition is refused."""
+    head = warehouse.log.head().sealed
+    return {key for key, event in warehouse.refusals().items() if event.epoch <= head}
 
-    One whose definition is refused goes on with what it missed if its columns stay.
-    """
+
+def _reasons_behind(warehouse: Warehouse) -> dict[str, str]:
+    """Say of objects that they do not have all epochs, and why; of those that are not refused."""
     filling = [k for k, r in warehouse.cut().records.items() if r.backfilling]
-    moved = reshapings(warehouse.deployed().pipeline, plan.pipeline, plan.changes)
-    refused, head = warehouse.refusals(), warehouse.log.head().sealed
-    late = [k for k, event in refused.items() if event.epoch <= head and k in moved]
-    suspended = [*warehouse.log.suspensions(), *late]
+    suspended = warehouse.log.suspensions()
     return dict.fromkeys(filling, "is being filled") | dict.fromkeys(suspended, "is suspended")
 
 

@@ -89,7 +89,7 @@ class PipelineComparison:
             action, reason = self._action(old, obj, emptied)
             if refused and action:
                 action, reason = self._lifted(old, obj, action, reason)
-                self.lifted.add(key)
+                self.lifted |= {key, obj.object.target or key}
             if action == "rebuild":
                 self.rebuilt.add(key)
             if action == "alter":

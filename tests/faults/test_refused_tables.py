@@ -113,3 +113,28 @@ def test_a_rebuilt_table_is_rebuilt_again_after_a_crash(
         assert {*fm.warehouse.log.open_record(sealed).restarted} == change.new_keys >= {"ft"}
         assert not fm.warehouse.suspensions()
         assert list(fm.verify()) == []
+
+
+def test_what_reads_a_late_table_is_not_replaced(tmp_path: Path) -> None:
+    root = tmp_path / "warehouse"
+    with connect(root) as fm:
+        for sql in (
+            "CREATE TABLE t (k INT PRIMARY KEY)",
+            "CREATE TABLE i (k INT PRIMARY KEY)",
+            "CREATE SINK ss INTO i AS SELECT k FROM t",
+            "CREATE MATERIALIZED VIEW v AS SELECT k, count(*) AS n FROM i GROUP BY k",
+        ):
+            fm.execute(sql)
+    rewrite_at_rest(root, "sink:ss", "SELECT k", "SELECT gone")
+    alter = "ALTER MATERIALIZED VIEW v AS SELECT k, count(*) + 1 AS n FROM i GROUP BY k"
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE other (k INT)")
+        assert set(fm.warehouse.suspensions()) == {"i"}
+        with pytest.raises(UserError, match="i is suspended") as raised:
+            fm.execute(alter)
+        assert raised.value.code == "E0838"
+        fm.execute("DROP SINK ss")
+        fm.advance()
+        assert not fm.warehouse.suspensions()
+        fm.execute(alter)
+        assert len({record.position for record in fm.status().values()}) == 1

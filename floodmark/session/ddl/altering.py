@@ -174,11 +174,15 @@ def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, callin
 
 
 def refuse_behind(
-    changes: Iterable[ObjectChange], behind: Mapping[str, str], pipeline: Pipeline
+    changes: Iterable[ObjectChange],
+    behind: Mapping[str, str],
+    pipeline: Pipeline,
+    goes_on: Collection[str] = (),
 ) -> None:
     """Raise E0838 if an object that keeps its rows, or one that reads such rows, is not up to date.
 
-    `behind` has the reasons, by key.
+    `behind` has the reasons, by key. What is in `goes_on` takes in what it missed under its new
+    definition, or that of the sink that writes it.
     """
     for change in changes:
         if change.action not in ("alter", "replace"):
@@ -188,7 +192,8 @@ def refuse_behind(
         readers = [
             o.key for o in pipeline.writing_objects if {home, change.key} & _reads(o.key, pipeline)
         ]
-        late = [key for key in (home, *obj.reads, *readers) if key in behind]
+        own = () if home in goes_on else (home,)
+        late = [key for key in (*own, *obj.reads, *readers) if key in behind]
         if late:
             place = obj.object.statement.name.span
             first = pipeline[late[0]]
