@@ -138,3 +138,21 @@ def test_what_reads_a_late_table_is_not_replaced(tmp_path: Path) -> None:
         assert not fm.warehouse.suspensions()
         fm.execute(alter)
         assert len({record.position for record in fm.status().values()}) == 1
+
+
+def test_rows_that_a_refused_table_has_discarded_are_not_read_again(tmp_path: Path) -> None:
+    root = tmp_path / "warehouse"
+    with connect(root) as fm:
+        fm.execute(
+            "CREATE TABLE t (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 hour') "
+            "APPEND ONLY WITH (ttl = '1 day')"
+        )
+        fm.execute("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+    rewrite_at_rest(root, "t", "ts - INTERVAL '1 hour'", "no_function(ts)")
+    with connect(root) as fm:
+        with pytest.raises(UserError) as raised:
+            fm.execute("ALTER TABLE t ALTER WATERMARK FOR ts AS ts - INTERVAL '2 hours'")
+        assert raised.value.code == "E0854"
+        fm.execute("DROP MATERIALIZED VIEW v")
+        fm.execute("ALTER TABLE t ALTER WATERMARK FOR ts AS ts - INTERVAL '2 hours'")
+        assert not fm.warehouse.suspensions()

@@ -22,7 +22,7 @@ def refuse_rereading(changes: Iterable[ObjectChange], before: Pipeline, after: P
             continue
         obj = after[change.key]
         scanned = _scan_objects(obj, formers.get(change.key))
-        gone = [k for k in scanned if k not in anew and _drops_silently(before.objects.get(k))]
+        gone = [k for k in scanned if k not in anew and _has_dropped(k, before, after)]
         if not gone or not _reads_again(obj, formers.get(change.key)):
             continue
         into = obj.kind is ObjectKind.SINK and obj.object.target is not None
@@ -43,7 +43,10 @@ def _scan_objects(obj: AnalysedObject, previous: AnalysedObject | None) -> list[
     return [scan.object for root in plans for scan in n.scans(root)]
 
 
-def _drops_silently(obj: AnalysedObject | None) -> bool:
+def _has_dropped(key: str, before: Pipeline, after: Pipeline) -> bool:
+    """Tell whether a table that goes on has discarded rows; a refused one tells it by now."""
+    obj = before.objects.get(key)
+    obj = after.objects.get(key) if obj is not None and obj.opaque else obj
     return obj is not None and obj.declared is not None and obj.declared.drops_silently
 
 
