@@ -156,3 +156,18 @@ def test_rows_that_a_refused_table_has_discarded_are_not_read_again(tmp_path: Pa
         fm.execute("DROP MATERIALIZED VIEW v")
         fm.execute("ALTER TABLE t ALTER WATERMARK FOR ts AS ts - INTERVAL '2 hours'")
         assert not fm.warehouse.suspensions()
+
+
+@pytest.mark.parametrize("text", ["SELECT no_function(v) AS k FROM t", "SELECT v FROM t WHERE"])
+def test_a_column_stays_that_a_refused_view_may_use(tmp_path: Path, text: str) -> None:
+    root = tmp_path / "warehouse"
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
+        fm.execute("CREATE VIEW pv AS SELECT v FROM t")
+    rewrite_at_rest(root, "pv", "SELECT v FROM t", text)
+    with connect(root) as fm:
+        with pytest.raises(UserError) as raised:
+            fm.execute("ALTER TABLE t DROP COLUMN v")
+        assert raised.value.code == "E0837"
+        fm.execute("ALTER TABLE t DROP COLUMN v CASCADE")
+        assert set(fm.deployed.catalog.objects) == {"t"}

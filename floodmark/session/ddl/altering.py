@@ -111,6 +111,8 @@ def _users(key: str, column: str, catalog: Catalog, pipeline: Pipeline) -> list[
 
 
 def _uses(obj: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> bool:
+    if pipeline[obj.key].opaque:
+        return True
     needed = {obj.key, *_upstream(obj, catalog)}
     alone = Catalog({k: o for k, o in catalog.objects.items() if k in needed})
     try:
