@@ -6,6 +6,7 @@ fold replaces the table's row with its key. Older rows are ignored.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -66,7 +67,7 @@ class CurrentRows:
         if not self.obj.opaque:
             return False
         timed = {LOWER, UPPER}.intersection(f.name for f in self.obj.relation.columns)
-        ends = "ttl" in self.obj.object.sql.lower()
+        ends = re.search(r"\bttl(_column)?\b", self.obj.object.sql, re.IGNORECASE) is not None
         return bool(timed or ends or (self.layer_files and not self.obj.relation.stream_key))
 
     @property

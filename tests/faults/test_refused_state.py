@@ -13,6 +13,7 @@ from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
 from floodmark.storage.delta import DeltaStore
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.tables import layout
+from floodmark.tables.current import CurrentRows
 from floodmark.tables.stored_relation import StoredTables
 from floodmark.warehouse.changes import changes_between
 from floodmark.warehouse.deployed import Deployed, load
@@ -84,3 +85,13 @@ def test_all_state_of_what_is_refused_goes_with_it(tmp_path: Path) -> None:
     for name in (*names, "_state/public/w/r1"):
         store.create(name, (Field("k", INT),))
     assert {*layout.tables_of(obj, store)} == {*names}
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [("(shuttle INT, k NO", False), ("(k NO) WITH (ttl = '1 day'", True), ("(k) TTL_COLUMN", True)],
+)
+def test_rows_that_end_need_the_definition(tmp_path: Path, text: str, needs: bool) -> None:
+    obj = load(_version(t=f"CREATE TABLE t {text}"), at_rest=_at_rest(tmp_path, {})).pipeline["t"]
+    handle = DeltaStore(tmp_path).create(layout.current_table(obj), (Field("k", INT),))
+    assert CurrentRows(obj, handle).needs_definition is needs
