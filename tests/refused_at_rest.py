@@ -8,12 +8,12 @@ from pathlib import Path
 from floodmark.storage.records import parse_text, record_text
 
 
-def rewrite_at_rest(root: Path, key: str, old: str, new: str) -> None:
+def rewrite_at_rest(root: Path, key: str, old: str, new: str, name: str = "sql") -> None:
     """Put another text into a logged definition, in every version that has it."""
     for path in (root / "_floodmark" / "catalog").glob("*.json"):
         record = parse_text(path.read_text(), str(path))
         for statement in record.body["statements"]:
-            if statement["object"] == key:
-                assert old in statement["sql"]
-                statement["sql"] = statement["sql"].replace(old, new)
+            if statement["object"] == key and statement.get(name) is not None:
+                assert old in statement[name]
+                statement[name] = statement[name].replace(old, new)
         path.write_text(record_text(path.name, replace(record, body=record.body)))

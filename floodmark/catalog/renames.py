@@ -23,7 +23,7 @@ from floodmark.catalog.objects import (
 )
 from floodmark.catalog.references import is_shadowed, rename, table_name, tables_of
 from floodmark.catalog.refused import refusal_of_object
-from floodmark.errors import BindError, NotSupported, Span
+from floodmark.errors import BindError, FloodmarkError, NotSupported, Span
 from floodmark.sql import statements as s
 from floodmark.sql.nodes import ChangelogOf, WindowTable
 from floodmark.sql.normalise import to_sql
@@ -224,12 +224,20 @@ def current_names(deployed: Catalog) -> NewNames:
 
 def follows(file: s.Definition, obj: CatalogObject, deployed: Catalog) -> bool:
     """Tell whether a file says of a deployed object what it said, with the names of today."""
-    if obj.filed is None:
+    before = filed_definition(obj)
+    if before is None:
         return False
-    before = parse_statement(obj.filed)
-    assert isinstance(before, s.Definition)
     again = rewrite_names(before, current_names(deployed), respelled=True)
     return again is not None and to_sql(again) == to_sql(file)
+
+
+def filed_definition(obj: CatalogObject) -> s.Definition | None:
+    """Return what the file of an altered object says; None where this version cannot read it."""
+    try:
+        statement = None if obj.filed is None else parse_statement(obj.filed)
+    except FloodmarkError:
+        return None
+    return statement if isinstance(statement, s.Definition) else None
 
 
 def rename_part(part: s.Definition, written: s.Definition, names: NewNames) -> s.Definition:

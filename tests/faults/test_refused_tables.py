@@ -8,6 +8,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import UserError
+from floodmark.session.ddl.file_objects import drift
 from tests.refused_at_rest import rewrite_at_rest
 from tests.warehouses import dying_at
 
@@ -171,3 +172,14 @@ def test_a_column_stays_that_a_refused_view_may_use(tmp_path: Path, text: str) -
         assert raised.value.code == "E0837"
         fm.execute("ALTER TABLE t DROP COLUMN v CASCADE")
         assert set(fm.deployed.catalog.objects) == {"t"}
+
+
+def test_a_file_that_is_not_read_any_more_says_something_else(project: Path) -> None:
+    root, files = project / "warehouse", project / "pipelines"
+    with connect(root) as fm:
+        fm.execute("ALTER TABLE ft ADD COLUMN w INT")
+    rewrite_at_rest(root, "ft", "v INT)", "v INT NO", "filed")
+    with connect(root) as fm:
+        assert not fm.warehouse.suspensions()
+        assert [d.key for d in drift(fm.deployed.catalog)] == ["ft"]
+        assert {c.key: c.action for c in fm.plan(files).changes}["ft"] == "alter"

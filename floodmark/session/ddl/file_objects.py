@@ -6,10 +6,15 @@ from dataclasses import dataclass, replace
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.renames import NewNames, current_names, follows, rewrite_names
+from floodmark.catalog.renames import (
+    NewNames,
+    current_names,
+    filed_definition,
+    follows,
+    rewrite_names,
+)
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
-from floodmark.sql.parse import parse_statement
 from floodmark.warehouse.deployed import as_applied_statement, as_filed
 
 
@@ -37,9 +42,9 @@ def drift(catalog: Catalog) -> list[Drift]:
         said = []
         if obj.filed_as is not None:
             said.append(f"{obj.filed_as.rpartition(':')[2]} has been renamed to {obj.name}")
-        file = parse_statement(obj.filed)
-        assert isinstance(file, s.Definition)
-        if to_sql(rewrite_names(file, names) or file) != to_sql(obj.own_statement):
+        file = filed_definition(obj)
+        said_now = None if file is None else to_sql(rewrite_names(file, names) or file)
+        if said_now != to_sql(obj.own_statement):
             said.append(f"{obj.name} has been altered")
         if said:
             out.append(Drift(obj.key, " and ".join(said), obj.span.file, obj.span.line))
