@@ -183,3 +183,14 @@ def test_a_file_that_is_not_read_any_more_says_something_else(project: Path) -> 
         assert not fm.warehouse.suspensions()
         assert [d.key for d in drift(fm.deployed.catalog)] == ["ft"]
         assert {c.key: c.action for c in fm.plan(files).changes}["ft"] == "alter"
+
+
+def test_a_mend_has_to_hold_for_what_waits(project: Path) -> None:
+    root, files = project / "warehouse", project / "pipelines"
+    rewrite_at_rest(root, "ft", "v INT)", "v NO_TYPE)")
+    (files / "all.sql").write_text(FILES.replace("(k INT PRIMARY KEY,", "(j INT PRIMARY KEY,"))
+    with connect(root) as fm:
+        with pytest.raises(UserError, match='"k"') as raised:
+            fm.plan(files)
+        assert raised.value.code == "E0206"
+        assert set(fm.warehouse.suspensions()) == {"ft"}

@@ -54,7 +54,7 @@ def analyse_catalog(
     for catalog_object in definition_order(catalog):
         obj = _reuse(catalog_object, catalog, known, done)
         if obj is None:
-            stored = _known_relation(catalog_object, known)
+            stored = _known_relation(catalog_object, known, done)
             stays = stored is not None or at_rest is not None
             try:
                 _check_known(catalog_object, catalog, done)
@@ -67,8 +67,8 @@ def analyse_catalog(
             except UserError as error:
                 if not stays:
                     raise
-                unread = isinstance(catalog_object.statement, s.RefusedDefinition)
-                waits = not unread and opaque_inputs(catalog_object, done)
+                waits = refusal_at_rest(catalog_object, catalog) is None
+                waits = waits and bool(opaque_inputs(catalog_object, done))
                 refused = None if waits else error
                 if stored is None and at_rest is not None:
                     stored = at_rest.relation(catalog_object)
@@ -79,12 +79,17 @@ def analyse_catalog(
     return Pipeline(catalog, ordered)
 
 
-def _known_relation(obj: CatalogObject, known: Pipeline | None) -> Relation | None:
-    """Return what is known of an object that was refused before, or waited for one that was."""
+def _known_relation(
+    obj: CatalogObject, known: Pipeline | None, done: Mapping[str, AnalysedObject]
+) -> Relation | None:
+    """Return what is known of an object that was refused before, or waits for one that was.
+
+    What has nothing more to wait for has to hold.
+    """
     before = None if known is None else known.objects.get(obj.key)
     if before is None or before.object.statement != obj.statement:
         return None
-    if before.refused is None and not before.opaque:
+    if before.refused is None and not (before.opaque and opaque_inputs(obj, done)):
         return None
     return before.relation
 
