@@ -12,6 +12,7 @@ from floodmark.epochs.loop import EpochLoop
 from floodmark.errors import UserError
 from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.sql import statements as s
+from floodmark.storage.epoch_log import Event
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.stream.objects.pinned import pins_of
@@ -69,14 +70,7 @@ def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
         pipeline = warehouse.deployed().pipeline
         obj = _find_object(statement, warehouse.deployed())
         key = obj.object.target or obj.key
-        event = warehouse.suspensions().get(key)
-        if event is not None and is_refusal(event):
-            raise UserError(
-                event.code or "E0383",
-                event.message,
-                span=statement.name.span,
-                hint=remedy(obj, event),
-            )
+        event = _accepted_suspension(obj, warehouse, statement)
         if event is not None:
             loop.resume(key)
         elif not _causes(key, pipeline, warehouse):
@@ -84,6 +78,25 @@ def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
             return Result(status="ALTER_RESUME", notices=(notice,))
         _check(key, pipeline, warehouse, statement)
     return Result(status="ALTER_RESUME")
+
+
+def _accepted_suspension(
+    obj: AnalysedObject, warehouse: Warehouse, statement: s.Alter
+) -> Event | None:
+    """Return the suspension that a statement is to lift; raise the refusal of a definition.
+
+    What is logged beside a refusal is lifted: else nothing would, once the definition is mended.
+    """
+    key = obj.object.target or obj.key
+    event = warehouse.suspensions().get(key)
+    if event is None or not is_refusal(event):
+        return event
+    if key in warehouse.log.suspensions():
+        now = warehouse.clock.now()
+        warehouse.log.record("resume", now, "its definition is refused", object=key)
+    raise UserError(
+        event.code or "E0383", event.message, span=statement.name.span, hint=remedy(obj, event)
+    )
 
 
 def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
@@ -100,7 +113,7 @@ def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
                 span=statement.name.span,
                 hint=f"{resume_command(obj)} lifts a suspension",
             )
-        event = warehouse.suspensions().get(obj.key)
+        event = _accepted_suspension(obj, warehouse, statement)
         if event is None and deployed.pinned.get(obj.key) == present:
             notice = f"the functions of {obj.name} mean what they meant"
             return Result(status="ALTER_REBASE", notices=(notice,))

@@ -194,3 +194,24 @@ def test_a_mend_has_to_hold_for_what_waits(project: Path) -> None:
             fm.plan(files)
         assert raised.value.code == "E0206"
         assert set(fm.warehouse.suspensions()) == {"ft"}
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_resume_lifts_what_is_logged_beside_a_refusal(project: Path, first: bool) -> None:
+    root = project / "warehouse"
+    with connect(root) as fm:
+        now = fm.warehouse.clock.now()
+        fm.warehouse.log.record("suspend", now, "it fails", object="wt", code="E0601")
+    rewrite_at_rest(root, "wt", "ts - INTERVAL '1 hour'", "no_function(ts)")
+    alter = "ALTER TABLE wt ALTER WATERMARK FOR ts AS ts - INTERVAL '2 hours'"
+    with connect(root) as fm:
+        fm.execute("CREATE TABLE other (k INT)")
+        if first:
+            with pytest.raises(UserError, match="E0269"):
+                fm.execute("ALTER TABLE wt RESUME")
+            assert not fm.warehouse.log.suspensions()
+        fm.execute(alter)
+        if not first:
+            fm.execute("ALTER TABLE wt RESUME")
+        assert not fm.warehouse.suspensions()
+        assert len({record.position for record in fm.status().values()}) == 1
