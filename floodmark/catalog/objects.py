@@ -201,6 +201,8 @@ def syntax_kind(statement: s.Definition) -> s.KindWord:
     """Return the kind as CREATE, DROP and SHOW CREATE write it: aggregates are one of their own."""
     if isinstance(statement, s.CreateAggregate):
         return s.KindWord.AGGREGATE
+    if isinstance(statement, s.RefusedDefinition):
+        return statement.kind
     kind = kind_of(statement)
     return next(written for written, of in _KIND_NAMED.items() if of is kind)
 

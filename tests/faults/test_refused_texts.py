@@ -94,3 +94,11 @@ def test_what_is_restored_again_is_the_same() -> None:
     after = load(version, before)
     assert all(after.catalog.objects[k] is o for k, o in before.catalog.objects.items())
     assert all(after.pipeline[k] is o for k, o in before.pipeline.objects.items())
+
+
+def test_an_unread_aggregate_is_one() -> None:
+    deployed = restored(function__mid="CREATE AGGREGATE mid(v INT) RETURNS NO LANGUAGE BY")
+    statement = parse_statement("DROP AGGREGATE mid")
+    assert isinstance(statement, s.Drop)
+    plan = plan_statement(statement, deployed)
+    assert plan is not None and not plan.catalog.objects

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from sqlglot import exp
 
@@ -37,16 +38,18 @@ def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
 
     Those that do not hold are not among them: nothing can call them.
     """
-    functions = {o.name: o.statement for o in objects if o.kind is ObjectKind.FUNCTION}
-    return {
-        name: function_of(statement)
-        for name, statement in functions.items()
-        if refusal_of(statement) is None
-    }
+    found = {}
+    for obj in (o for o in objects if o.kind is ObjectKind.FUNCTION):
+        if not isinstance(obj.statement, s.RefusedDefinition):
+            with suppress(FloodmarkError):
+                found[obj.name] = function_of(obj.statement)
+    return found
 
 
 def refusal_of(statement: s.Definition) -> FloodmarkError | None:
     """Return why a function does not hold: E0283 to E0285, or why its text cannot be read."""
+    if isinstance(statement, s.RefusedDefinition):
+        return statement.refused
     try:
         function_of(statement)
     except FloodmarkError as error:
