@@ -76,10 +76,13 @@ class Catalog:
     ) -> Catalog:
         """Return the catalog with one of the objects that a statement made, and what is `known`.
 
-        It held when it was made; what it reads may be restored after it.
+        It held when it was made; what it reads may be restored after it. Raises E0201 where it
+        does not make one of that key any more: a function that it calls is another, or not read.
         """
         found = self.declare(statement, origin)
-        one = next((obj for obj in found if obj.key == key), found[0])
+        one = next((obj for obj in found if key in (None, obj.key)), None)
+        if one is None:
+            raise unknown_object(str(key), [o.key for o in found], statement.name.span, "object")
         return self.replace([replace(one, **known)])
 
     def alter(self, obj: CatalogObject, statement: s.Definition, *past: tuple[str, ...]) -> Catalog:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -34,7 +35,7 @@ class NothingStored:
 
 def restored(**defined: str) -> Deployed:
     """Return definitions as they are read from the log of a sealed version."""
-    said = {key.replace("__", ":"): sql for key, sql in defined.items()}
+    said = {re.sub("^(sink|function)__", r"\1:", key): sql for key, sql in defined.items()}
     logged = tuple(AppliedStatement(sql, None, "statement", key) for key, sql in said.items())
     version = CatalogVersion(1, 1, logged, START, {})
     return load(version, at_rest=NothingStored())
@@ -102,3 +103,18 @@ def test_an_unread_aggregate_is_one() -> None:
     assert isinstance(statement, s.Drop)
     plan = plan_statement(statement, deployed)
     assert plan is not None and not plan.catalog.objects
+
+
+def test_a_source_that_is_not_split_any_more_keeps_what_it_stores() -> None:
+    split = (
+        "CREATE SOURCE s (k INT, v INT) WITH (connector = 'files', path = '/in') "
+        "FORMAT PLAIN ENCODE PARQUET "
+        "TRANSFORM USING (SELECT middle(v) AS m FROM s) WITH (split = true)"
+    )
+    deployed = restored(
+        function__middle="CREATE AGGREGATE middle(v INT) RETURNS NO LANGUAGE BY",
+        s__stored=split,
+        s=split,
+    )
+    assert {"s", "s__stored"} <= deployed.catalog.objects.keys()
+    assert deployed.pipeline["s__stored"].refused is not None
