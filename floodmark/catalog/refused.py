@@ -77,7 +77,7 @@ def _fed_by(key: str, catalog: Catalog) -> set[str]:
             found.add(one)
             target = catalog.objects[one].target
             left += [k for k, o in catalog.objects.items() if one in o.reads]
-            left += [target] if target in catalog.objects else []
+            left += [target] if target is not None and target in catalog.objects else []
     return found
 
 

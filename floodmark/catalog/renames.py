@@ -97,7 +97,7 @@ def _with_names(catalog: Catalog, names: NewNames) -> Catalog:
     out = Catalog()
     for obj in catalog.objects.values():
         unread = isinstance(obj.statement, s.RefusedDefinition)
-        if unread and names.keys.keys() & obj.reads:
+        if isinstance(obj.statement, s.RefusedDefinition) and names.keys.keys() & obj.reads:
             raise refusal_of_object(obj, obj.statement.refused)
         whole = obj.statement if obj.part is None else _whole(obj)
         again = None if unread else rewrite_names(whole, names)
