@@ -467,7 +467,7 @@ class Floodmark:
         if names is None:
             logs = verify_logs(self.warehouse.objects, progress, self.warehouse.limits)
         tables = verify_tables(self.warehouse.log, self.store, keys, progress)
-        for finding in chain(logs, tables):
+        for finding in dict.fromkeys(chain(logs, tables)):
             broken.add(finding.object)
             yield finding
         if None not in broken:

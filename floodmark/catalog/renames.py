@@ -224,14 +224,14 @@ def current_names(deployed: Catalog) -> NewNames:
 
 def follows(file: s.Definition, obj: CatalogObject, deployed: Catalog) -> bool:
     """Tell whether a file says of a deployed object what it said, with the names of today."""
-    before = filed_definition(obj)
+    before = parse_filed(obj)
     if before is None:
         return False
     again = rewrite_names(before, current_names(deployed), respelled=True)
     return again is not None and to_sql(again) == to_sql(file)
 
 
-def filed_definition(obj: CatalogObject) -> s.Definition | None:
+def parse_filed(obj: CatalogObject) -> s.Definition | None:
     """Return what the file of an altered object says; None where this version cannot read it."""
     try:
         statement = None if obj.filed is None else parse_statement(obj.filed)

@@ -70,7 +70,7 @@ def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
         pipeline = warehouse.deployed().pipeline
         obj = _find_object(statement, warehouse.deployed())
         key = obj.object.target or obj.key
-        event = _accepted_suspension(obj, warehouse, statement)
+        event = _find_suspension(obj, warehouse, statement)
         if event is not None:
             loop.resume(key)
         elif not _causes(key, pipeline, warehouse):
@@ -80,9 +80,7 @@ def _resume(statement: s.AlterResume, loop: EpochLoop) -> Result:
     return Result(status="ALTER_RESUME")
 
 
-def _accepted_suspension(
-    obj: AnalysedObject, warehouse: Warehouse, statement: s.Alter
-) -> Event | None:
+def _find_suspension(obj: AnalysedObject, warehouse: Warehouse, statement: s.Alter) -> Event | None:
     """Return the suspension that a statement is to lift; raise the refusal of a definition.
 
     What is logged beside a refusal is lifted: else nothing would, once the definition is mended.
@@ -113,7 +111,7 @@ def _rebase(statement: s.AlterRebase, loop: EpochLoop) -> Result:
                 span=statement.name.span,
                 hint=f"{resume_command(obj)} lifts a suspension",
             )
-        event = _accepted_suspension(obj, warehouse, statement)
+        event = _find_suspension(obj, warehouse, statement)
         if event is None and deployed.pinned.get(obj.key) == present:
             notice = f"the functions of {obj.name} mean what they meant"
             return Result(status="ALTER_REBASE", notices=(notice,))

@@ -15,7 +15,7 @@ from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion, Take
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
-from floodmark.stream.objects.refusals import AtRest
+from floodmark.stream.objects.refusals import ObjectTables
 
 Pins = Mapping[str, str]
 """By signature, what tells the meaning of a function from another one."""
@@ -79,7 +79,7 @@ EMPTY = Deployed(0, Pipeline(Catalog()))
 def load(
     version: CatalogVersion,
     known: Deployed | None = None,
-    at_rest: AtRest | None = None,
+    at_rest: ObjectTables | None = None,
 ) -> Deployed:
     """Return a logged catalog version; definitions that `known` has are not analysed again.
 

@@ -196,11 +196,11 @@ class Warehouse:
             previous = self.log.catalog_version(epoch - 1)
             after = self.at_version(version)
             before = after if previous == version else self.at_version(previous)
-            change = VersionChange(before, after, self._restarted(epoch, version))
+            change = VersionChange(before, after, self._find_restarts(epoch, version))
             known = self._change = (epoch, version), change
         return known[1]
 
-    def _restarted(self, epoch: int, version: int) -> Collection[str] | None:
+    def _find_restarts(self, epoch: int, version: int) -> Collection[str] | None:
         """Return what begins anew in an epoch with a version; None before it is opened so."""
         head = self.log.head()
         opened = head.open if epoch > head.sealed else self.log.open_record(epoch)

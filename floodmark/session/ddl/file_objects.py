@@ -9,8 +9,8 @@ from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.renames import (
     NewNames,
     current_names,
-    filed_definition,
     follows,
+    parse_filed,
     rewrite_names,
 )
 from floodmark.sql import statements as s
@@ -42,7 +42,7 @@ def drift(catalog: Catalog) -> list[Drift]:
         said = []
         if obj.filed_as is not None:
             said.append(f"{obj.filed_as.rpartition(':')[2]} has been renamed to {obj.name}")
-        file = filed_definition(obj)
+        file = parse_filed(obj)
         said_now = None if file is None else to_sql(rewrite_names(file, names) or file)
         if said_now != to_sql(obj.own_statement):
             said.append(f"{obj.name} has been altered")

@@ -22,7 +22,7 @@ from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import owners_of
 from floodmark.stream.objects.planning import Draft, Use, plan_of, reads
 from floodmark.stream.objects.refusals import (
-    AtRest,
+    ObjectTables,
     opaque_inputs,
     opaque_object,
     refusal_at_rest,
@@ -40,7 +40,7 @@ def analyse_catalog(
     known: Pipeline | None = None,
     *,
     runs: bool = True,
-    at_rest: AtRest | None = None,
+    at_rest: ObjectTables | None = None,
 ) -> Pipeline:
     """Return the analysed pipeline; objects that `known` has unchanged are taken from it.
 

@@ -14,7 +14,7 @@ from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject
 
 
-class AtRest(Protocol):
+class ObjectTables(Protocol):
     """What is known of objects from their tables alone."""
 
     def relation(self, obj: CatalogObject) -> Relation:
@@ -24,7 +24,7 @@ class AtRest(Protocol):
         """Return the state tables that an object has, and its plan does not have."""
 
 
-def refuse_other_state(obj: AnalysedObject, at_rest: AtRest) -> None:
+def refuse_other_state(obj: AnalysedObject, at_rest: ObjectTables) -> None:
     """Raise E0855 if what an operator has stored so far would be read by none."""
     left = at_rest.states_left(obj)
     if left:
