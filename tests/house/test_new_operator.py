@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,19 +12,14 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr, Literal
+from floodmark.plan.expr.expressions import Literal
 from floodmark.scalar.types import BOOLEAN
 from floodmark.stream import operators
 from floodmark.stream.operators import walks
-from floodmark.stream.operators.base import StreamOperator, WatermarkValues
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import lower
-from floodmark.stream.operators.selection import Selection
-from floodmark.stream.printing.description import Description, NodePlace
-from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
-from floodmark.stream.properties.watermark import Watermarks
+from tests.house.tee_node import Tee
+from tests.house.tee_operator import StreamTee
 from tests.stream.every_node import every_node, scan
 
 ROOT = Path(__file__).parents[2]
@@ -38,57 +31,10 @@ NAMED = (
     "floodmark/reference/propagation.py",
 )
 """Where a node, one that it is a kind of, or its operator has to be named."""
-CHECKED = ("floodmark/stream/ndu/check.py", "floodmark/stream/ndu/calc.py")
-"""In one of these is said which columns of two inputs have to be deterministic."""
 MADE_BY_PASSES = (
     n.CloseAggregate, n.CloseSession, n.SortBuffer, n.MaterializeProject, n.GrowingSeries,
 )  # fmt: skip
 """Nodes that passes make: the oracle computes what they are made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tee(n.Unary):
-    """Passes its input on."""
-
-
-class StreamTee(Selection[Tee]):
-    """All that is known of the input is known of what is passed on."""
-
-    NODE = Tee
-
-    def derive_mode(self) -> ChangelogMode:
-        return self.input.mode
-
-    def derive_watermarks(self) -> Watermarks:
-        return self.input.marks
-
-    def derive_arrangement(self) -> bool:
-        return self.input.has_arrangement
-
-    def derive_strategy(self) -> Strategy:
-        return EXACT
-
-    def derive_state(self) -> tuple[StateTable, ...]:
-        return ()
-
-    def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
-        return inputs[0]
-
-    def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
-        return inputs[0]
-
-    def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
-        return Description("Tee", "")
-
-    @property
-    def title(self) -> str:
-        return "the tee"
-
-    def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
-        return ()
-
-    def unstable_expression(self) -> Expr | None:
-        return None
 
 
 def missing(node: type[n.Node]) -> Iterator[str]:
@@ -98,8 +44,6 @@ def missing(node: type[n.Node]) -> Iterator[str]:
     for path in NAMED:
         if not (node in MADE_BY_PASSES and "reference" in path) and not _names(path, node):
             yield path
-    if not issubclass(node, n.Unary) and not any(_names(path, node) for path in CHECKED):
-        yield CHECKED[0]
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", node.__name__).lower()
     if not (ROOT / f"floodmark/stream/operators/{name}.py").exists():
         yield f"floodmark/stream/operators/{name}.py"
@@ -160,7 +104,7 @@ PIECES = {
 def test_a_tee_is_told_each_piece_until_it_has_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in ("plan/nodes", "stream/operators", "stream/ndu", "dataflow"):
+    for folder in ("plan/nodes", "stream/operators", "dataflow"):
         shutil.copytree(ROOT / "floodmark" / folder, tmp_path / "floodmark" / folder)
     shutil.copytree(ROOT / "floodmark/reference", tmp_path / "floodmark/reference")
     monkeypatch.setitem(globals(), "ROOT", tmp_path)

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.plan import nodes as n
-from floodmark.stream.ndu.check import insert_only
-from tests.stream.every_node import unanalysed
+from floodmark.stream.ndu.check import Check
+from floodmark.stream.operators.base import StreamOperator
+from floodmark.stream.operators.linear import Linear
+from floodmark.stream.operators.pass_through import PassThrough
+from floodmark.stream.operators.selection import Selection
+from tests.house.tee_operator import StreamTee
+from tests.stream.every_node import every_node
 
+FAMILIES = (Linear, PassThrough, Selection)
+"""What every operator can be of, new ones too: they say nothing of what updates require."""
 STREAM = Path(__file__).parents[2] / "floodmark" / "stream"
 
 
@@ -37,14 +43,17 @@ def test_functions_of_properties_have_no_defaults() -> None:
     assert [name for name, f in functions("properties") if has_defaults(f)] == []
 
 
-def test_the_check_is_told_of_each_node() -> None:
-    plans = unanalysed()
-    assert {type(plan) for plan in plans.values()} == set(n.NODE_CLASSES)
-    for plan in plans.values():
-        insert_only(plan)
+@pytest.mark.parametrize("method", ["derive_insert_only", "check_determinism"])
+def test_an_operator_says_what_the_check_of_updates_asks(method: str) -> None:
+    assert method not in {name for family in FAMILIES for name in vars(family)}
+    unsaid = {method: getattr(StreamOperator, method)}
+    with pytest.raises(TypeError, match=f"Forgetful does not say: {method}"):
+        type("Forgetful", (StreamTee,), unsaid)
 
-    class Tee(n.Unary):
-        """A node of which nobody has said anything."""
 
-    with pytest.raises(AssertionError, match="Tee does not say"):
-        insert_only(Tee(next(iter(plans.values()))))
+@pytest.mark.parametrize(("strict", "refused"), [(True, []), (False, ["Filter by time/retract"])])
+def test_the_check_of_updates_walks_over_each_operator(strict: bool, refused: list[str]) -> None:
+    checks = {name: Check(plan, strict) for name, plan in every_node().items()}
+    for check in checks.values():
+        check.hand(check.plan.root, check.plan.root.names, check.plan.root.names)
+    assert [name for name, check in checks.items() if check.violations] == refused

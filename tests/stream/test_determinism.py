@@ -18,11 +18,11 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
 from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.ndu import DeterminismMode, Root, colocate_state, resolve
-from floodmark.stream.ndu.nondeterministic_exprs import is_temporal, nontemporal_exprs
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.operators.lower import StreamPlan, lower
 from floodmark.stream.passes.keep_keys import keep_keys
+from floodmark.stream.properties.nondeterministic_exprs import is_temporal, nontemporal_exprs
 from tests.flink.ours import setup
 from tests.flink.shapes import SHAPES, Shape
 

@@ -35,10 +35,10 @@ from floodmark.plan.expr.expressions import (
 from floodmark.plan.rules.interval_join import bounds_pairs
 from floodmark.plan.rules.nullability import split_conditions
 from floodmark.scalar.functions import Determinism
-from floodmark.stream.ndu.nondeterministic_exprs import is_temporal
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.keep_keys import hidden_name
 from floodmark.stream.passes.rebuild import with_inputs
+from floodmark.stream.properties.nondeterministic_exprs import is_temporal
 
 NamedExprs = tuple[tuple[str, Expr], ...]
 ColumnTest = Callable[[Expr], bool]

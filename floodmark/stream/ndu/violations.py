@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from floodmark.changelog import is_hidden
 from floodmark.errors import NotSupported
@@ -16,21 +15,14 @@ from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.constants import constants
 from floodmark.sql import statements as s
 from floodmark.stream.ndu.mode import DeterminismMode
-from floodmark.stream.ndu.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.ndu.outline import outline
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import could_refresh
 from floodmark.stream.printing.labels import labels_of
+from floodmark.stream.properties.determinism_check import Cause
+from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 
 _SESSION = frozenset(f.name for f in constants() if f.determinism is Determinism.STABLE)
-
-
-class Cause(Enum):
-    """The three classes of non-deterministic updates that cannot be repaired."""
-
-    FUNCTION = "a column is computed by a non-deterministic function"
-    CONDITION = "a condition calls a non-deterministic function"
-    METADATA = "a metadata column differs between messages about one row"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import to_text
 from floodmark.stream.operators.base import StreamOperator, WatermarkValues
-from floodmark.stream.operators.grouping import StreamGrouping
+from floodmark.stream.operators.grouping import StreamGrouping, argument_columns
 from floodmark.stream.operators.texts import one_group
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
@@ -18,6 +18,7 @@ from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import VALUE_COUNT, OwnTableState, StateTable, values_name
 from floodmark.stream.properties.strategy import distinct_arguments
@@ -47,6 +48,9 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
+
+    def derive_insert_only(self) -> bool:
+        return False
 
     def derive_watermarks(self) -> Watermarks:
         return restrict_watermarks(self.input.marks, self.node.group)
@@ -91,6 +95,18 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
             for one, table in zip(self.distinct, self.values, strict=True)
         )
         return replace(whole, details=(*whole.details, *values))
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """Flink replaces an aggregate of single rows by a projection."""
+        node, below = self.node, self.columns_read(needed)
+        single = not check.strict and removable(node, check.keys(node.input, below))
+        if check.appends(node.input) or not single:
+            super().check_determinism(required, needed, check)
+            return
+        reads = (argument_columns(call) for column, call in node.aggregates if column in required)
+        check.hand(node.input, (required & set(node.group)).union(*reads), below)
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         group, below = self.node.group, self.input

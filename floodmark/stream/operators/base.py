@@ -20,6 +20,7 @@ from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import (
     Dependencies,
     Dependency,
@@ -81,6 +82,7 @@ class StreamOperator(Generic[N]):
         self.marks: Watermarks = self.derive_watermarks()
         self.stream_key: Key = self.key_of(self.node, tuple(i.stream_key for i in inputs))
         self.mode: ChangelogMode = self.derive_mode()
+        self.insert_only: bool = self.derive_insert_only()
         self.monotone: Origins = self.derive_monotone()
         self.has_arrangement: bool = self.derive_arrangement()
         self.cleaning: tuple[Cleaning | None, ...] = self.derive_cleaning()
@@ -103,6 +105,10 @@ class StreamOperator(Generic[N]):
     @abstractmethod
     def derive_mode(self) -> ChangelogMode:
         """Return the changelog mode of the output."""
+
+    @abstractmethod
+    def derive_insert_only(self) -> bool:
+        """Tell whether Flink sees no update in the output."""
 
     @abstractmethod
     def derive_watermarks(self) -> Watermarks:
@@ -212,6 +218,16 @@ class StreamOperator(Generic[N]):
     @abstractmethod
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         """Return notes on state and cost: their codes and texts."""
+
+    @abstractmethod
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """Hand on which columns of the inputs must be deterministic; report what is not.
+
+        Of the output `required` must be: rows are retracted with their values of before. `needed`
+        are the columns that operators above read.
+        """
 
     @abstractmethod
     def unstable_expression(self) -> Expr | None:

@@ -42,6 +42,9 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.APPEND_ONLY
 
+    def derive_insert_only(self) -> bool:
+        return True
+
     def derive_watermarks(self) -> Watermarks:
         return restrict_watermarks(self.input.marks, self.closing)
 

@@ -16,6 +16,9 @@ from floodmark.stream.operators.texts import fit_head
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.calc import calc_of
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
+from floodmark.stream.properties.first_rows import check_first_rows
 from floodmark.stream.properties.functional_dependencies import Dependency, equalities
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.ranking import ranking_of
@@ -37,6 +40,10 @@ class StreamFilter(Selection[n.Filter]):
     def derive_mode(self) -> ChangelogMode:
         """A row that passed at one epoch's time need not pass at the next one's."""
         return ChangelogMode.RETRACT if self.reads_now else self.input.mode
+
+    def derive_insert_only(self) -> bool:
+        """Flink sees a rank of which the first rows are kept as one operator, which updates."""
+        return ranking_of(self.node) is None and self.input.insert_only
 
     def derive_watermarks(self) -> Watermarks:
         """Where the time decides, a row below the watermark may still come or go."""
@@ -79,6 +86,15 @@ class StreamFilter(Selection[n.Filter]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        ranking = ranking_of(self.node)
+        if ranking is None:
+            calc_of(self.node).check(required, needed, check)
+        else:
+            check_first_rows(ranking.window, ranking.column, required, needed, check)
 
     def unstable_expression(self) -> Expr | None:
         """A row that is only added is filtered once, but not where the time goes on.

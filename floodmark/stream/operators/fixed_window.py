@@ -11,6 +11,7 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.pass_through import PassThrough
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
@@ -24,6 +25,9 @@ class FixedWindow(PassThrough[W], family=True):
 
     def derive_mode(self) -> ChangelogMode:
         return self.input.mode
+
+    def derive_insert_only(self) -> bool:
+        return self.input.insert_only
 
     def derive_watermarks(self) -> Watermarks:
         """Start and end carry a watermark where the time does."""
@@ -55,6 +59,14 @@ class FixedWindow(PassThrough[W], family=True):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node, used = self.node, frozenset((self.node.time,))
+        bounds = required & {node.start, node.end}
+        also = check.also(used if bounds else ())
+        check.hand(node.input, required | also, needed | used)
 
     def unstable_expression(self) -> Expr | None:
         return None

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.expressions import AggCall, Expr, columns_of
 from floodmark.plan.expr.printing import aggregate_text
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import (
@@ -20,10 +20,15 @@ from floodmark.stream.operators.texts import (
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
 from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.nondeterministic_exprs import (
+    nondeterministic_exprs,
+    volatile_aggregate,
+)
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import (
     EXACT,
@@ -148,8 +153,35 @@ class StreamGrouping(StreamOperator[G], family=True):
         first = next(again, None)
         return "the aggregate" if first is None else f"the aggregate {first}"
 
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node = self.node
+        appends = check.appends(node.input)
+        live = {column: call for column, call in node.aggregates if column in needed}
+        for column, call in live.items():
+            called = () if appends else nondeterministic_exprs(call.children)
+            if called:
+                check.report(Cause.FUNCTION, node, (column,), called)
+        for column, call in live.items():
+            own = volatile_aggregate(call)
+            if own is not None and (column in required if appends else check.strict):
+                check.report(Cause.FUNCTION, node, (column,), (own,))
+        below = self.columns_read(needed)
+        check.hand(node.input, below, below)
+
+    def columns_read(self, needed: Columns) -> Columns:
+        """Return the columns of the input from which some of the output are computed."""
+        calls = (call for column, call in self.node.aggregates if column in needed)
+        return frozenset(self.node.group).union(*map(argument_columns, calls))
+
     def unstable_expression(self) -> Expr | None:
         return first_unstable(self.node.expressions)
 
     def unsupported_part(self) -> str | None:
         return None
+
+
+def argument_columns(call: AggCall) -> Columns:
+    """Return the columns that a call reads."""
+    return frozenset(c for e in call.children for c in columns_of(e))

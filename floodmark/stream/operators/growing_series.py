@@ -14,6 +14,7 @@ from floodmark.stream.operators.texts import due_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable, due_table
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
@@ -60,6 +61,12 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """Each value is given when its time has come."""
+        self.check_repetition((), required, needed, check)
 
     def unstable_expression(self) -> Expr | None:
         """The series reads the time; that its next value is due is kept."""

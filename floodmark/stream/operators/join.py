@@ -26,9 +26,14 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, enclosing
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, join_cleaning
+from floodmark.stream.properties.determinism_check import NONE, Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.nondeterministic_exprs import (
+    nondeterministic_exprs,
+    nontemporal_exprs,
+)
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import EXACT, DeltaMethod, Strategy, recompute_text
 from floodmark.stream.properties.watermark import (
@@ -62,6 +67,10 @@ class StreamJoin(StreamPairing[n.Join]):
         appends = all(side.append_only for side in self.inputs)
         inner = self.node.kind is n.JoinKind.INNER
         return ChangelogMode.APPEND_ONLY if inner and appends else ChangelogMode.RETRACT
+
+    def derive_insert_only(self) -> bool:
+        unpadded = self.node.kind in (n.JoinKind.INNER, n.JoinKind.SEMI)
+        return unpadded and all(side.insert_only for side in self.inputs)
 
     def derive_watermarks(self) -> Watermarks:
         """An equi pair with a watermark on both sides carries the minimum, where it is not padded.
@@ -221,6 +230,25 @@ class StreamJoin(StreamPairing[n.Join]):
         read = frozenset[str]() if residual is None else columns_of(residual)
         reduces = self.node.kind in REDUCING and not read & set(self.right.names)
         return reduces or any(not side.stream_key for side in self.inputs)
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node = self.node
+        updates = not (check.appends(node.left) and check.appends(node.right))
+        unpadded = node.kind in (n.JoinKind.INNER, n.JoinKind.SEMI)
+        called = () if node.residual is None else nondeterministic_exprs((node.residual,))
+        if check.strict and node.residual is not None and node.kind is n.JoinKind.INNER:
+            called = nontemporal_exprs(node.residual)
+        if called and (updates or not unpadded):
+            check.report(Cause.CONDITION, node, (), called)
+        tested = NONE if node.residual is None else columns_of(node.residual)
+        for side, keys in ((node.left, 0), (node.right, 1)):
+            used = tested | {pair[keys] for pair in node.equi}
+            names = frozenset(side.names)
+            wanted = (needed | used) & names
+            part = (required & names) | (check.also(used) & names)
+            check.hand(side, part if check.keys(side, wanted) else wanted, wanted)
 
     def unsupported_part(self) -> str | None:
         return unsupported_subquery(self.node)

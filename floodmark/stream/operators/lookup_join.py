@@ -7,6 +7,7 @@ from datetime import datetime
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import columns_of
 from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.pairing import StreamPairing, pair_key, unsupported_subquery
 from floodmark.stream.operators.texts import state_cells
@@ -14,7 +15,9 @@ from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning
+from floodmark.stream.properties.determinism_check import NONE, Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks
@@ -35,6 +38,9 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
 
     def derive_mode(self) -> ChangelogMode:
         return self.left.mode
+
+    def derive_insert_only(self) -> bool:
+        return self.left.insert_only
 
     def derive_watermarks(self) -> Watermarks:
         return self.left.marks
@@ -105,6 +111,36 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         text = f"{self.identifier} looks its right side up at the epoch's cut"
         return () if self.node.static else (("A113", f"depends on where epochs are cut: {text}"),)
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node = self.node
+        lefts, rights = (frozenset(side.names) for side in node.inputs)
+        tested = NONE if node.residual is None else columns_of(node.residual)
+        used = tested | {a for a, _ in node.equi}
+        looked_up = (needed | tested | {b for _, b in node.equi}) & rights
+        check.look_up(node.right, looked_up)
+        wanted = (needed | used) & lefts
+        if check.appends(node.left) or not (required or check.strict):
+            check.hand(node.left, NONE, wanted)
+            return
+        called = () if node.residual is None else nondeterministic_exprs((node.residual,))
+        if called:
+            check.report(Cause.CONDITION, node, (), called)
+        if self._must_store(required & rights, looked_up, check):
+            check.store(node)
+        check.hand(node.left, (required & lefts) | (check.also(used) & lefts), wanted)
+
+    def _must_store(self, required: Columns, needed: Columns, check: DeterminismCheck) -> bool:
+        node = self.node
+        if node.stored or node.static:
+            return False
+        keys = frozenset(b for _, b in node.equi)
+        unique = [key for key in check.keys(node.right, needed) if key <= keys]
+        if check.strict:
+            return bool(required) or not unique or node not in check.own_table_nodes
+        return bool(required) and not any(required <= key for key in unique)
 
     def unsupported_part(self) -> str | None:
         grouped = any(isinstance(below, n.Aggregate) for below in n.walk(self.node.right))

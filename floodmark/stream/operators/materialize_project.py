@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.expressions import AttemptExpr, Expr, columns_of
+from floodmark.scalar.types import BOOLEAN
 from floodmark.stream.operators.projection import Projection
 from floodmark.stream.operators.texts import columns_text, state_cells
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
+from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 
@@ -61,6 +65,33 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """Stored columns are what they were; the others are computed again."""
+        node = self.node
+        exprs = dict(node.columns)
+        fresh = [c for c in node.names if c not in node.stored]
+        if not check.appends(node.input):
+            for name in node.names:
+                called = [
+                    f
+                    for f in nondeterministic_exprs((exprs[name],))
+                    if f == "now()" or name in fresh
+                ]
+                if called and name in needed:
+                    cause = Cause.CONDITION if _of_condition(name, exprs[name]) else Cause.FUNCTION
+                    check.report(cause, node, (name,), called)
+        reads = (columns_of(exprs[c]) for c in required if c in fresh)
+        below = frozenset[str]().union(*(columns_of(exprs[c]) for c in needed))
+        check.hand(node.input, frozenset[str]().union(*reads), below)
+
     def unstable_expression(self) -> Expr | None:
         """What is volatile is stored."""
         return None
+
+
+def _of_condition(name: str, expr: Expr) -> bool:
+    """Tell whether a stored column holds what a condition gave, or the attempt at it."""
+    value = expr.operand if isinstance(expr, AttemptExpr) else expr
+    return is_hidden(name) and value.type == BOOLEAN

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.expressions import Expr, columns_of
 from floodmark.plan.expr.printing import order_text, window_text
 from floodmark.scalar.functions import WINDOWS, aggregate_for
 from floodmark.scalar.types import Kind
@@ -24,10 +24,12 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
 from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.reach import Reach, move_outward, reach_of
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
@@ -58,6 +60,9 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
+
+    def derive_insert_only(self) -> bool:
+        return False
 
     def derive_watermarks(self) -> Watermarks:
         """The time of ORDER BY carries one where calls look ahead for a fixed time at most.
@@ -180,6 +185,26 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return one_group(self, self.node.partition, "OVER without PARTITION BY")
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node = self.node
+        order = frozenset((*node.partition, *(k.column for k in node.order)))
+        everywhere = needed if check.strict else required
+        parts = {name: [*call.args, *filter(None, (call.filter,))] for name, call in node.calls}
+        for name, exprs in parts.items():
+            called = nondeterministic_exprs(exprs) if name in everywhere else ()
+            if called and not check.appends(node.input):
+                check.report(Cause.FUNCTION, node, (name,), called)
+        read, live = (
+            frozenset(
+                c for name in names & parts.keys() for e in parts[name] for c in columns_of(e)
+            )
+            for names in (everywhere, needed)
+        )
+        below = required & frozenset(node.input.names)
+        check.hand(node.input, below | order | read, needed | order | live)
 
     def unstable_expression(self) -> Expr | None:
         return first_unstable(self.node.expressions)

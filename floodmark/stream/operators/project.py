@@ -11,6 +11,8 @@ from floodmark.stream.operators.projection import Projection
 from floodmark.stream.operators.texts import WIDEST_HEAD
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
+from floodmark.stream.properties.calc import calc_of
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
 
@@ -53,6 +55,11 @@ class StreamProject(Projection[n.Project]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        calc_of(self.node).check(required, needed, check)
 
     def unstable_expression(self) -> Expr | None:
         """A row that is only added is projected once.

@@ -15,6 +15,8 @@ from floodmark.stream.operators.texts import fit_head
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
+from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import EXACT, Strategy
 from floodmark.stream.properties.watermark import Watermarks
@@ -54,6 +56,12 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        called = nondeterministic_exprs((self.node.call,))
+        self.check_repetition(called, required, needed, check)
 
     def unstable_expression(self) -> Expr | None:
         """A row that is only added is repeated once, but not where the time goes on.

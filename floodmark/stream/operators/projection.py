@@ -43,6 +43,9 @@ class Projection(Linear[P], family=True):
     def derive_mode(self) -> ChangelogMode:
         return self.input.mode
 
+    def derive_insert_only(self) -> bool:
+        return self.input.insert_only
+
     def derive_watermarks(self) -> Watermarks:
         """An expression that follows bounded columns carries one, where one of them is not NULL."""
         known = self.input.marks

@@ -7,9 +7,11 @@ from typing import TypeVar
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import columns_of
 from floodmark.stream.operators.base import Key
 from floodmark.stream.operators.pass_through import PassThrough
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.stream_key import distinct
 
@@ -26,11 +28,25 @@ class Repetition(PassThrough[S], family=True):
     def derive_mode(self) -> ChangelogMode:
         return self.input.mode
 
+    def derive_insert_only(self) -> bool:
+        return self.input.insert_only
+
     def derive_unique_keys(self) -> Sequence[KeySet]:
         return [key | {self.node.ordinal} for key in self.input.unique_keys]
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         return ()
+
+    def check_repetition(
+        self, called: Sequence[str], required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """Check the determinism; `called` are the non-deterministic functions that count."""
+        node = self.node
+        made = {*node.outputs, node.ordinal}
+        read = columns_of(node.call)
+        if not check.appends(node.input) and called and (check.strict or required & made):
+            check.report(Cause.FUNCTION, node, node.outputs, called)
+        check.hand(node.input, (required - made) | check.also(read), (needed - made) | read)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)

@@ -13,6 +13,7 @@ from floodmark.stream.operators.linear import Linear
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -32,6 +33,9 @@ class StreamScan(Linear[n.Scan]):
 
     def derive_mode(self) -> ChangelogMode:
         return self.node.mode
+
+    def derive_insert_only(self) -> bool:
+        return self.node.mode is ChangelogMode.APPEND_ONLY
 
     def derive_watermarks(self) -> Watermarks:
         return Watermarks(self.node.watermarks)
@@ -87,6 +91,14 @@ class StreamScan(Linear[n.Scan]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node = self.node
+        columns = [c for c in node.metadata if c in required]
+        if columns and check.changes_pass and not check.appends(node):
+            check.report(Cause.METADATA, node, columns, ())
 
     def unstable_expression(self) -> Expr | None:
         return None

@@ -15,6 +15,7 @@ from floodmark.stream.operators.texts import columns_text, one_group
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -36,6 +37,9 @@ class SessionWindow(StreamOperator[S], family=True):
     def passed_on(self) -> tuple[str, ...]:
         """Return the columns whose watermarks the rows keep."""
         return self.node.partition
+
+    def derive_insert_only(self) -> bool:
+        return self.input.insert_only
 
     def derive_watermarks(self) -> Watermarks:
         """The end of a session carries the watermark of its time, neither start nor time do.
@@ -102,6 +106,13 @@ class SessionWindow(StreamOperator[S], family=True):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return one_group(self, self.node.partition, "SESSION without a key")
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        below, reads = self.node.input, self.node.reads
+        used = frozenset(below.names) if reads is None else reads
+        check.hand(below, required | check.also(used), needed | used)
 
     def unstable_expression(self) -> Expr | None:
         return None

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
+from floodmark.scalar.types import Schema
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, by_equality
+from floodmark.stream.properties.determinism_check import NONE, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
@@ -35,6 +37,9 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
+
+    def derive_insert_only(self) -> bool:
+        return False
 
     def derive_watermarks(self) -> Watermarks:
         """Columns that meet by position carry one where both do: equal rows are equal in them."""
@@ -120,8 +125,27 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
 
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """In Flink a semi or anti join on all columns below a DISTINCT; ALL counts rows."""
+        left, right = self.node.inputs
+        shown, shown_right = _visible(left.schema), _visible(right.schema)
+        if check.strict or self.node.all:
+            check.hand(left, shown, shown)
+            check.hand(right, shown_right, shown_right)
+            return
+        distinct = any(key <= shown for key in check.keys(left, shown))
+        part = required & shown if distinct else shown
+        check.hand(left, part if check.keys(left, shown) else shown, shown)
+        check.hand(right, NONE if check.keys(right, shown_right) else shown_right, shown_right)
+
     def unstable_expression(self) -> Expr | None:
         return None
 
     def unsupported_part(self) -> str | None:
         return None
+
+
+def _visible(schema: Schema) -> Columns:
+    return frozenset(f.name for f in schema if not is_hidden(f.name))

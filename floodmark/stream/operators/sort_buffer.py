@@ -16,6 +16,7 @@ from floodmark.stream.operators.texts import STATELESS, buffer_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable, buffer_name
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
@@ -41,6 +42,9 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
     def derive_mode(self) -> ChangelogMode:
         """An emitted row is never retracted."""
         return ChangelogMode.APPEND_ONLY
+
+    def derive_insert_only(self) -> bool:
+        return True
 
     def derive_watermarks(self) -> Watermarks:
         """Rows wait for one column: other times may be passed before they come."""
@@ -92,6 +96,12 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
             return ()
         text = f"{self.identifier} releases rows by {names[column]} alone, not by "
         return (("A109", text + ", ".join(others)),)
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node, used = self.node, frozenset((self.node.column,))
+        check.hand(node.input, required | check.also(used), needed | used)
 
     def unstable_expression(self) -> Expr | None:
         """A condition that reads the time is asked once, at the release."""

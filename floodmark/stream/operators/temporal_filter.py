@@ -18,6 +18,8 @@ from floodmark.stream.operators.texts import due_lines, fit_head
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.calc import calc_of
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.monotonicity import monotone_column
 from floodmark.stream.properties.state import StateTable, due_table
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy
@@ -51,6 +53,10 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT if self.node.upper_bounds else self.input.mode
+
+    def derive_insert_only(self) -> bool:
+        """To Flink a comparison with the time is an ordinary filter."""
+        return self.input.insert_only
 
     def derive_watermarks(self) -> Watermarks:
         column = self.comes_by
@@ -96,6 +102,11 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        calc_of(self.node).check(required, needed, check)
 
     def unstable_expression(self) -> Expr | None:
         """The condition reads the time; what follows from that is kept until it is due."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Expr
+from floodmark.plan.expr.expressions import ColumnRef, Expr
 from floodmark.plan.expr.printing import order_text
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group, recompute_lines
@@ -15,11 +15,15 @@ from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.calc import calc_of
 from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
+from floodmark.stream.properties.first_rows import check_first_rows
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
+from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
 from floodmark.stream.properties.stream_key import distinct
@@ -50,6 +54,9 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT
+
+    def derive_insert_only(self) -> bool:
+        return False
 
     def derive_watermarks(self) -> Watermarks:
         return restrict_watermarks(self.input.marks, self.node.group)
@@ -141,6 +148,29 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return one_group(self, self.node.group, "ORDER BY … LIMIT over everything")
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        node = self.node
+        if node.group:
+            check_first_rows(node, node.number, required, needed, check)
+            return
+        used = frozenset(k.column for k in node.order)
+        required, needed = required - {node.number}, needed - {node.number}
+        if not check.strict:
+            self._check_above_first_rows(required, check)
+        check.hand(node.input, required | check.also(used), needed | used)
+
+    def _check_above_first_rows(self, required: Columns, check: DeterminismCheck) -> None:
+        """Flink computes columns that do not order the rows after it has chosen them."""
+        node, calc = self.node, calc_of(self.node.input)
+        if not all(isinstance(calc.columns[k.column], ColumnRef) for k in node.order):
+            return
+        for name in sorted(required, key=node.names.index):
+            called = nondeterministic_exprs((calc.columns[name],))
+            if called:
+                check.report(Cause.FUNCTION, calc.computing_node(name), (name,), called)
 
     def unstable_expression(self) -> Expr | None:
         return None

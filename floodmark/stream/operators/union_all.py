@@ -15,6 +15,7 @@ from floodmark.stream.operators.linear import Linear
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds, hull
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest
 from floodmark.stream.properties.key_sets import KeySet
@@ -38,6 +39,9 @@ class StreamUnionAll(Linear[n.UnionAll]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.worst(*(i.mode for i in self.inputs))
+
+    def derive_insert_only(self) -> bool:
+        return all(i.insert_only for i in self.inputs)
 
     def derive_watermarks(self) -> Watermarks:
         groups = [{w.column: w.group for w in i.watermarks} for i in self.inputs]
@@ -120,6 +124,12 @@ class StreamUnionAll(Linear[n.UnionAll]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        for branch in self.node.branches:
+            check.hand(branch, required, needed)
 
     def unstable_expression(self) -> Expr | None:
         return None

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.base import Key
 from floodmark.stream.operators.base import WatermarkValues as Marks
@@ -15,6 +16,7 @@ from floodmark.stream.operators.texts import first_unstable
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
@@ -34,6 +36,9 @@ class StreamValues(Linear[n.Values]):
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.APPEND_ONLY
+
+    def derive_insert_only(self) -> bool:
+        return True
 
     def derive_watermarks(self) -> Watermarks:
         return Watermarks()
@@ -87,6 +92,15 @@ class StreamValues(Linear[n.Values]):
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()
+
+    def check_determinism(
+        self, required: Columns, needed: Columns, check: DeterminismCheck
+    ) -> None:
+        """What is said of no row would keep the time at which the view was made."""
+        node = self.node
+        for index, name in enumerate(node.names):
+            if check.strict and name in needed and any(reads_now(row[index]) for row in node.rows):
+                check.report(Cause.FUNCTION, node, (name,), ("now()",))
 
     def unstable_expression(self) -> Expr | None:
         return first_unstable([expr for row in self.node.rows for expr in row])
