@@ -1,10 +1,11 @@
-"""Which function computes which operator: changes, and rows at a version."""
+"""Which function computes the changes of which operator, and where rows are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, assert_never
 
+from floodmark.dataflow.batch import Leaf
 from floodmark.dataflow.context import Changes, EpochContext, FileFilter, Input
 from floodmark.dataflow.operators import (
     aggregate,
@@ -32,24 +33,12 @@ from floodmark.dataflow.operators import (
 )
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
-from floodmark.spark.types import ident
 from floodmark.stream import operators as ops
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.operators.walks import stream_key
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.tables import bounds
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-
-BATCH = (
-    n.Scan, n.Values, n.Project, n.Filter, n.Tumble, n.Hop, n.Session, n.UnionAll, n.Join,
-    n.LookupJoin, n.Aggregate, n.CloseAggregate, n.TopN, n.OverWindow, n.SetOperation, n.ProjectSet,
-    n.TemporalFilter,
-)  # fmt: skip
-"""The nodes that have a batch form."""
+    pass
 
 
 def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
@@ -105,12 +94,6 @@ def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | No
             assert_never(op)
 
 
-class Leaf(NamedTuple):
-    """Rows that are not computed from those of inputs; None is an empty relation."""
-
-    rows: DataFrame | None
-
-
 def at_rest(
     op: StreamOperator[Any],
     own: Changes,
@@ -131,120 +114,3 @@ def at_rest(
             return Leaf(aggregate.at_rest(op, own, ctx, keeps, after=after))
         case _:
             return None
-
-
-LeafOf = Callable[[n.Node], Leaf | None]
-"""Returns the rows of a leaf; None for a node that is computed from its inputs."""
-LeafWithin = Callable[[StreamOperator[Any], Bounds, FileFilter | None], Leaf | None]
-"""The same for an operator, at least those within bounds, of the files that matter."""
-Finish = Callable[[StreamOperator[Any], "DataFrame | None"], "DataFrame | None"]
-"""Returns the rows of an operator, perhaps written; it is not asked within a row-local chain."""
-
-
-def rows_of(
-    node: n.Node, leaf: LeafOf, spark: SparkSession, now: int, *, strict: bool = False
-) -> DataFrame | None:
-    """Return the rows of a plan from those of its leaves; None is an empty relation.
-
-    `strict` raises where a row is refused.
-    """
-    known = leaf(node)
-    if known is not None:
-        return known.rows
-    frames = [rows_of(below, leaf, spark, now, strict=strict) for below in node.inputs]
-    return _from_inputs(node, frames, spark, now, strict=strict)
-
-
-def rows_over(node: n.Node, scanned: DataFrame, spark: SparkSession, now: int) -> DataFrame:
-    """Return the rows of a plan where these are all that it scans."""
-
-    def leaf(node: n.Node) -> Leaf | None:
-        scans = isinstance(node, n.Scan)
-        return Leaf(scanned.selectExpr(*map(ident, node.names))) if scans else None
-
-    rows = rows_of(node, leaf, spark, now)
-    assert rows is not None
-    return rows
-
-
-def rows_within(
-    op: StreamOperator[Any],
-    within: Bounds,
-    leaf: LeafWithin,
-    spark: SparkSession,
-    now: int,
-    finish: Finish = lambda op, rows: rows,
-) -> DataFrame | None:
-    """Return the rows of an operator from those of its leaves, at least those within bounds."""
-
-    def rows(
-        op: StreamOperator[Any], within: Bounds, top: tuple[StreamOperator[Any], Bounds] | None
-    ) -> DataFrame | None:
-        """`top` is where a chain of row-local operators begins whose last one is above."""
-        chain = (op, within) if top is None else top
-        known = leaf(op, within, bounds.keeper(*chain) if chain[1] else None)
-        inner = top is not None and (known is not None or op.is_row_local)
-        if known is None:
-            below = chain if chain[1] and op.is_row_local else None
-            inputs = zip(op.inputs, op.input_bounds(within), strict=True)
-            frames = [rows(i, bounds_below, below) for i, bounds_below in inputs]
-            known = Leaf(_from_inputs(op.node, frames, spark, now, strict=False))
-        return known.rows if inner else finish(op, known.rows)
-
-    return rows(op, within, None)
-
-
-def _from_inputs(
-    node: n.Node,
-    frames: Sequence[DataFrame | None],
-    spark: SparkSession,
-    now: int,
-    *,
-    strict: bool,
-) -> DataFrame | None:
-    """Return a node's rows from those of its inputs, of which some may be empty."""
-    match node:
-        case n.UnionAll():
-            return union_all.batch(node, frames)
-        case n.Join():
-            frames = join.with_padding_side(node, frames, spark)
-    present = [frame for frame in frames if frame is not None]
-    if len(present) < len(frames):
-        return None
-    return batch(node, present, spark, now, strict=strict)
-
-
-def batch(
-    node: n.Node, frames: list[DataFrame], spark: SparkSession, now: int, *, strict: bool = False
-) -> DataFrame:
-    """Return a node's rows from those of its inputs; `strict` raises where a row is refused."""
-    match node:
-        case n.Values():
-            return values.batch(node, spark, now, strict=strict)
-        case n.Project():
-            return project.batch(node, frames[0], now, strict=strict)
-        case n.Filter():
-            return filter.batch(node, frames[0], now, strict=strict)
-        case n.TemporalFilter():
-            return temporal_filter.batch(node, frames[0], now)
-        case n.ProjectSet():
-            return project_set.batch(node, frames[0], now, strict=strict)
-        case n.Tumble():
-            return tumble.batch(node, frames[0])
-        case n.Hop():
-            return hop.batch(node, frames[0])
-        case n.Session():
-            return session.batch(node, frames[0])
-        case n.Join() | n.LookupJoin():
-            return join.batch(node, frames[0], frames[1], now, strict=strict)
-        case n.Aggregate() | n.CloseAggregate():
-            return aggregate.batch(node, frames[0], now, strict=strict)
-        case n.TopN():
-            cut = node.limit is not None or node.offset
-            return top_n.batch(node, frames[0], stream_key(node.input) if cut else ())
-        case n.OverWindow():
-            return over_window.batch(node, frames[0], now, stream_key(node.input))
-        case n.SetOperation():
-            return set_operation.batch(node, frames[0], frames[1])
-        case _:
-            raise AssertionError(f"{type(node).__name__} has no batch form yet")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow import dispatch
+from floodmark.dataflow import batch
 from floodmark.dataflow.context import Arrangement, EpochContext, Input
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.state_cleaning import expired_rows
@@ -91,7 +91,7 @@ class OperatorInput:
     def rows_over(self, scanned: DataFrame) -> DataFrame:
         """Return the rows that it has where these are all that it scans."""
         spark = self._ctx.inputs.spark
-        return dispatch.rows_over(self.operator.node, scanned, spark, self._ctx.now)
+        return batch.rows_over(self.operator.node, scanned, spark, self._ctx.now)
 
     @cached_property
     def _table(self) -> StateTable | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow import dispatch
+from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, FileFilter, Input
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
@@ -142,7 +142,7 @@ class OperatorOutput:
 
         def leaf(
             op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
-        ) -> dispatch.Leaf | None:
+        ) -> batch.Leaf | None:
             return dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
 
         def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
@@ -150,4 +150,4 @@ class OperatorOutput:
             return self._parts.at_rest(output.operator, rows, output.readers)
 
         spark = ctx.inputs.spark
-        return dispatch.rows_within(self.operator, within, leaf, spark, ctx.now, finish)
+        return batch.rows_within(self.operator, within, leaf, spark, ctx.now, finish)

@@ -14,7 +14,7 @@ from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.catalog.references import table_name, tables_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
 from floodmark.connectors.lookup_rows import keys_of, lookup_of
-from floodmark.dataflow import dispatch
+from floodmark.dataflow import batch
 from floodmark.dataflow.operators import values
 from floodmark.dataflow.state.fetched_rows import as_columns
 from floodmark.errors import NotSupported, Span
@@ -136,26 +136,26 @@ class Reader:
     def _frame(self, node: n.Node) -> DataFrame:
         spark = self.tables.spark
         register(spark, (e for part in n.walk(node) for e in part.expressions))
-        rows = dispatch.rows_of(node, self._leaf, spark, self.now, strict=True)
+        rows = batch.rows_of(node, self._leaf, spark, self.now, strict=True)
         assert rows is not None
         return rows
 
-    def _leaf(self, node: n.Node) -> dispatch.Leaf | None:
+    def _leaf(self, node: n.Node) -> batch.Leaf | None:
         """Return the rows of a relation, of what is kept elsewhere, and long lists of constants."""
         if isinstance(node, n.Scan):
             columns = (ident(name) for name in node.names)
-            return dispatch.Leaf(self._readable[node.object].frame().selectExpr(*columns))
+            return batch.Leaf(self._readable[node.object].frame().selectExpr(*columns))
         spark = self.tables.spark
         if n.is_lookup(node) and node.external is not None:
             left = self._frame(node.left)
             fetched = self._lookup_rows(node, node.external, left)
-            right = dispatch.rows_over(node.right, fetched, spark, self.now)
-            rows = dispatch.batch(node, [left, right], spark, self.now, strict=True)
-            return dispatch.Leaf(rows)
+            right = batch.rows_over(node.right, fetched, spark, self.now)
+            rows = batch.batch(node, [left, right], spark, self.now, strict=True)
+            return batch.Leaf(rows)
         if isinstance(node, n.Values) and self._beside is not None and node.is_data:
             limits, folder = self.tables.limits, f"{self._beside}/{id(node)}"
             pieces = values.constant_pieces(node, limits.constants_piece)
-            return dispatch.Leaf(stage_rows(pieces, node.schema, spark, folder, limits))
+            return batch.Leaf(stage_rows(pieces, node.schema, spark, folder, limits))
         return None
 
     def _lookup_rows(self, node: n.Pairing, scan: n.Scan, left: DataFrame) -> DataFrame:
@@ -286,7 +286,7 @@ def as_run(node: n.Node) -> n.Node:
 def check_batch(node: n.Node) -> None:
     """Raise E0355 for the first operator that a SELECT cannot use yet."""
     for part in n.walk(node):
-        what = None if isinstance(part, dispatch.BATCH) else type(part).__name__
+        what = None if isinstance(part, batch.BATCH) else type(part).__name__
         if isinstance(part, n.OverWindow):
             what = unsupported_frame(part)
         if isinstance(part, n.Pairing):

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.catalog.objects import ObjectKind
-from floodmark.dataflow import dispatch
+from floodmark.dataflow import batch
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.scalar.functions.intervals import micros_of
@@ -119,11 +119,11 @@ def _comparable(field: Field) -> str:
 def _rows(reader: Reader, root: n.Node, now: int) -> DataFrame:
     """Return a plan's rows; those that an expression refuses are left out, as in an epoch."""
 
-    def leaf(node: n.Node) -> dispatch.Leaf | None:
-        return dispatch.Leaf(reader.frame(node)) if isinstance(node, n.Scan) else None
+    def leaf(node: n.Node) -> batch.Leaf | None:
+        return batch.Leaf(reader.frame(node)) if isinstance(node, n.Scan) else None
 
     spark = reader.tables.spark
     register(spark, (e for node in n.walk(root) for e in node.expressions))
-    rows = dispatch.rows_of(root, leaf, spark, now)
+    rows = batch.rows_of(root, leaf, spark, now)
     assert rows is not None
     return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from floodmark.changelog import ChangelogMode
-from floodmark.dataflow import dispatch
+from floodmark.dataflow import batch
 from floodmark.dataflow.context import FileFilter
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
@@ -40,17 +40,17 @@ def _asked(root: n.Node) -> tuple[list[tuple[str, Bounds, FileFilter | None]], l
 
     def leaf(
         op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
-    ) -> dispatch.Leaf | None:
+    ) -> batch.Leaf | None:
         if not isinstance(op.node, n.Scan):
             return None
         scanned.append((op.node.object, within, keeps))
-        return dispatch.Leaf(None)
+        return batch.Leaf(None)
 
     def finish(op: StreamOperator[Any], rows: Any) -> Any:
         finished.append(op.node)
         return rows
 
-    rows = dispatch.rows_within(lower(root).top, WITHIN, leaf, NO_SPARK, 0, finish)
+    rows = batch.rows_within(lower(root).top, WITHIN, leaf, NO_SPARK, 0, finish)
     assert rows is None
     return scanned, finished
 

@@ -6,10 +6,15 @@ import ast
 import inspect
 from collections.abc import Iterator
 
-from floodmark.dataflow import dispatch
+import pytest
+
+from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input
+from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
+from floodmark.stream import operators
 from floodmark.stream.operators import OPERATORS
+from tests.stream.every_node import unanalysed
 
 
 def _classes(pattern: ast.pattern) -> Iterator[type]:
@@ -19,13 +24,13 @@ def _classes(pattern: ast.pattern) -> Iterator[type]:
             for part in patterns:
                 yield from _classes(part)
         case ast.MatchClass(ast.Attribute(ast.Name(module), name), patterns=[], kwd_patterns=[]):
-            yield getattr(getattr(dispatch, module), name)
+            yield getattr({"n": n, "ops": operators}[module], name)
 
 
 def test_no_case_takes_the_nodes_of_a_later_one() -> None:
-    tree = ast.parse(inspect.getsource(dispatch))
-    matches = [node for node in ast.walk(tree) if isinstance(node, ast.Match)]
-    assert len(matches) == 4
+    trees = [ast.parse(inspect.getsource(module)) for module in (dispatch, batch)]
+    matches = [part for tree in trees for part in ast.walk(tree) if isinstance(part, ast.Match)]
+    assert len(matches) == 3
     for match in matches:
         taken: list[type] = []
         for case in match.cases:
@@ -49,3 +54,9 @@ def test_all_functions_of_changes_have_one_signature() -> None:
             "return": f"{Rows.__name__} | None",
         }, module.__name__
     assert taken == classes - {"StreamScan"}
+
+
+def test_a_query_is_made_of_what_can_be_computed_again() -> None:
+    assert set(n.NODE_CLASSES) - set(batch.BATCH) == {n.MaterializeProject, n.SortBuffer}
+    with pytest.raises(AssertionError, match="rows of SortBuffer are read where they are stored"):
+        batch.computed(unanalysed()["SortBuffer/append-only"])

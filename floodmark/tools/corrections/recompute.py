@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import ObjectKind
-from floodmark.dataflow import dispatch
+from floodmark.dataflow import batch
 from floodmark.dataflow.context import FileFilter
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from floodmark.query.query import Reader
 
-_AGAIN = tuple(form for form in (*dispatch.BATCH, n.SortBuffer) if form is not n.TemporalFilter)
+_AGAIN = tuple(form for form in (*batch.BATCH, n.SortBuffer) if form is not n.TemporalFilter)
 
 
 @dataclass(frozen=True)
@@ -103,18 +103,18 @@ class Recomputation:
         """Return an operator's rows within bounds."""
         spark = self.reader.tables.spark
         register(spark, (e for node in n.walk(op.node) for e in node.expressions))
-        rows = dispatch.rows_within(op, within, self._leaf, spark, self.now)
+        rows = batch.rows_within(op, within, self._leaf, spark, self.now)
         assert rows is not None
         return rows
 
     def _leaf(
         self, op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
-    ) -> dispatch.Leaf | None:
+    ) -> batch.Leaf | None:
         match op:
             case StreamScan():
-                return dispatch.Leaf(self._scan_rows(op.node, within, keeps))
+                return batch.Leaf(self._scan_rows(op.node, within, keeps))
             case StreamSortBuffer():
-                return dispatch.Leaf(self._rows(op.input, within))
+                return batch.Leaf(self._rows(op.input, within))
             case _:
                 return None
 
