@@ -15,7 +15,7 @@ from floodmark.changelog import RowKind
 from floodmark.plan.nodes import Node
 from floodmark.reference.changes import Change, changes_between
 from floodmark.reference.ingest import gather
-from floodmark.reference.interpreter import evaluate
+from floodmark.reference.interpreter import evaluate, propagate
 from floodmark.reference.moment import Closing, DeadLetter, ReplayState
 from floodmark.reference.pipeline import (
     Aside,
@@ -25,7 +25,6 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
     States,
 )
-from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import ascending, freeze, sort_rows, thaw
 from floodmark.reference.sink_writes import sink_changes
 

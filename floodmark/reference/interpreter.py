@@ -1,4 +1,4 @@
-"""The batch meaning of every plan node over plain Python rows: the executable specification.
+"""What every plan node means over plain Python rows, watermarks included: the specification.
 
 Nothing here is incremental. What an epoch emits is the difference of two evaluations; every
 operator of the engine is compared with that.
@@ -12,12 +12,15 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import Call, Expr, Now, walk
 from floodmark.reference import grouping, joins, windows
+from floodmark.reference import propagation as marks
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, ReplayState
+from floodmark.reference.monotonic import lowest
 from floodmark.reference.over import over_window
-from floodmark.reference.propagation import propagate
 from floodmark.reference.rows import Row, ascending, sort_rows, sort_value
+from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
 from floodmark.stream.operators.walks import stream_key
 
@@ -280,3 +283,55 @@ def is_final_between(node: n.Node, column: str, moment: Moment) -> Callable[[Row
         return value < high and (low is None or low <= value)
 
     return is_released
+
+
+def propagate(
+    node: n.Node, scanned: Mapping[str, WatermarkValues], now: datetime
+) -> WatermarkValues:
+    """Return the watermarks of a node's output from those of the objects that it scans."""
+    inputs = [propagate(child, scanned, now) for child in node.inputs]
+    match node:
+        case n.Scan():
+            marked = {w.column for w in node.watermarks}
+            return marks.select(scanned.get(node.object, {}), marked)
+        case n.Values() | n.GrowingSeries():
+            return {}
+        case n.Filter():
+            # A stored row comes or goes when the time says so.
+            return {} if reads_now(node.predicate) else inputs[0]
+        case n.ProjectSet():
+            return inputs[0]
+        case n.Pairing() if node.LOOKS_UP:
+            return inputs[0]
+        case n.Project() | n.MaterializeProject():
+            return marks.present((c, lowest(expr, inputs[0], now)) for c, expr in node.columns)
+        case n.Tumble() | n.Hop():
+            return {**inputs[0], **marks.window_bounds(node, inputs[0].get(node.time))}
+        case n.CloseSession():
+            # A row is held until its session has ended, while the other times go on.
+            return marks.present([(node.end, inputs[0].get(node.time))])
+        case n.Session():
+            # A row that changes a session is within it: not beyond its end.
+            end = marks.present([(node.end, inputs[0].get(node.time))])
+            return {**marks.select(inputs[0], node.partition), **end}
+        case n.Aggregate():
+            return marks.select(inputs[0], node.group)
+        case n.CloseAggregate():
+            return marks.select(inputs[0], marks.window_columns(node))
+        case n.SortBuffer():
+            return marks.select(inputs[0], [node.column])
+        case n.OverWindow():
+            return {**marks.select(inputs[0], node.partition), **marks.final(node, inputs[0])}
+        case n.OrderedNode():
+            return marks.select(inputs[0], node.scope)
+        case n.TemporalFilter():
+            return marks.coming(node, inputs[0], now)
+        case n.UnionAll():
+            columns = zip(*(branch.names for branch in node.branches), strict=True)
+            return marks.present((c[0], marks.least_of(inputs, c)) for c in columns)
+        case n.SetOperation():
+            return marks.present((a, marks.least_of(inputs, (a, b))) for a, b in node.pairs)
+        case n.Join():
+            return marks.pair_values(node, {**inputs[0], **inputs[1]}, now)
+        case _:
+            raise AssertionError(f"no watermarks for {type(node).__name__}")

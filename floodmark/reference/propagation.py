@@ -1,4 +1,4 @@
-"""Below what no later change is: the watermarks of a plan, from what each operator means.
+"""Below what no later change is: what watermarks follow from those of an operator's inputs.
 
 Written for the tests, beside the engine's rules in `floodmark.stream.properties.watermark_values`
 and without them. A value of a column says that no change that comes later, of either sign, has one
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.conjunctions import conjuncts
-from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, columns_of
 from floodmark.reference.frames_ahead import time_ahead
@@ -26,73 +25,23 @@ from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.time_windows import align, shift_clamped, windows_of
 
 
-def propagate(
-    node: n.Node, scanned: Mapping[str, WatermarkValues], now: datetime
-) -> WatermarkValues:
-    """Return the watermarks of a node's output from those of the objects that it scans."""
-    inputs = [propagate(child, scanned, now) for child in node.inputs]
-    match node:
-        case n.Scan():
-            marked = {w.column for w in node.watermarks}
-            return _select(scanned.get(node.object, {}), marked)
-        case n.Values() | n.GrowingSeries():
-            return {}
-        case n.Filter():
-            # A stored row comes or goes when the time says so.
-            return {} if reads_now(node.predicate) else inputs[0]
-        case n.ProjectSet():
-            return inputs[0]
-        case n.Pairing() if node.LOOKS_UP:
-            return inputs[0]
-        case n.Project() | n.MaterializeProject():
-            return _present((c, lowest(expr, inputs[0], now)) for c, expr in node.columns)
-        case n.Tumble() | n.Hop():
-            return {**inputs[0], **_window(node, inputs[0].get(node.time))}
-        case n.CloseSession():
-            # A row is held until its session has ended, while the other times go on.
-            return _present([(node.end, inputs[0].get(node.time))])
-        case n.Session():
-            # A row that changes a session is within it: not beyond its end.
-            end = _present([(node.end, inputs[0].get(node.time))])
-            return {**_select(inputs[0], node.partition), **end}
-        case n.Aggregate():
-            return _select(inputs[0], node.group)
-        case n.CloseAggregate():
-            return _select(inputs[0], _window_columns(node))
-        case n.SortBuffer():
-            return _select(inputs[0], [node.column])
-        case n.OverWindow():
-            return {**_select(inputs[0], node.partition), **_final(node, inputs[0])}
-        case n.OrderedNode():
-            return _select(inputs[0], node.scope)
-        case n.TemporalFilter():
-            return _coming(node, inputs[0], now)
-        case n.UnionAll():
-            columns = zip(*(branch.names for branch in node.branches), strict=True)
-            return _present((c[0], _least_of(inputs, c)) for c in columns)
-        case n.SetOperation():
-            return _present((a, _least_of(inputs, (a, b))) for a, b in node.pairs)
-        case n.Join():
-            return _join(node, {**inputs[0], **inputs[1]}, now)
-        case _:
-            raise AssertionError(f"no watermarks for {type(node).__name__}")
-
-
-def _select(values: WatermarkValues, columns: Iterable[str]) -> WatermarkValues:
+def select(values: WatermarkValues, columns: Iterable[str]) -> WatermarkValues:
+    """Return the values of some columns."""
     return {c: values[c] for c in columns if c in values}
 
 
-def _present(values: Iterable[tuple[str, Any]]) -> WatermarkValues:
+def present(values: Iterable[tuple[str, Any]]) -> WatermarkValues:
+    """Return the values that are known."""
     return {column: value for column, value in values if value is not None}
 
 
-def _least_of(inputs: Iterable[WatermarkValues], columns: Iterable[str]) -> Any:
+def least_of(inputs: Iterable[WatermarkValues], columns: Iterable[str]) -> Any:
     """Return the lowest of one column of each input; None where one of them has no watermark."""
     values = [known.get(c) for known, c in zip(inputs, columns, strict=True)]
     return None if None in values else min(values, key=sort_value)
 
 
-def _window(node: n.Tumble | n.Hop, time: Any) -> WatermarkValues:
+def window_bounds(node: n.Tumble | n.Hop, time: Any) -> WatermarkValues:
     """Return the earliest window that is open; between two windows it is the next one."""
     if time is None:
         return {}
@@ -103,7 +52,7 @@ def _window(node: n.Tumble | n.Hop, time: Any) -> WatermarkValues:
     return {node.start: start, node.end: shift_clamped(start, node.size)}
 
 
-def _window_columns(node: n.CloseAggregate) -> set[str]:
+def window_columns(node: n.CloseAggregate) -> set[str]:
     """Return the column that closes groups, and the bounds of the same windows."""
     window = _window_node(node.input, node.window)
     same = {c for c in node.group if window and _window_node(node.input, c) == window}
@@ -125,17 +74,17 @@ def _window_node(node: n.Node, column: str) -> n.Node | None:
             return _window_node(below, column) if column in below.names else None
 
 
-def _final(node: n.OverWindow, values: WatermarkValues) -> WatermarkValues:
+def final(node: n.OverWindow, values: WatermarkValues) -> WatermarkValues:
     """Return up to which time of ORDER BY all that its calls see of later rows has come."""
     if not node.order or node.order[0].column not in values:
         return {}
     time = node.order[0].column
     if node.close_call is not None:
         return {node.close_call: values[time]}
-    return _present([(time, time_ahead(node, values[time]))])
+    return present([(time, time_ahead(node, values[time]))])
 
 
-def _coming(node: n.TemporalFilter, values: WatermarkValues, now: datetime) -> WatermarkValues:
+def coming(node: n.TemporalFilter, values: WatermarkValues, now: datetime) -> WatermarkValues:
     """Return the first time whose rows have not come yet, if that is below the watermark.
 
     Where rows go as time passes, or come by more than one column, there is none.
@@ -162,7 +111,7 @@ def _coming(node: n.TemporalFilter, values: WatermarkValues, now: datetime) -> W
     return {column: own - bisect_left(range(1, far + 1), True, key=has_come) * unit}
 
 
-def _join(node: n.Join, known: WatermarkValues, now: datetime) -> WatermarkValues:
+def pair_values(node: n.Join, known: WatermarkValues, now: datetime) -> WatermarkValues:
     """A pair changes when one of its rows does: the other is where the condition puts it.
 
     Each condition holds by itself, so of several the highest bound counts.
@@ -177,7 +126,7 @@ def _join(node: n.Join, known: WatermarkValues, now: datetime) -> WatermarkValue
         for column, bound in _unpaired_bounds(node, part, known, now):
             bounds[column].append(min(known[column], bound, key=sort_value))
     found = {column: max(values, key=sort_value) for column, values in bounds.items()}
-    return _select(found, node.names)
+    return select(found, node.names)
 
 
 def _unpaired_bounds(

@@ -19,8 +19,8 @@ from floodmark.changelog import ROW_ID
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.reference.interpreter import evaluate
+from floodmark.reference.interpreter import propagate as expected
 from floodmark.reference.moment import ReplayState
-from floodmark.reference.propagation import propagate as expected
 from floodmark.reference.rows import Row, difference, sort_value
 from floodmark.stream.operators.lower import lower
 from floodmark.stream.operators.walks import propagate

@@ -12,7 +12,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import BoolOp, Call, Cast, ColumnRef, Expr, Literal
 from floodmark.plan.rules.interval_join import at_distance, distance
-from floodmark.reference.propagation import propagate
+from floodmark.reference.interpreter import propagate
 from floodmark.scalar.types import (
     BIGINT,
     BOOLEAN,

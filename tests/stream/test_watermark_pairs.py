@@ -9,7 +9,7 @@ import pytest
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
-from floodmark.reference.propagation import propagate
+from floodmark.reference.interpreter import propagate
 from floodmark.scalar.types import BIGINT, TIMESTAMP, Field
 from floodmark.stream.operators.lower import lower
 from floodmark.stream.passes.keep_keys import keep_keys
