@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +18,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Literal
 from floodmark.scalar.types import BOOLEAN
+from floodmark.spark.session import Sessions
 from floodmark.stream import operators
 from floodmark.stream.operators import walks
 from floodmark.stream.operators.base import StreamOperator
@@ -97,39 +101,118 @@ def test_no_operator_lacks_a_piece(node: type[n.Node]) -> None:
     assert [piece for piece in missing(node) if node is not n.Scan or "dataflow" not in piece] == []
 
 
-PIECES = {
-    "floodmark/plan/nodes": "class Tee(Unary):",
-    "floodmark/plan/nodes/__init__.py": "from floodmark.plan.nodes.row_local import Tee",
-    "floodmark/stream/operators/__init__.py": "Operator = Operator | StreamTee",
-    "floodmark/dataflow/dispatch.py": "case ops.StreamTee():",
-    "floodmark/dataflow/batch.py": "case n.Tee():",
-    "floodmark/reference/interpreter.py": "case n.Tee():",
-    "floodmark/stream/operators/tee.py": "class StreamTee(Selection[Tee]):",
-    "floodmark/dataflow/operators/tee.py": "def delta(op: StreamTee, inputs, ctx):",
-    "tests/stream/every_node.py": "Tee",
+Edits = tuple[tuple[str, str], ...]
+PIECES: dict[str, Edits] = {
+    "floodmark/plan/nodes": (("", "tee_node.py"),),
+    "floodmark/plan/nodes/__init__.py": (
+        ("ComputedNode = (\n", "from floodmark.plan.nodes.tee import Tee\n\n"),
+        ("    | Project\n", "    | Tee\n"),
+    ),
+    "floodmark/stream/operators/__init__.py": (
+        ("Operator = (\n", "from floodmark.stream.operators.tee import StreamTee\n\n"),
+        ("    | StreamValues\n", "    | StreamTee\n"),
+    ),
+    "floodmark/dataflow/dispatch.py": (
+        ("    temporal_filter,\n", "    tee,\n"),
+        (
+            "        case ops.StreamTumble():\n",
+            "        case ops.StreamTee():\n            return tee.delta(op, inputs, ctx)\n",
+        ),
+    ),
+    "floodmark/dataflow/batch.py": (
+        ("    temporal_filter,\n", "    tee,\n"),
+        (
+            "        case n.Tumble():\n",
+            "        case n.Tee():\n            return tee.batch(node, present[0])\n",
+        ),
+    ),
+    "floodmark/reference/interpreter.py": (
+        (
+            "            case n.Tumble():\n",
+            "            case n.Tee():\n                return rows\n",
+        ),
+        (
+            "        case n.Tumble() | n.Hop():\n",
+            "        case n.Tee():\n            return inputs[0]\n",
+        ),
+    ),
+    "floodmark/stream/operators/tee.py": (("", "tee_operator.py"),),
+    "floodmark/dataflow/operators/tee.py": (("", "tee_changes.py"),),
+    "tests/stream/every_node.py": (),
 }
-"""What a tee has to add, and by what its test knows it."""
+"""What a tee has to add: before which text of a file, or which file of this folder."""
+MOVED = {
+    "tests.house.tee_node": "floodmark.plan.nodes.tee",
+    "tests.house.tee_operator": "floodmark.stream.operators.tee",
+}
+
+
+def add(piece: str, folder: Path) -> None:
+    """Add a piece of a tee to a copy of the engine."""
+    path = folder / (piece if piece.endswith(".py") else f"{piece}/tee.py")
+    for anchor, text in PIECES[piece]:
+        if anchor:
+            whole = path.read_text()
+            assert whole.count(anchor) == 1, (piece, anchor)
+            path.write_text(whole.replace(anchor, text + anchor))
+        else:
+            source = (Path(__file__).parent / text).read_text()
+            for here, there in MOVED.items():
+                source = source.replace(here, there)
+            path.write_text(source)
 
 
 def test_a_tee_is_told_each_piece_until_it_has_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in ("plan/nodes", "stream/operators", "dataflow"):
+    for folder in ("plan/nodes", "stream/operators", "dataflow", "reference"):
         shutil.copytree(ROOT / "floodmark" / folder, tmp_path / "floodmark" / folder)
-    shutil.copytree(ROOT / "floodmark/reference", tmp_path / "floodmark/reference")
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
     sample = SimpleNamespace(root=Tee(scan("t", ChangelogMode.RETRACT)))
     left, plans = list(PIECES), {**every_node(), "Tee": sample}
     assert list(missing(Tee)) == left
-    for path, text in PIECES.items():
+    for path in PIECES:
         if path.startswith("tests/"):
             monkeypatch.setitem(globals(), "every_node", lambda: plans)
-        else:
-            file = tmp_path / path if path.endswith(".py") else tmp_path / path / "row_local.py"
-            parts = file.read_text().split("\ndef propagate(") if file.exists() else [""]
-            file.write_text("\ndef propagate(".join(f"{part}\n{text}\n" for part in parts))
+        add(path, tmp_path)
         left.remove(path)
         assert list(missing(Tee)) == left
+
+
+@pytest.fixture(scope="module")
+def engine_with_tees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the engine with all pieces of a tee."""
+    folder = tmp_path_factory.mktemp("tees")
+    shutil.copytree(
+        ROOT / "floodmark", folder / "floodmark", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for piece in PIECES:
+        add(piece, folder)
+    return folder
+
+
+def run_with_tees(engine: Path, *arguments: str) -> None:
+    """Run the pipeline of `tee_run` over a copy of the engine."""
+    path = os.pathsep.join((str(engine), str(ROOT)))
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "tee_run.py"), *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_tee_with_all_pieces_is_planned_checked_and_interpreted(engine_with_tees: Path) -> None:
+    run_with_tees(engine_with_tees)
+
+
+def test_a_tee_with_all_pieces_runs_in_epochs_and_queries(
+    engine_with_tees: Path, tmp_warehouse: Path, sessions: Sessions
+) -> None:
+    run_with_tees(engine_with_tees, str(tmp_warehouse))
 
 
 def test_who_contributes_is_told_the_same_pieces() -> None:
