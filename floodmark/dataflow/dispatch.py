@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 from floodmark.dataflow.batch import Leaf
 from floodmark.dataflow.context import Changes, EpochContext, FileFilter, Input
@@ -31,14 +31,11 @@ from floodmark.dataflow.operators import (
     union_all,
     values,
 )
-from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.stream import operators as ops
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
-
-if TYPE_CHECKING:
-    pass
+from floodmark.stream.properties.strategy import Method, RecomputeScopes
 
 
 def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
@@ -68,9 +65,9 @@ def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | No
             return union_all.delta(op, inputs, ctx)
         case ops.StreamSortBuffer():
             return sort_buffer.delta(op, inputs, ctx)
-        case ops.StreamJoin() if op.is_dynamic_filter:
+        case ops.StreamJoin() if op.strategy is Method.DYNAMIC_FILTER:
             return dynamic_filter.delta(op, inputs, ctx)
-        case ops.StreamJoin() if op.node.kind is n.JoinKind.FULL:
+        case ops.StreamJoin() if isinstance(op.strategy, RecomputeScopes):
             return full_join.delta(op, inputs, ctx)
         case ops.StreamJoin():
             return join.delta(op, inputs, ctx)

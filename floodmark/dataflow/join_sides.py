@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.plan import nodes as n
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
+from floodmark.stream.properties.strategy import RecomputeMatches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 class JoinSides:
     """What a join asks of its inputs in one epoch; None is an empty relation.
 
-    `kept` is the side whose rows are kept, padded or not, `other` the other one.
+    `kept` is the side whose rows are kept, padded or not, `other` the other one. `matches` says for
+    which of its rows matches are recomputed; None for exact delta of both sides.
     """
 
     def __init__(self, op: StreamJoin, left: Input, right: Input, ctx: EpochContext) -> None:
         self.node = op.node
         self.ctx = ctx
-        keeps_right = op.node.kind is n.JoinKind.RIGHT
+        how = op.strategy
+        self.matches = how if isinstance(how, RecomputeMatches) else None
+        keeps_right = self.matches is not None and self.matches.kept == "right"
         self.kept, self.other = (right, left) if keeps_right else (left, right)
-        pairs = op.node.equi
-        self._pairs = tuple((b, a) for a, b in pairs) if keeps_right else pairs
+        self._pairs = op.node.equi if self.matches is None else self.matches.pairs
 
     def delta(self, side: Input, *, once: bool) -> DataFrame | None:
         """Return the changes of an input without failing rows, to be read once or twice."""
@@ -51,13 +53,13 @@ class JoinSides:
     def _matching(self, side: Input) -> Bounds:
         """Return where the keys lie for which an input is read again: those that change.
 
-        An inner join reads a side for the other one's changes; padded rows depend on both.
+        By exact delta a side is read for the other one's changes; matches depend on both.
         """
         mine, theirs = self.kept.bounds, self.other.bounds
         of_kept = {b: mine[a] for a, b in self._pairs if a in mine}
         of_other = {b: theirs[b] for _, b in self._pairs if b in theirs}
         equal = {a: of_other[b] for a, b in self._pairs if b in of_other}
-        if self.node.kind is n.JoinKind.INNER:
+        if self.matches is None:
             return {**self._near(side), **(equal if side is self.kept else of_kept)}
         if side is self.kept:
             return equal

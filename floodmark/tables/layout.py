@@ -111,7 +111,7 @@ def own_state(obj: AnalysedObject) -> Schema:
     if own is None:
         return ()
     assert isinstance(own, StreamGrouping)
-    columns = accumulators(own.node, own.upkeeps, lambda e: compile(e, 0).value)
+    columns = accumulators(own.node, own.keeps, lambda e: compile(e, 0).value)
     return state_schema((), columns)
 
 

@@ -14,7 +14,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 from tests.house.tee_node import Tee
 
@@ -37,7 +37,7 @@ class StreamTee(Selection[Tee]):
         return self.input.has_arrangement
 
     def derive_strategy(self) -> Strategy:
-        return EXACT
+        return Method.EXACT
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

@@ -13,7 +13,8 @@ from floodmark.scalar.types import BIGINT, BOOLEAN, INT, VARCHAR
 from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.close_aggregate import StreamCloseAggregate
 from floodmark.stream.operators.lower import lower
-from floodmark.stream.properties.strategy import DeltaMethod
+from floodmark.stream.printing.strategies import call_texts, strategy_text
+from floodmark.stream.properties.strategy import Upkeep
 from tests.stream.every_node import scan
 
 V, U = ColumnRef(INT, "v"), ColumnRef(VARCHAR, "k")
@@ -45,8 +46,8 @@ def test_the_first_recomputed_call_decides() -> None:
     node = n.Aggregate(scan("t", ChangelogMode.RETRACT), (), (("n", COUNT), ("m", largest)))
     made = lower(node)[node]
     assert isinstance(made, StreamAggregate)
-    assert [how.method for how in made.calls] == [DeltaMethod.DELTA, DeltaMethod.SCOPE]
-    assert made.strategy == made.calls[1]
+    assert made.upkeeps == (Upkeep.ADDED, Upkeep.SCOPE)
+    assert strategy_text(made.strategy) == call_texts(made.keeps)[1]
     assert (made.recomputes, made.needs_all_rows, made.title) == (True, True, "the aggregate max")
 
 

@@ -14,12 +14,8 @@ from floodmark.scalar.types import BIGINT, INT
 from floodmark.stream.explain.explain import explain_plan
 from floodmark.stream.operators import StreamAggregate
 from floodmark.stream.operators.lower import lower
-from floodmark.stream.properties.strategy import (
-    DeltaMethod,
-    Upkeep,
-    aggregate_strategy,
-    upkeep_of,
-)
+from floodmark.stream.printing.strategies import call_texts
+from floodmark.stream.properties.strategy import KeepGroups, Upkeep
 from tests.stream.every_node import every_node, scan
 
 PLANS = every_node()
@@ -56,23 +52,35 @@ def test_text_and_json_hold_every_node(name: str) -> None:
         assert "__" not in str(explanation)
 
 
+def aggregate(call: AggCall, mode: ChangelogMode, group: tuple[str, ...] = ("k",)) -> KeepGroups:
+    operator = lower(n.Aggregate(scan("t", mode), group, (("a", call),))).top
+    assert isinstance(operator, StreamAggregate)
+    return operator.keeps
+
+
 @pytest.mark.parametrize("mode", [ChangelogMode.APPEND_ONLY, ChangelogMode.RETRACT])
 @pytest.mark.parametrize("name", ["sum", "count", "min", "max", "avg"])
 @pytest.mark.parametrize("distinct", [True, False])
-def test_explained_strategy_is_the_one_that_runs(
+def test_explained_upkeep_is_the_one_that_runs(
     name: str, distinct: bool, mode: ChangelogMode
 ) -> None:
     call = AggCall(name, (ColumnRef(INT, "v"),), BIGINT, distinct=distinct)
-    plan = lower(n.Aggregate(scan("t", mode), ("k",), (("a", call),)))
-    operator = plan.top
-    assert isinstance(operator, StreamAggregate)
-    (part,) = parts_of(operator.node, operator.upkeeps, 0)
-    (how,) = operator.calls
-    assert how.text.startswith(part.upkeep.value)
-    assert (how.method is DeltaMethod.SCOPE) == (part.upkeep is Upkeep.SCOPE)
+    node = n.Aggregate(scan("t", mode), ("k",), (("a", call),))
+    keeps = aggregate(call, mode)
+    (part,) = parts_of(node, keeps, 0)
+    (text,) = call_texts(keeps)
+    texts = {
+        Upkeep.ADDED: "exact delta",
+        Upkeep.EXTREMUM: "exact delta because the input is append-only",
+        Upkeep.VALUES: "exact delta by how often each value is there",
+        Upkeep.SCOPE: f"touched groups recomputed because {name} is over a retracting input",
+    }
+    (upkeep,) = keeps.upkeeps
+    assert text == texts[upkeep]
+    assert part.upkeep is (Upkeep.ADDED if upkeep is Upkeep.VALUES else upkeep)
 
 
 def test_without_groups_everything_is_recomputed() -> None:
     call = AggCall("max", (ColumnRef(INT, "v"),), INT)
-    how = aggregate_strategy(upkeep_of(call, ChangelogMode.RETRACT, closes=False), call, ())
-    assert how.text == "everything recomputed because max is over a retracting input"
+    (text,) = call_texts(aggregate(call, ChangelogMode.RETRACT, ()))
+    assert text == "everything recomputed because max is over a retracting input"

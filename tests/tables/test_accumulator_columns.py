@@ -21,7 +21,7 @@ from floodmark.scalar.functions import AGGREGATES
 from floodmark.scalar.types import Field, Schema
 from floodmark.sql.parse import parse_expression
 from floodmark.stream.operators.accumulator_columns import accumulators, ties_of, value_columns
-from floodmark.stream.properties.strategy import Upkeep, distinct_arguments, upkeep_of
+from floodmark.stream.properties.strategy import keep_groups
 from tests.spark.expression_rows import SCHEMA
 
 SCAN = n.Scan("t", SCHEMA, ("k", "ts"), ChangelogMode.RETRACT)
@@ -70,16 +70,13 @@ def node_of(calls: Iterable[AggCall], *, closes: bool) -> n.Aggregate | n.CloseA
     return n.Aggregate(SCAN, ("k",), named)
 
 
-def upkeeps_of(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> list[Upkeep]:
-    return [upkeep_of(call, mode, closes=node.CLOSES) for _, call in node.aggregates]
-
-
 def compiled_columns(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Schema:
     """Return the columns that differ in a text of theirs, of the first that has each."""
-    values, first = value_columns(distinct_arguments(node)), dict[object, Field]()
-    upkeeps = upkeeps_of(node, mode)
+    keeps = keep_groups(node, mode)
+    values, first = value_columns(keeps.distinct), dict[object, Field]()
     for i, (name, call) in enumerate(node.aggregates):
-        part = acc.accumulate(name, i, call, upkeeps[i], NOW, ties_of(node), values=values.get(i))
+        upkeep, ties = keeps.upkeeps[i], ties_of(node)
+        part = acc.accumulate(name, i, call, upkeep, NOW, ties, values=values.get(i))
         for field, *texts in zip(part.columns, part.partial, part.merge, strict=True):
             first.setdefault((part.upkeep, field.type, *texts), field)
     return tuple(first.values())
@@ -98,7 +95,7 @@ def test_columns_are_those_that_are_written(
     calls: list[AggCall], mode: ChangelogMode, closes: bool
 ) -> None:
     node = node_of(calls, closes=closes)
-    upkeeps = upkeeps_of(node, mode)
-    columns = accumulators(node, upkeeps, acc.printer(0))
+    keeps = keep_groups(node, mode)
+    columns = accumulators(node, keeps, acc.printer(0))
     assert columns == compiled_columns(node, mode)
-    assert columns == tuple(f for part in parts_of(node, upkeeps, NOW) for f in part.columns)
+    assert columns == tuple(f for part in parts_of(node, keeps, NOW) for f in part.columns)

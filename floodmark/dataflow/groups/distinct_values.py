@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import WEIGHT
+from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups.transitions import (
@@ -27,7 +27,7 @@ from floodmark.stream.operators.accumulator_columns import NEW, OLD, group_field
 from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.properties.bounds import bounds_of_expression
 from floodmark.stream.properties.state import VALUE_COUNT, StateTable
-from floodmark.stream.properties.strategy import Distinct, Upkeep
+from floodmark.stream.properties.strategy import Distinct, keep_groups
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,7 +77,7 @@ def _crossings(
 ) -> DataFrame:
     """Return the values of one argument that come or go, as rows beside the changes."""
     node, counts = op.node, _counts(op.node, one)
-    parts = parts_of(counts, [Upkeep.ADDED] * len(counts.aggregates), ctx.now)
+    parts = parts_of(counts, keep_groups(counts, ChangelogMode.RETRACT), ctx.now)
     schema = acc.state_schema(group_fields(counts), parts)
     state = ctx.stages.aggregate_state(table.name, schema)
     rows = _values(node, one, changes, ctx.now)

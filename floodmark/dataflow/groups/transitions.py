@@ -26,21 +26,21 @@ from floodmark.stream.operators.accumulator_columns import (
     value_columns,
 )
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.strategy import Upkeep, distinct_arguments
+from floodmark.stream.properties.strategy import KeepGroups, Upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def parts_of(node: GroupingNode, upkeeps: Sequence[Upkeep], now: int) -> list[acc.Accumulation]:
+def parts_of(node: GroupingNode, keeps: KeepGroups, now: int) -> list[acc.Accumulation]:
     """Return the columns and texts by which each aggregate of the node is kept."""
-    ties = ties_of(node)
-    values = value_columns(distinct_arguments(node))
+    ties, values = ties_of(node), value_columns(keeps.distinct)
+    kept = zip(node.aggregates, keeps.upkeeps, strict=True)
     parts = (
         acc.accumulate(name, i, call, upkeep, now, ties, values=values.get(i))
-        for i, ((name, call), upkeep) in enumerate(zip(node.aggregates, upkeeps, strict=True))
+        for i, ((name, call), upkeep) in enumerate(kept)
     )
-    return share_columns(parts, accumulator_names(node, upkeeps, acc.printer(now)))
+    return share_columns(parts, accumulator_names(node, keeps, acc.printer(now)))
 
 
 def transition_schema(node: GroupingNode, parts: list[acc.Accumulation]) -> Schema:

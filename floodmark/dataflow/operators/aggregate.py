@@ -47,7 +47,7 @@ def delta(op: StreamAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Ro
     """Return the changes of the groups that the input's changes touch."""
     (below,) = inputs
     node = op.node
-    parts = parts_of(node, op.upkeeps, ctx.now)
+    parts = parts_of(node, op.keeps, ctx.now)
     settled = accept_changes(op, below, ctx)
     if settled is None:
         if node.group or not ctx.inputs.fills:
@@ -84,7 +84,7 @@ def at_rest(
     if after and ctx.inputs.fills:
         return None if changed is None else _initial_rows(op, own, changed)
     node = op.node
-    parts = parts_of(node, op.upkeeps, ctx.now)
+    parts = parts_of(node, op.keeps, ctx.now)
     groups = state_of(op, ctx, parts).groups(keeps, after=after)
     if not node.group:
         one = ctx.inputs.spark.range(1).selectExpr()

@@ -70,7 +70,7 @@ def _from_state(
     op: StreamCloseAggregate, below: Input, ctx: EpochContext, after: Any
 ) -> Rows | None:
     node = op.node
-    parts = transitions.parts_of(node, op.upkeeps, ctx.now)
+    parts = transitions.parts_of(node, op.keeps, ctx.now)
     settled = aggregate.accept_changes(op, below, ctx)
     if settled is None and after is None:
         return None

@@ -33,19 +33,7 @@ def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | 
     def compute(tagged: list[DataFrame]) -> DataFrame:
         return _join(node, tagged[0], tagged[1], ctx.now)
 
-    return recompute_partitions.delta(op, inputs, _scopes(node), compute, ctx, failing=failing)
-
-
-def _scopes(node: n.Join) -> list[tuple[str, ...]]:
-    """Return the columns of each side by which rows meet, none twice: the other pairs only narrow.
-
-    `ON a = b AND a = c` is true of a column twice.
-    """
-    pairs: list[tuple[str, str]] = []
-    for a, b in node.equi:
-        if all(a != c and b != d for c, d in pairs):
-            pairs.append((a, b))
-    return [tuple(a for a, _ in pairs), tuple(b for _, b in pairs)]
+    return recompute_partitions.delta(op, inputs, compute, ctx, failing=failing)
 
 
 def _join(node: n.Join, left: DataFrame, right: DataFrame, now: int) -> DataFrame:

@@ -25,6 +25,7 @@ from floodmark.spark.keyed import hint_broadcast
 from floodmark.spark.rows import ERROR_TYPE, Rows, empty, error_struct, negate, set_weight
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.join import StreamJoin
+from floodmark.stream.properties.strategy import RecomputeMatches
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -55,6 +56,7 @@ def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | 
 
 def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
     node, kept, other, now = sides.node, sides.kept, sides.other, ctx.now
+    matches = sides.matches
     changed = kept.rows, other.rows
     once = None in changed
     mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
@@ -63,10 +65,11 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
         parts.append(_of_kept(node, mine, sides.old(other), now))
     if theirs is not None:
         after = sides.new(kept)
-        if node.kind is n.JoinKind.INNER:
+        if matches is None:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            touched = set_weight(_touching(node, after, theirs, now, few=ctx.inputs.few))
+            few = ctx.inputs.few
+            touched = set_weight(_touching(node, matches, after, theirs, now, few=few))
             parts.append(_of_kept(node, touched, sides.new(other), now))
             before = _of_kept(node, touched, sides.old(other), now)
             parts.append(None if before is None else negate(before))
@@ -75,7 +78,7 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
         return None
     failing = failing_residual(node, now) is not None
     frame = reduce(lambda a, b: a.unionAll(b), present)
-    return Rows(frame, failing=failing, inserts=_inserts(node, *changed))
+    return Rows(frame, failing=failing, inserts=_inserts(matches, *changed))
 
 
 def _initial(sides: JoinSides, now: int) -> Rows | None:
@@ -89,10 +92,10 @@ def _initial(sides: JoinSides, now: int) -> Rows | None:
     return Rows(frame, failing=failing, inserts=come.inserts)
 
 
-def _inserts(node: n.Join, kept: Rows | None, other: Rows | None) -> bool:
+def _inserts(matches: RecomputeMatches | None, kept: Rows | None, other: Rows | None) -> bool:
     """Tell whether the join only gains rows: its inputs do, and nothing is taken back for them."""
     grows = all(side is None or side.inserts for side in (kept, other))
-    return grows and (node.kind is n.JoinKind.INNER or other is None)
+    return grows and (matches is None or other is None)
 
 
 def batch(
@@ -308,20 +311,25 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
 
 
 def _touching(
-    node: n.Join, kept: DataFrame, changes: DataFrame, now: int, *, few: bool
+    node: n.Join,
+    matches: RecomputeMatches,
+    kept: DataFrame,
+    changes: DataFrame,
+    now: int,
+    *,
+    few: bool,
 ) -> DataFrame:
     """Return the kept rows whose key occurs among the other side's changes."""
     from pyspark.sql import functions as F
 
-    if not node.equi:
+    if not matches.pairs:
         if node.residual is not None and node.only_existence and not failing_residual(node, now):
             kept = kept.where(compile_expr(node.residual, now).value)
         some = changes.limit(1).selectExpr("TRUE AS __some")
         return kept.join(F.broadcast(some), _always(), "left_semi")
-    right = node.kind is n.JoinKind.RIGHT
-    pairs = [(b, a) if right else (a, b) for a, b in node.equi]
-    kept = _with_key(kept, node.right if right else node.left, [a for a, _ in pairs])
-    names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(pairs)]
+    side = node.left if matches.kept == "left" else node.right
+    kept = _with_key(kept, side, [a for a, _ in matches.pairs])
+    names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(matches.pairs)]
     keys = changes.selectExpr(*(f"{ident(b)} AS {k}" for _, k, b in names))
     condition = " AND ".join(f"{ident(a)} = {k}" for a, k, _ in names)
     return kept.join(hint_broadcast(keys, few), F.expr(condition), "left_semi")

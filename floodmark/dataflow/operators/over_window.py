@@ -25,6 +25,7 @@ from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.over_window import StreamOverWindow
 from floodmark.stream.properties.aggregate_calls import aggregate_of
 from floodmark.stream.properties.reach import Reach, parts_of
+from floodmark.stream.properties.strategy import RecomputeRanges
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,18 +35,18 @@ def delta(op: StreamOverWindow, inputs: Sequence[Input], ctx: EpochContext) -> R
     """Return the changes of the ranges, or partitions, that the input's changes touch."""
     (below,) = inputs
     node, key = op.node, below.operator.stream_key
-    if op.reach is not None and not ctx.inputs.fills:
-        return _of_ranges(op, below, op.reach, ctx)
+    if isinstance(op.strategy, RecomputeRanges) and not ctx.inputs.fills:
+        return _of_ranges(op, below, op.strategy.reach, ctx)
     own = ctx.stages.own_rows(node)
     if own is not None:
         return recompute_partitions.delta_from_own(
-            op, below, node.partition, lambda f: batch(node, f, ctx.now, key), own, ctx
+            op, below, lambda f: batch(node, f, ctx.now, key), own, ctx
         )
 
     def compute(tagged: list[DataFrame]) -> DataFrame:
         return batch(node, tagged[0], ctx.now, key, (AFTER,))
 
-    return recompute_partitions.delta(op, [below], [node.partition], compute, ctx)
+    return recompute_partitions.delta(op, [below], compute, ctx)
 
 
 def _of_ranges(op: StreamOverWindow, below: Input, reach: Reach, ctx: EpochContext) -> Rows | None:
@@ -60,9 +61,7 @@ def _of_ranges(op: StreamOverWindow, below: Input, reach: Reach, ctx: EpochConte
         return done.where(affected_frames.TOUCHED_MARK)
 
     near = affected_frames.near(node, reach, below.bounds)
-    return recompute_partitions.delta(
-        op, [below], [node.partition], compute, ctx, narrow=narrow, near=near
-    )
+    return recompute_partitions.delta(op, [below], compute, ctx, narrow=narrow, near=near)
 
 
 def batch(

@@ -42,7 +42,7 @@ def delta(op: StreamSession, inputs: Sequence[Input], ctx: EpochContext) -> Rows
     def narrow(rows: DataFrame) -> DataFrame:
         return _changed_sessions(node, rows)
 
-    return recompute_partitions.delta(op, inputs, [node.partition], compute, ctx, narrow=narrow)
+    return recompute_partitions.delta(op, inputs, compute, ctx, narrow=narrow)
 
 
 def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> DataFrame:

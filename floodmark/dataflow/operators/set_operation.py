@@ -31,7 +31,7 @@ def delta(op: StreamSetOperation, inputs: Sequence[Input], ctx: EpochContext) ->
     def compute(tagged: list[DataFrame]) -> DataFrame:
         return batch(node, tagged[0], tagged[1], (AFTER,))
 
-    return recompute_partitions.delta(op, inputs, node.positional_columns, compute, ctx)
+    return recompute_partitions.delta(op, inputs, compute, ctx)
 
 
 def batch(

@@ -53,13 +53,13 @@ def delta(op: StreamTopN, inputs: Sequence[Input], ctx: EpochContext) -> Rows | 
     own = ctx.stages.own_rows(node)
     if own is not None:
         return recompute_partitions.delta_from_own(
-            op, below, node.group, lambda f: batch(node, f, key), own, ctx
+            op, below, lambda f: batch(node, f, key), own, ctx
         )
 
     def compute(tagged: list[DataFrame]) -> DataFrame:
         return batch(node, tagged[0], key, (AFTER,))
 
-    return recompute_partitions.delta(op, [below], [node.group], compute, ctx)
+    return recompute_partitions.delta(op, [below], compute, ctx)
 
 
 def batch(node: n.TopN, frame: DataFrame, key: Key, apart: Key = ()) -> DataFrame:

@@ -19,6 +19,7 @@ from floodmark.spark.rows import Rows, empty
 from floodmark.spark.types import ident
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds, hull
+from floodmark.stream.properties.strategy import Recompute
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +29,6 @@ AFTER = "__after"
 """BOOLEAN: the row is of the input after the epoch, not before it."""
 _KEY = "__scope_"
 Scopes = Sequence[tuple[str, ...]]
-"""The scope columns of each input; they meet by position. Without any, everything is touched."""
 NarrowFrame = Callable[["DataFrame"], "DataFrame"]
 """Chooses among the rows of the touched scopes; the changed rows are there once more, to show the
 places of changes: they have NULL in `__after`, and none is chosen."""
@@ -39,7 +39,6 @@ Batch = Callable[[list["DataFrame"]], "DataFrame"]
 def delta(
     op: StreamOperator[n.Node],
     inputs: Sequence[Input],
-    scopes: Scopes,
     batch: Batch,
     ctx: EpochContext,
     *,
@@ -58,6 +57,7 @@ def delta(
     changes = [below.materialize() for below in inputs]
     if all(frame is None for frame in changes):
         return None
+    scopes = _scopes_of(op)
     keys = _changed_keys(changes, scopes)
     within = [{**bounds, **near} for bounds in _bounds_of_scopes(inputs, scopes, changes)]
     rows_of = [
@@ -98,14 +98,13 @@ def _initial(
 def delta_from_own(
     op: StreamOperator[n.Node],
     below: Input,
-    scope: tuple[str, ...],
     compute: Callable[[DataFrame], DataFrame],
     own: RowsAtRest,
     ctx: EpochContext,
 ) -> Rows | None:
     """Return the changes where the rows of before are at rest: only those after are computed.
 
-    `scope` are columns of the only input that the operator passes on.
+    The scope columns of the only input are such that the operator passes on.
     """
     if ctx.inputs.fills:
         columns = [ident(c) for c in below.operator.names]
@@ -113,6 +112,7 @@ def delta_from_own(
     changes = below.materialize()
     if changes is None:
         return None
+    (scope,) = _scopes_of(op)
     keys = _changed_keys([changes], [scope])
     (within,) = _bounds_of_scopes([below], [scope], [changes])
     names = [ident(c) for c in op.names]
@@ -123,6 +123,12 @@ def delta_from_own(
             done = compute(among) if weight > 0 else among
             parts.append(done.selectExpr(*names, f"{weight} AS {WEIGHT}"))
     return Rows(reduce(lambda a, b: a.unionAll(b), parts)) if parts else None
+
+
+def _scopes_of(op: StreamOperator[n.Node]) -> Scopes:
+    """Return the scope columns of each input."""
+    assert isinstance(op.strategy, Recompute), op.strategy
+    return op.strategy.scopes
 
 
 def _changed_keys(changes: Sequence[DataFrame | None], scopes: Scopes) -> DataFrame | None:

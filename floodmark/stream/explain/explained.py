@@ -13,10 +13,11 @@ from floodmark.plan.expr.printing import show_name
 from floodmark.scalar.types import Field, Schema
 from floodmark.stream.explain.explain_transform import TransformParts
 from floodmark.stream.lint.advice import Note
-from floodmark.stream.properties import strategy
+from floodmark.stream.printing.strategies import strategy_text
 from floodmark.stream.properties.functional_dependencies import NOTHING, Dependencies, Dependency
 from floodmark.stream.properties.key_sets import Keys
 from floodmark.stream.properties.state import StateTable
+from floodmark.stream.properties.strategy import Strategy
 
 _NARROWEST = (42, 14, 23)
 _INDENT = " " * 8
@@ -43,7 +44,7 @@ class ExplainedNode:
     mode: ChangelogMode
     watermarks: tuple[str, ...] = ()
     state: tuple[StateTable, ...] = ()
-    strategy: strategy.Strategy | None = None
+    strategy: Strategy | None = None
     details: tuple[tuple[str, ...], ...] = ()
     emits_on_close: bool = False
     plain: bool = False
@@ -73,7 +74,7 @@ class ExplainedNode:
             "emits_on_close": self.emits_on_close,
             "state": [_state(t) for t in self.state],
             "own_table": self.own_table,
-            "strategy": self.strategy and self.strategy.text,
+            "strategy": self.strategy and strategy_text(self.strategy),
             "details": [list(cells) for cells in self.details],
             "span": self.span and _span(self.span),
         }

@@ -7,7 +7,7 @@ their expressions print alike, and the caller supplies the printer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from floodmark.changelog import WEIGHT
@@ -18,17 +18,12 @@ from floodmark.scalar.functions.model import Accumulator, Decomposition, Operand
 from floodmark.scalar.types import BIGINT, Field, Kind, Schema
 from floodmark.stream.operators.walks import stream_key
 from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
-from floodmark.stream.properties.strategy import (
-    Distinct,
-    Upkeep,
-    distinct_arguments,
-)
+from floodmark.stream.properties.strategy import Distinct, KeepGroups, Upkeep
 
 ROWS = "__rows"
 OLD, NEW = "__old_", "__new_"
 """What the names of state columns of before and after an epoch begin with."""
 GroupingNode = n.Aggregate | n.CloseAggregate
-_KeptCalls = Sequence[tuple[int, AggCall, Upkeep]]
 Print = Callable[[Expr], str]
 """Prints an expression over the rows of the input."""
 
@@ -56,24 +51,19 @@ def fields_of(index: int, call: AggCall, upkeep: Upkeep) -> Schema:
             return (value, nonnull) if overflows(call) else (value,)
 
 
-def accumulators(node: GroupingNode, upkeeps: Iterable[Upkeep], text: Print) -> Schema:
-    """Return the accumulator columns of a node whose calls are kept in these ways."""
-    calls = _calls(node, upkeeps)
-    names = _names(node, calls, text)
-    fields = (f for i, call, upkeep in calls for f in fields_of(i, call, upkeep))
+def accumulators(node: GroupingNode, keeps: KeepGroups, text: Print) -> Schema:
+    """Return the accumulator columns of a node whose groups are kept in this way."""
+    names = accumulator_names(node, keeps, text)
+    fields = (f for i, call, upkeep in _calls(keeps) for f in fields_of(i, call, upkeep))
     return tuple(f for f in fields if names[f.name] == f.name)
 
 
-def accumulator_names(node: GroupingNode, upkeeps: Iterable[Upkeep], text: Print) -> dict[str, str]:
+def accumulator_names(node: GroupingNode, keeps: KeepGroups, text: Print) -> dict[str, str]:
     """Return for each column of an aggregate the one that is kept: the first of its like."""
-    return _names(node, _calls(node, upkeeps), text)
-
-
-def _names(node: GroupingNode, calls: _KeptCalls, text: Print) -> dict[str, str]:
-    values, ties = value_columns(distinct_arguments(node)), ties_of(node)
+    values, ties = value_columns(keeps.distinct), ties_of(node)
     first: dict[Hashable, str] = {}
     names = {}
-    for i, call, upkeep in calls:
+    for i, call, upkeep in _calls(keeps):
         contents = _contents(call, upkeep, text, values.get(i), ties)
         for field, content in zip(fields_of(i, call, upkeep), contents, strict=True):
             names[field.name] = first.setdefault((upkeep, field.type, content), field.name)
@@ -191,9 +181,9 @@ def count_text(call: AggCall, text: Print) -> str:
     return f"count({operands(call, text)[0]}){clause}"
 
 
-def _calls(node: GroupingNode, upkeeps: Iterable[Upkeep]) -> _KeptCalls:
-    kept = zip(node.aggregates, upkeeps, strict=True)
-    return [(i, call, upkeep) for i, ((_, call), upkeep) in enumerate(kept)]
+def _calls(keeps: KeepGroups) -> Iterator[tuple[int, AggCall, Upkeep]]:
+    kept = zip(keeps.calls, keeps.upkeeps, strict=True)
+    return ((i, call, upkeep) for i, (call, upkeep) in enumerate(kept))
 
 
 def _contents(

@@ -21,14 +21,13 @@ from floodmark.stream.properties.cleaning import Cleaning, by_scope
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import VALUE_COUNT, OwnTableState, StateTable, values_name
-from floodmark.stream.properties.strategy import distinct_arguments
 from floodmark.stream.properties.upsert_keys import removable
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 
 class StreamAggregate(StreamGrouping[n.Aggregate]):
-    """One row per group; `values` are the tables of the arguments in `distinct`."""
+    """One row per group, and the counts of the values of DISTINCT."""
 
     NODE = n.Aggregate
 
@@ -38,13 +37,16 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         assert isinstance(node, n.Aggregate)
         self.stateless = False
         self.accumulators = StateTable(f"{identifier}_aggregate", "accumulators", node.group, None)
-        self.distinct = distinct_arguments(node)
-        key = (*node.group, VALUE_COUNT)
-        self.values: tuple[StateTable, ...] = tuple(
-            StateTable(values_name(identifier, i), "distinct values", key, None)
+        super().__init__(node, identifier, inputs)
+
+    @property
+    def values(self) -> tuple[StateTable, ...]:
+        """Return the tables of the arguments in `distinct`."""
+        key = (*self.node.group, VALUE_COUNT)
+        return tuple(
+            StateTable(values_name(self.identifier, i), "distinct values", key, None)
             for i in range(len(self.distinct))
         )
-        super().__init__(node, identifier, inputs)
 
     def derive_mode(self) -> ChangelogMode:
         return ChangelogMode.RETRACT

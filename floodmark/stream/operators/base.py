@@ -85,8 +85,8 @@ class StreamOperator(Generic[N]):
         self.insert_only: bool = self.derive_insert_only()
         self.monotone: Origins = self.derive_monotone()
         self.has_arrangement: bool = self.derive_arrangement()
-        self.cleaning: tuple[Cleaning | None, ...] = self.derive_cleaning()
         self.strategy: Strategy = self.derive_strategy()
+        self.cleaning: tuple[Cleaning | None, ...] = self.derive_cleaning()
         self.needs_all_rows: bool = self.derive_needs_all_rows()
         self.uses: int = self.derive_uses()
         self.beside: OwnTableState | None = self.derive_beside()
@@ -140,7 +140,7 @@ class StreamOperator(Generic[N]):
 
     @abstractmethod
     def derive_strategy(self) -> Strategy:
-        """Return how changes are computed, with the reason."""
+        """Return how changes are computed: the run decides by it, and EXPLAIN prints it."""
 
     @abstractmethod
     def derive_needs_all_rows(self) -> bool:

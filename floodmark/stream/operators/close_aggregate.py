@@ -33,7 +33,6 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
         assert isinstance(node, n.CloseAggregate)
         name = f"{identifier}_aggregate"
         self.accumulators = StateTable(name, "accumulators", node.group, node.window)
-        self.distinct = ()
         self.stateless = closes_from_input(node, inputs[0])
         other = inputs[0].other_bound(node.window)
         self.closing = (node.window, other) if other in node.group else (node.window,)

@@ -11,7 +11,7 @@ from floodmark.stream.operators.session_window import SessionWindow
 from floodmark.stream.operators.texts import buffer_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.state import StateTable, buffer_name
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 
 
 class StreamCloseSession(SessionWindow[n.CloseSession]):
@@ -34,7 +34,7 @@ class StreamCloseSession(SessionWindow[n.CloseSession]):
         return ChangelogMode.APPEND_ONLY
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.RELEASED, "held until the watermark has passed the session")
+        return Method.SESSIONS_HELD
 
     def derive_needs_all_rows(self) -> bool:
         """Held rows would be enough. It is refused where a session with updates is."""

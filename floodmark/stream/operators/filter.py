@@ -23,7 +23,7 @@ from floodmark.stream.properties.functional_dependencies import Dependency, equa
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.ranking import ranking_of
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -66,7 +66,7 @@ class StreamFilter(Selection[n.Filter]):
         return self.input.has_arrangement and is_deterministic(self.node.predicate)
 
     def derive_strategy(self) -> Strategy:
-        return EXACT
+        return Method.EXACT
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

@@ -14,7 +14,7 @@ from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 W = TypeVar("W", bound=n.Tumble | n.Hop, covariant=True)
@@ -43,7 +43,7 @@ class FixedWindow(PassThrough[W], family=True):
         return self.input.has_arrangement
 
     def derive_strategy(self) -> Strategy:
-        return EXACT
+        return Method.EXACT
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

@@ -18,6 +18,7 @@ from floodmark.stream.operators.texts import (
     role_cells,
 )
 from floodmark.stream.printing.description import Description, NodePlace
+from floodmark.stream.printing.strategies import call_texts, strategy_text
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
@@ -31,44 +32,37 @@ from floodmark.stream.properties.nondeterministic_exprs import (
 )
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import (
-    EXACT,
-    DeltaMethod,
     Distinct,
+    KeepGroups,
     Strategy,
     Upkeep,
-    aggregate_strategy,
-    upkeep_of,
+    keep_groups,
 )
 
 G = TypeVar("G", bound=n.Aggregate | n.CloseAggregate, covariant=True)
 
 
 class StreamGrouping(StreamOperator[G], family=True):
-    """One row per group.
+    """One row per group; `accumulators` is the table of the groups, a `stateless` one has none."""
 
-    `upkeeps` say how each aggregate is maintained, `calls` say the same in words.
-    `accumulators` is the table of the groups. For each argument in `distinct`, the count of each
-    value is stored. A `stateless` one has no table.
-    """
-
-    distinct: tuple[Distinct, ...]
     accumulators: StateTable
     stateless: bool
 
-    def __init__(
-        self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
-    ) -> None:
-        assert isinstance(node, n.Aggregate | n.CloseAggregate)
-        (below,) = inputs
-        calls = [call for _, call in node.aggregates]
-        self.upkeeps: tuple[Upkeep, ...] = tuple(
-            upkeep_of(call, below.mode, closes=node.CLOSES) for call in calls
-        )
-        kept = zip(self.upkeeps, calls, strict=True)
-        self.calls: tuple[Strategy, ...] = tuple(
-            aggregate_strategy(upkeep, call, node.group) for upkeep, call in kept
-        )
-        super().__init__(node, identifier, inputs)
+    @property
+    def keeps(self) -> KeepGroups:
+        """Return how the groups are kept."""
+        assert isinstance(self.strategy, KeepGroups)
+        return self.strategy
+
+    @property
+    def upkeeps(self) -> tuple[Upkeep, ...]:
+        """Return how each aggregate is kept."""
+        return self.keeps.upkeeps
+
+    @property
+    def distinct(self) -> tuple[Distinct, ...]:
+        """Return the arguments of which the count of each value is stored."""
+        return self.keeps.distinct
 
     @staticmethod
     def key_of(node: n.Aggregate | n.CloseAggregate, keys: tuple[Key, ...]) -> Key:
@@ -87,12 +81,12 @@ class StreamGrouping(StreamOperator[G], family=True):
         return {c: below[c] for c in self.node.group if c in below}
 
     def derive_strategy(self) -> Strategy:
-        return next((how for how in self.calls if how.method is DeltaMethod.SCOPE), EXACT)
+        return keep_groups(self.node, self.input.mode)
 
     @property
     def recomputes(self) -> bool:
         """Tell whether touched groups are computed from all of their rows."""
-        return self.strategy.method is DeltaMethod.SCOPE
+        return self.keeps.recomputes
 
     def derive_needs_all_rows(self) -> bool:
         return self.recomputes
@@ -121,22 +115,22 @@ class StreamGrouping(StreamOperator[G], family=True):
         node, labels = self.node, place.labels[self.node]
         head = f"by {columns_text(node.group, names)}" if node.group else "one group"
         lines: list[tuple[str, ...]] = []
-        for (column, call), how in zip(node.aggregates, self.calls, strict=True):
+        for (column, call), how in zip(node.aggregates, call_texts(self.keeps), strict=True):
             text, label = aggregate_text(call, names), labels[column]
             line = text if label == text else f"{label}: {text}"
             lines.append((line, *self._call_cells(how, place)))
         if not lines:
-            lines.append(("distinct", *self._call_cells(self.strategy, place)))
+            lines.append(("distinct", *self._call_cells(strategy_text(self.strategy), place)))
         return Description("Aggregate", head, (*lines, *self._input_lines(place)))
 
-    def _call_cells(self, how: Strategy, place: NodePlace) -> tuple[str, ...]:
+    def _call_cells(self, how: str, place: NodePlace) -> tuple[str, ...]:
         """Return where a call is kept, and how."""
         if place.owner is None:
             return ()
         if not self.state:
             return (STATELESS,) if self.stateless else ()
         cleaned = ("cleaned by watermark",) if self.accumulators.cleaned_by is not None else ()
-        return (place.state_text(self.accumulators, self.own_table), *cleaned, how.text)
+        return (place.state_text(self.accumulators, self.own_table), *cleaned, how)
 
     def _input_lines(self, place: NodePlace) -> list[tuple[str, ...]]:
         """Return a line for what touched groups are computed from."""
@@ -148,8 +142,8 @@ class StreamGrouping(StreamOperator[G], family=True):
 
     @property
     def title(self) -> str:
-        calls = zip(self.node.aggregates, self.calls, strict=True)
-        again = (c.function for (_, c), how in calls if how.method is DeltaMethod.SCOPE)
+        calls = zip(self.keeps.calls, self.upkeeps, strict=True)
+        again = (call.function for call, upkeep in calls if upkeep is Upkeep.SCOPE)
         first = next(again, None)
         return "the aggregate" if first is None else f"the aggregate {first}"
 

@@ -16,7 +16,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable, due_table
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -39,7 +39,7 @@ class StreamGrowingSeries(Repetition[n.GrowingSeries]):
         return False
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.DELTA, "exact delta, and the series whose next value is due")
+        return Method.SERIES_GROW
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.due_changes,)

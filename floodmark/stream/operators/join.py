@@ -35,7 +35,13 @@ from floodmark.stream.properties.nondeterministic_exprs import (
     nontemporal_exprs,
 )
 from floodmark.stream.properties.state import OwnTableState, StateTable
-from floodmark.stream.properties.strategy import EXACT, DeltaMethod, Strategy, recompute_text
+from floodmark.stream.properties.strategy import (
+    Method,
+    RecomputeMatches,
+    RecomputeScopes,
+    Scope,
+    Strategy,
+)
 from floodmark.stream.properties.watermark import (
     WatermarkPair,
     Watermarks,
@@ -53,11 +59,6 @@ class StreamJoin(StreamPairing[n.Join]):
     @property
     def lasts(self) -> bool:
         return True
-
-    @property
-    def is_dynamic_filter(self) -> bool:
-        """Tell whether left rows are compared with the one row of the right side."""
-        return is_dynamic_filter(self.node)
 
     @staticmethod
     def key_of(node: n.Join, keys: tuple[Key, ...]) -> Key:
@@ -127,22 +128,20 @@ class StreamJoin(StreamPairing[n.Join]):
         return join_cleaning(self.node, self.left.watermark_names, self.right.watermark_names)
 
     def derive_strategy(self) -> Strategy:
-        left, right = (tuple(p[i] for p in self.node.equi) for i in (0, 1))
+        pairs = self.node.equi
         match self.node.kind:
             case n.JoinKind.INNER:
-                return EXACT
-            case n.JoinKind.SEMI if self.is_dynamic_filter:
-                text = "exact delta of the left side; left rows between the old and the new value"
-                return Strategy(DeltaMethod.SCOPE, text)
+                return Method.EXACT
+            case n.JoinKind.SEMI if is_dynamic_filter(self.node):
+                return Method.DYNAMIC_FILTER
             case n.JoinKind.SEMI | n.JoinKind.ANTI:
-                return _side_strategy("left", left, "a match decides whether a left row is there")
+                return RecomputeMatches("left", pairs, pads=False)
             case n.JoinKind.LEFT:
-                return _side_strategy("left", left, "a left row without a match is padded")
+                return RecomputeMatches("left", pairs, pads=True)
             case n.JoinKind.RIGHT:
-                return _side_strategy("right", right, "a right row without a match is padded")
+                return RecomputeMatches("right", tuple((b, a) for a, b in pairs), pads=True)
             case n.JoinKind.FULL:
-                why = "rows without a match are padded"
-                return Strategy(DeltaMethod.SCOPE, recompute_text("keys", left, why), left)
+                return RecomputeScopes(Scope.KEYS, _meeting_columns(pairs))
 
     def derive_needs_all_rows(self) -> bool:
         return True
@@ -254,8 +253,13 @@ class StreamJoin(StreamPairing[n.Join]):
         return unsupported_subquery(self.node)
 
 
-def _side_strategy(side: str, keys: Key, why: str) -> Strategy:
-    text = f"touched keys recomputed because {why}"
-    if not keys:
-        text = f"all its rows recomputed when the other one changes because {why}"
-    return Strategy(DeltaMethod.SCOPE, f"exact delta of the {side} side; {text}", keys)
+def _meeting_columns(equi: Sequence[tuple[str, str]]) -> tuple[Key, Key]:
+    """Return the columns of each side by which rows meet, none twice: the other pairs only narrow.
+
+    `ON a = b AND a = c` is true of a column twice.
+    """
+    pairs: list[tuple[str, str]] = []
+    for a, b in equi:
+        if all(a != c and b != d for c, d in pairs):
+            pairs.append((a, b))
+    return tuple(a for a, _ in pairs), tuple(b for _, b in pairs)

@@ -19,7 +19,7 @@ from floodmark.stream.properties.determinism_check import NONE, Cause, Columns, 
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import OwnTableState, StateTable
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -59,7 +59,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
         return (None, None)
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.STORED, "looked up once per left row, at the epoch's cut")
+        return Method.LOOKED_UP_ONCE
 
     def derive_needs_all_rows(self) -> bool:
         return False

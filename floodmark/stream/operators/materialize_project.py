@@ -15,7 +15,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 
 
 class StreamMaterializeProject(Projection[n.MaterializeProject]):
@@ -31,7 +31,7 @@ class StreamMaterializeProject(Projection[n.MaterializeProject]):
         return 4
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.STORED, "evaluated once and stored by stream key")
+        return Method.EVALUATED_ONCE
 
     @property
     def values(self) -> StateTable:

@@ -32,17 +32,19 @@ from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.reach import Reach, move_outward, reach_of
 from floodmark.stream.properties.state import OwnTableState, StateTable
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
+from floodmark.stream.properties.strategy import (
+    RecomputeRanges,
+    RecomputeScopes,
+    Scope,
+    Strategy,
+)
 from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
 
 class StreamOverWindow(StreamOperator[n.OverWindow]):
-    """Window functions; `reach` says how far a changed row reaches, `ahead` how far calls look.
-
-    Without a `reach` whole partitions are recomputed; without `ahead` no row is ever final.
-    """
+    """Window functions; `ahead` says how far calls look ahead. Without it no row is ever final."""
 
     NODE = n.OverWindow
 
@@ -50,9 +52,13 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         self, node: n.Node, identifier: str, inputs: tuple[StreamOperator[n.Node], ...]
     ) -> None:
         assert isinstance(node, n.OverWindow)
-        self.reach: Reach | None = reach_of(node)
         self.ahead: LookAhead | None = look_ahead(node)
         super().__init__(node, identifier, inputs)
+
+    @property
+    def reach(self) -> Reach | None:
+        """Return how far a changed row reaches; without it whole partitions are recomputed."""
+        return self.strategy.reach if isinstance(self.strategy, RecomputeRanges) else None
 
     @staticmethod
     def key_of(node: n.OverWindow, keys: tuple[Key, ...]) -> Key:
@@ -113,14 +119,10 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         return Cleaning(time, ((time, -(reach.back + reach.ahead)),))
 
     def derive_strategy(self) -> Strategy:
-        partition = self.node.partition
-        if self.reach is None:
-            why = "a row changes the frames around it"
-            text = recompute_text("partitions", partition, why)
-        else:
-            unit = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}[self.reach.unit]
-            text = f"touched ranges recomputed because frames end so many {unit} from their row"
-        return Strategy(DeltaMethod.SCOPE, text, partition)
+        scopes, reach = (self.node.partition,), reach_of(self.node)
+        if reach is None:
+            return RecomputeScopes(Scope.PARTITIONS, scopes)
+        return RecomputeRanges(scopes, reach)
 
     def derive_needs_all_rows(self) -> bool:
         return True

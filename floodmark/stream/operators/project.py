@@ -14,7 +14,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.calc import calc_of
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 
 
 class StreamProject(Projection[n.Project]):
@@ -27,7 +27,7 @@ class StreamProject(Projection[n.Project]):
         return self.input.has_arrangement and all(is_deterministic(e) for e in exprs)
 
     def derive_strategy(self) -> Strategy:
-        return EXACT
+        return Method.EXACT
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

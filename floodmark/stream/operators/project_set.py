@@ -18,7 +18,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -34,7 +34,7 @@ class StreamProjectSet(Repetition[n.ProjectSet]):
         return self.input.has_arrangement and is_deterministic(self.node.call)
 
     def derive_strategy(self) -> Strategy:
-        return EXACT
+        return Method.EXACT
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

@@ -11,7 +11,7 @@ from floodmark.stream.operators.session_window import SessionWindow
 from floodmark.stream.operators.texts import recompute_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import RecomputeScopes, Scope, Strategy
 
 
 class StreamSession(SessionWindow[n.Session]):
@@ -23,8 +23,7 @@ class StreamSession(SessionWindow[n.Session]):
         return ChangelogMode.RETRACT
 
     def derive_strategy(self) -> Strategy:
-        text = "touched sessions recomputed because a row can merge or split them"
-        return Strategy(DeltaMethod.SCOPE, text, self.node.partition)
+        return RecomputeScopes(Scope.SESSIONS, (self.node.partition,))
 
     def derive_needs_all_rows(self) -> bool:
         return True

@@ -18,7 +18,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.state import StateTable, buffer_name
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
 
@@ -58,7 +58,7 @@ class StreamSortBuffer(Selection[n.SortBuffer]):
         return 4
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.RELEASED, "held until the watermark has passed")
+        return Method.ROWS_HELD
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return () if self.stateless else (self.buffer,)

@@ -22,7 +22,7 @@ from floodmark.stream.properties.calc import calc_of
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.monotonicity import monotone_column
 from floodmark.stream.properties.state import StateTable, due_table
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -70,7 +70,7 @@ class StreamTemporalFilter(Selection[n.TemporalFilter]):
         return 4
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.DELTA, "exact delta, and the rows whose bound falls due")
+        return Method.FALLS_DUE
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return (self.due_changes,)

@@ -11,6 +11,7 @@ from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import interval_words, show_name
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.printing.description import Description, NodePlace
+from floodmark.stream.printing.strategies import strategy_text
 from floodmark.stream.properties.state import OwnTableState, StateTable
 
 TextLines = tuple[tuple[str, ...], ...]
@@ -49,7 +50,7 @@ def recompute_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLine
     """Return what the changes of rows in an order are computed from, and how."""
     if place.owner is None:
         return ()
-    how = (operator.strategy.text,)
+    how = (strategy_text(operator.strategy),)
     table = next(iter(operator.state), None)
     if table is not None and table.role == "first rows":
         return ((f"kept: {place.state_text(table, operator.own_table)}", table.role), how)
@@ -68,14 +69,14 @@ def side_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
         table = tables.get(side)
         source = reread_text(below, place) if table is None else place.state_text(table)
         lines.append((f"{side}: {source}", *role_cells(table)))
-    return (*lines, (operator.strategy.text,))
+    return (*lines, (strategy_text(operator.strategy),))
 
 
 def due_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
     """Return a line for state that waits for its time."""
     if place.owner is None:
         return ()
-    how = operator.strategy.text
+    how = strategy_text(operator.strategy)
     return tuple((f"due: {place.state_text(t)}", t.role, how) for t in operator.state)
 
 

@@ -25,7 +25,7 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import OwnTableState, StateTable
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy, recompute_text
+from floodmark.stream.properties.strategy import KeepFirst, RecomputeScopes, Scope, Strategy
 from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
@@ -44,7 +44,7 @@ class StreamTopN(StreamOperator[n.TopN]):
     @property
     def keeps_first(self) -> bool:
         """Tell whether the first rows are among those of before and the new ones."""
-        return self.strategy.method is DeltaMethod.DELTA
+        return isinstance(self.strategy, KeepFirst)
 
     @property
     def first_rows(self) -> StateTable:
@@ -94,10 +94,8 @@ class StreamTopN(StreamOperator[n.TopN]):
     def derive_strategy(self) -> Strategy:
         node = self.node
         if self.input.append_only and not node.offset and node.limit is not None:
-            many = "row is" if node.limit == 1 else f"{node.limit} rows are"
-            return Strategy(DeltaMethod.DELTA, f"exact delta: the first {many} kept")
-        why = "another row takes the place of one that goes"
-        return Strategy(DeltaMethod.SCOPE, recompute_text("groups", node.group, why), node.group)
+            return KeepFirst(node.limit)
+        return RecomputeScopes(Scope.GROUPS, (node.group,))
 
     def derive_needs_all_rows(self) -> bool:
         return not self.keeps_first

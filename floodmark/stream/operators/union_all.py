@@ -21,7 +21,7 @@ from floodmark.stream.properties.highest_values import highest
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import EXACT, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.stream_key import UNION_KEY
 from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
@@ -73,7 +73,7 @@ class StreamUnionAll(Linear[n.UnionAll]):
         return all(i.has_arrangement for i in self.inputs)
 
     def derive_strategy(self) -> Strategy:
-        return EXACT
+        return Method.EXACT
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

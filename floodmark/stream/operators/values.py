@@ -21,7 +21,7 @@ from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import DeltaMethod, Strategy
+from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
 
 
@@ -62,7 +62,7 @@ class StreamValues(Linear[n.Values]):
         return True
 
     def derive_strategy(self) -> Strategy:
-        return Strategy(DeltaMethod.NOTHING, "read as it is")
+        return Method.READ
 
     def derive_state(self) -> tuple[StateTable, ...]:
         return ()

@@ -1,49 +1,59 @@
-"""How an operator's changes are computed, and why: by exact delta, or for the touched scope.
+"""How an operator's changes are computed: by exact delta, or for what changes touch.
 
-The rules are those by which `floodmark.dataflow.operators` works; EXPLAIN prints them.
+A strategy is a value of the operator. `floodmark.dataflow` decides by it what to compute, and
+`floodmark.stream.printing.strategies` makes EXPLAIN's text of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
+from typing import Literal
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Expr
 from floodmark.scalar.functions import aggregate_for
+from floodmark.stream.properties.reach import Reach
+
+Columns = tuple[str, ...]
 
 
-class DeltaMethod(Enum):
-    """The ways in which changes are computed."""
+class Method(Enum):
+    """The ways that have no parameter."""
 
-    NOTHING = "nothing to compute"
-    DELTA = "exact delta"
-    SCOPE = "touched scope recomputed"
-    STORED = "stored once"
-    RELEASED = "released by the watermark"
-
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """A way and its text; `scope` are the columns whose touched values are recomputed."""
-
-    method: DeltaMethod
-    text: str
-    scope: tuple[str, ...] = ()
-
-
-EXACT = Strategy(DeltaMethod.DELTA, "exact delta")
+    READ = auto()
+    """Nothing is computed."""
+    EXACT = auto()
+    """Each changed row, or pair of rows, gives its changes."""
+    FALLS_DUE = auto()
+    """So it is, and rows come and go when their time has come."""
+    SERIES_GROW = auto()
+    """So it is, and series have another value when its time has come."""
+    DYNAMIC_FILTER = auto()
+    """Left rows are compared with one row; a new one concerns those between it and the old one."""
+    EVALUATED_ONCE = auto()
+    """Values are stored, because a second evaluation would give others."""
+    LOOKED_UP_ONCE = auto()
+    """Each left row is paired with what is there at the epoch's cut."""
+    ROWS_HELD = auto()
+    """The watermark releases rows."""
+    SESSIONS_HELD = auto()
+    """The watermark releases sessions."""
 
 
 class Upkeep(Enum):
-    """How one aggregate is kept: what runs goes by it, and EXPLAIN says it."""
+    """How one aggregate is kept."""
 
-    ADDED = "exact delta"
-    EXTREMUM = "exact delta because the input is append-only"
-    SCOPE = "touched groups recomputed"
-    VALUES = "exact delta by how often each value is there"
+    ADDED = auto()
+    """Changes are added to sums."""
+    EXTREMUM = auto()
+    """The extremum is that of before or of the new rows: the input is append-only."""
+    SCOPE = auto()
+    """Touched groups are computed again."""
+    VALUES = auto()
+    """Sums over the values that are there: how often each one is there is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +69,124 @@ class Distinct:
     calls: Mapping[int, int]
 
 
-def distinct_arguments(node: n.Aggregate | n.CloseAggregate) -> tuple[Distinct, ...]:
+@dataclass(frozen=True, slots=True)
+class KeepGroups:
+    """One row per group; each call is kept in its own way.
+
+    For each argument in `distinct`, the count of each value is stored.
+    """
+
+    group: Columns
+    calls: tuple[AggCall, ...]
+    upkeeps: tuple[Upkeep, ...]
+    distinct: tuple[Distinct, ...]
+
+    @property
+    def recomputes(self) -> bool:
+        """Tell whether touched groups are computed from all of their rows."""
+        return Upkeep.SCOPE in self.upkeeps
+
+
+@dataclass(frozen=True, slots=True)
+class KeepFirst:
+    """So many first rows: they are among those of before and the new ones."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputeMatches:
+    """Exact delta of one side; its rows of the keys that the other side's changes touch, again.
+
+    Each of `pairs` is a column of the kept side and the one of the other side that it equals.
+    `pads` tells that kept rows without a match are padded; else a match decides whether one is
+    there.
+    """
+
+    kept: Literal["left", "right"]
+    pairs: tuple[tuple[str, str], ...]
+    pads: bool
+
+
+class Scope(Enum):
+    """What has the same values in the scope columns."""
+
+    GROUPS = auto()
+    PARTITIONS = auto()
+    KEYS = auto()
+    ROWS = auto()
+    SESSIONS = auto()
+    """Of a partition, those sessions that changes touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputeScopes:
+    """What changes touch, before and after them.
+
+    `scopes` are the scope columns of each input; they meet by position. Without any, everything is
+    touched.
+    """
+
+    what: Scope
+    scopes: tuple[Columns, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecomputeRanges:
+    """Of touched partitions the rows that see a change, because frames end within a reach."""
+
+    scopes: tuple[Columns, ...]
+    reach: Reach
+
+
+Recompute = RecomputeScopes | RecomputeRanges
+Strategy = Method | KeepGroups | KeepFirst | RecomputeMatches | Recompute
+
+
+def recomputes(strategy: Strategy) -> bool:
+    """Tell whether rows are computed again that are not among the changes."""
+    if isinstance(strategy, KeepGroups):
+        return strategy.recomputes
+    again = (RecomputeMatches, RecomputeScopes, RecomputeRanges)
+    return strategy is Method.DYNAMIC_FILTER or isinstance(strategy, again)
+
+
+def keep_groups(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> KeepGroups:
+    """Return how the groups of a node are kept over input of a changelog mode."""
+    calls = tuple(call for _, call in node.aggregates)
+    upkeeps = tuple(_upkeep_of(call, mode, closes=node.CLOSES) for call in calls)
+    return KeepGroups(node.group, calls, upkeeps, () if node.CLOSES else _distinct_arguments(calls))
+
+
+def _distinct_arguments(calls: tuple[AggCall, ...]) -> tuple[Distinct, ...]:
     """Return the arguments of which it is kept how often each value is there."""
-    if node.CLOSES:
-        return ()
     found: dict[Expr, list[tuple[int, Expr | None]]] = {}
-    for i, (_, call) in enumerate(node.aggregates):
-        if counts_values(call):
+    for i, call in enumerate(calls):
+        if _counts_values(call):
             found.setdefault(call.args[0], []).append((i, call.filter))
     out = []
-    for argument, calls in found.items():
-        filters = tuple(dict.fromkeys(condition for _, condition in calls))
-        out.append(Distinct(argument, filters, {i: filters.index(c) for i, c in calls}))
+    for argument, asked in found.items():
+        filters = tuple(dict.fromkeys(condition for _, condition in asked))
+        out.append(Distinct(argument, filters, {i: filters.index(c) for i, c in asked}))
     return tuple(out)
 
 
-def counts_values(call: AggCall) -> bool:
+def _counts_values(call: AggCall) -> bool:
     """Tell whether an aggregate with DISTINCT is a sum over the values that are there."""
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if not call.distinct or entry.ignores_distinct:
+    if not needs_each_value(call):
         return False
     if not entry.is_sum(arg.type for arg in call.args):
         return False
     return len(call.args) == 1 and call.args[0].type.is_orderable
 
 
-def upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
-    """Return how one aggregate is kept over input of a changelog mode.
-
-    `closes` tells that it emits on window close.
-    """
-    if counts_values(call) and not closes:
+def _upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
+    """Return how one aggregate is kept; `closes` tells that it emits on window close."""
+    if _counts_values(call) and not closes:
         return Upkeep.VALUES
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if _needs_each_value(call) or (call.order_by and not entry.ordered_set):
+    if needs_each_value(call) or (call.order_by and not entry.ordered_set):
         return Upkeep.SCOPE
     if entry.is_sum(arg.type for arg in call.args):
         return Upkeep.ADDED
@@ -100,29 +194,7 @@ def upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
     return Upkeep.EXTREMUM if entry.extremum is not None and only_added else Upkeep.SCOPE
 
 
-def aggregate_strategy(upkeep: Upkeep, call: AggCall, group: tuple[str, ...]) -> Strategy:
-    """Return the method and the text of how one aggregate is kept in its group columns."""
-    if upkeep is Upkeep.SCOPE:
-        why = f"{call.function} {_obstacle(call)}"
-        return Strategy(DeltaMethod.SCOPE, recompute_text("groups", group, why), group)
-    return Strategy(DeltaMethod.DELTA, upkeep.value)
-
-
-def _needs_each_value(call: AggCall) -> bool:
+def needs_each_value(call: AggCall) -> bool:
+    """Tell whether an aggregate with DISTINCT gives another value than one without."""
     entry = aggregate_for(call.function, (arg.type for arg in call.args))
     return call.distinct and not entry.ignores_distinct
-
-
-def _obstacle(call: AggCall) -> str:
-    """Return why the group of an aggregate has to be read again."""
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
-    if _needs_each_value(call):
-        return "with DISTINCT is not a sum"
-    if call.order_by and not entry.ordered_set:
-        return "with ORDER BY is not a sum"
-    return "is not a sum" if entry.extremum is None else "is over a retracting input"
-
-
-def recompute_text(what: str, columns: tuple[str, ...], why: str) -> str:
-    scope = f"touched {what} recomputed" if columns else "everything recomputed"
-    return f"{scope} because {why}"

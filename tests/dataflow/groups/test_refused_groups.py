@@ -14,7 +14,7 @@ CREATE MATERIALIZED VIEW v AS SELECT g, sum(b) AS b, sum(w) AS s, avg(w) AS a FR
 def test_it_names_the_aggregate_that_is_out_of_range() -> None:
     plan = compile_sql(SQL).objects["v"].plan
     (node,) = (part for part in plan.nodes if isinstance(part, n.Aggregate))
-    parts = parts_of(node, plan[node].upkeeps, 0)
+    parts = parts_of(node, plan[node].keeps, 0)
     text = refusal(node, parts, "n_")
     assert text is not None
     beyond = [part.overflow.replace("{p}", "n_") for part in parts if part.overflow is not None]
