@@ -188,11 +188,11 @@ class Stages(Protocol):
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back."""
 
-    def own_state(self, node: n.Node) -> StoredGroups | None:
+    def own_state(self, op: StreamOperator[Any]) -> StoredGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
 
-    def own_rows(self, node: n.Node) -> RowsAtRest | None:
-        """Return the rows of a node, where they are those of the object's own table."""
+    def own_rows(self, op: StreamOperator[Any]) -> RowsAtRest | None:
+        """Return the rows of an operator, where they are those of the object's own table."""
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateState:
         """Return the state table of an aggregate."""

@@ -14,7 +14,7 @@ from floodmark.spark.rows import Rows
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.state import StateTable, arrangement_name
+from floodmark.stream.properties.state import StateTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -96,8 +96,7 @@ class OperatorInput:
     @cached_property
     def _table(self) -> StateTable | None:
         """The table of the arrangement."""
-        name = arrangement_name(self._above.node, self._place, self._above.identifier)
-        return next((table for table in self._above.state if table.name == name), None)
+        return self._above.arrangement(self._place)
 
     @property
     def _arrangement(self) -> Arrangement:

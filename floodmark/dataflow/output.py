@@ -114,7 +114,7 @@ class OperatorOutput:
         if op.uses == 1:
             return all(self._outputs[below].is_cheap for below in op.node.inputs)
         groups = isinstance(op, StreamAggregate)
-        return groups and stages.lasting and stages.own_state(op.node) is None
+        return groups and stages.lasting and op.own_table is None
 
     @property
     def bounds(self) -> Bounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup import Lookup
@@ -17,12 +17,12 @@ from floodmark.dataflow.state.held_rows import HeldFiles
 from floodmark.dataflow.state.io import StateIO
 from floodmark.dataflow.state.own import OwnGroups, OwnRows
 from floodmark.dataflow.state.values import ValuesFiles
-from floodmark.plan import nodes as n
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
+from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.state import OwnTableState
 from floodmark.tables.tables import rows_of
 
@@ -70,18 +70,13 @@ class ObjectStages(StateIO):
         """Return how many rows the epoch has put aside so far."""
         return sum(rows_of(files) for _, files in self.dead)
 
-    def own_state(self, node: n.Node) -> OwnGroups | None:
+    def own_state(self, op: StreamOperator[Any]) -> OwnGroups | None:
         """Return an aggregate's groups, where they live in the object's own table."""
-        return OwnGroups(self, node) if self._is_own(node, OwnTableState.GROUPS) else None
+        return OwnGroups(self, op.node) if op.own_table is OwnTableState.GROUPS else None
 
-    def own_rows(self, node: n.Node) -> OwnRows | None:
-        """Return the rows of a node, where they are those of the object's own table."""
-        return OwnRows(self, node) if self._is_own(node, OwnTableState.ROWS) else None
-
-    def _is_own(self, node: n.Node, part: OwnTableState) -> bool:
-        """Tell whether a part of a node's state is in the object's own table."""
-        operators = {} if self.obj.plan is None else self.obj.plan.operators
-        return self.owner is self.obj and node in operators and operators[node].own_table is part
+    def own_rows(self, op: StreamOperator[Any]) -> OwnRows | None:
+        """Return the rows of an operator, where they are those of the object's own table."""
+        return OwnRows(self, op.node) if op.own_table is OwnTableState.ROWS else None
 
     def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
         """Return the state table of an aggregate."""

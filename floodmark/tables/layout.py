@@ -203,7 +203,7 @@ def names_of(obj: AnalysedObject) -> list[str]:
 def state_tables(obj: AnalysedObject) -> list[str]:
     """Return the tables of the operators of an object's plan, and of what a sink has sent."""
     plan = obj.plan
-    states = [] if plan is None else [s.name for node in plan.nodes for s in plan[node].state]
+    states = [] if plan is None else [t.name for node in plan.nodes for t in plan[node].tables]
     sent = [] if obj.external_sink is None else [sink_progress_table(obj)]
     return [*(state_table(obj, name) for name in states), *sent]
 

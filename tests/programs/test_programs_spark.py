@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,8 +17,11 @@ from floodmark.epochs import run as epoch_run
 from floodmark.errors import NotSupported
 from floodmark.spark.confs import SparkConfig
 from floodmark.spark.session import Sessions, open_sessions
+from floodmark.storage.warehouse import STATE
+from floodmark.tables import layout
 from floodmark.testing.program import Program, load
 from floodmark.testing.text import encode
+from tests.explained_state import explained_tables
 from tests.program_reference import compile_sql
 from tests.program_spark import (
     Case,
@@ -203,6 +206,21 @@ def test_views_equal_their_queries_in_batch_after_each_epoch(runs: Runs) -> None
     assert [unequal(run, outcome, every=True) for run, outcome in runs.as_written] == [
         {} for _ in runs.as_written
     ]
+
+
+def test_the_state_that_explain_names_is_what_is_written(runs: Runs) -> None:
+    assert runs.written
+    named, kept = set[str](), set[str]()
+    for run, _ in runs.as_written:
+        objects = run.pipeline.writing_objects
+        roles = dict(ChainMap(*(explained_tables(obj, run.pipeline) for obj in objects)))
+        sent = {layout.sink_progress_table(obj) for obj in objects if obj.external_sink}
+        written = {t for t in run.fm.store.tables() if t.startswith(f"{STATE}/")} - sent
+        assert written - {*roles} == set()
+        named |= {*roles.values()}
+        kept |= {roles[table] for table in written}
+    # A table without rows is not written; of each role some have rows.
+    assert kept == named
 
 
 @pytest.mark.parametrize("path", otherwise_cut())

@@ -54,7 +54,7 @@ def delta(op: StreamAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Ro
             return None
         settled = _nothing(node, ctx)
     widened = distinct_values.add_crossings(op, below, settled, ctx)
-    own = ctx.stages.own_state(node)
+    own = ctx.stages.own_state(op)
     if own is not None:
         merged = transitions(node, below, settled, parts, own, ctx, widened)
         carried = tuple(f.name for f in acc.state_schema((), parts))

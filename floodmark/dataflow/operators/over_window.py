@@ -37,7 +37,7 @@ def delta(op: StreamOverWindow, inputs: Sequence[Input], ctx: EpochContext) -> R
     node, key = op.node, below.operator.stream_key
     if isinstance(op.strategy, RecomputeRanges) and not ctx.inputs.fills:
         return _of_ranges(op, below, op.strategy.reach, ctx)
-    own = ctx.stages.own_rows(node)
+    own = ctx.stages.own_rows(op)
     if own is not None:
         return recompute_partitions.delta_from_own(
             op, below, lambda f: batch(node, f, ctx.now, key), own, ctx

@@ -50,7 +50,7 @@ def delta(op: StreamTopN, inputs: Sequence[Input], ctx: EpochContext) -> Rows | 
     node, key = op.node, below.operator.stream_key
     if op.keeps_first:
         return _from_first(op, below, ctx)
-    own = ctx.stages.own_rows(node)
+    own = ctx.stages.own_rows(op)
     if own is not None:
         return recompute_partitions.delta_from_own(
             op, below, lambda f: batch(node, f, key), own, ctx
@@ -132,7 +132,7 @@ def _from_first(op: StreamTopN, below: Input, ctx: EpochContext) -> Rows | None:
     """Return the changes over rows that are only added: from the first rows and the new ones."""
     node, key = op.node, below.operator.stream_key
     fresh = below.single_use() if ctx.inputs.fills else below.materialize()
-    own = ctx.stages.own_rows(node)
+    own = ctx.stages.own_rows(op)
     lies = below.bounds
     within = {c: lies[c] for c in node.group if c in lies}
     if own is not None:

@@ -244,13 +244,17 @@ class StreamOperator(Generic[N]):
         """
         return tuple(
             StateTable(
-                arrangement_name(self.node, i, self.identifier), "input arrangement", key, column
+                arrangement_name(self.node, i, self.identifier), "input arrangement", key, column, i
             )
             for i, (below, key, column) in enumerate(
                 zip(self.inputs, keys, self.cleaning_columns, strict=True)
             )
             if not below.has_arrangement
         )
+
+    def arrangement(self, place: int) -> StateTable | None:
+        """Return the table with the rows of an input; None where the operator keeps none."""
+        return next((table for table in self.state if table.place == place), None)
 
     @property
     def cleaning_columns(self) -> tuple[str | None, ...]:

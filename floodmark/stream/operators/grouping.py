@@ -136,7 +136,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         """Return a line for what touched groups are computed from."""
         if place.owner is None or not self.state or not self.recomputes:
             return []
-        table = next(iter(self.input_tables), None)
+        table = self.arrangement(0)
         source = reread_text(self.input, place) if table is None else place.state_text(table)
         return [(f"input: {source}", *role_cells(table))]
 

@@ -63,10 +63,9 @@ def side_lines(operator: StreamOperator[Any], place: NodePlace) -> TextLines:
     """Return where the rows of both sides are read again, and how changes are computed."""
     if place.owner is None:
         return ()
-    tables = {t.name.rpartition("_")[2]: t for t in operator.state}
     lines = []
-    for side, below in zip(("left", "right"), operator.inputs, strict=True):
-        table = tables.get(side)
+    for i, (side, below) in enumerate(zip(("left", "right"), operator.inputs, strict=True)):
+        table = operator.arrangement(i)
         source = reread_text(below, place) if table is None else place.state_text(table)
         lines.append((f"{side}: {source}", *role_cells(table)))
     return (*lines, (strategy_text(operator.strategy),))

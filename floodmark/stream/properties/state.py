@@ -16,12 +16,16 @@ from floodmark.plan.expr.printing import show_name
 
 @dataclass(frozen=True, slots=True)
 class StateTable:
-    """One table under `_state/<object>/<name>`: its role, its key, what cleans it."""
+    """One table under `_state/<object>/<name>`: its role, its key, what cleans it.
+
+    `place` is that of the input whose rows it holds; None where it holds something else.
+    """
 
     name: str
     role: str
     key: tuple[str, ...]
     cleaned_by: str | None
+    place: int | None = None
 
     @property
     def cleaning(self) -> str:
