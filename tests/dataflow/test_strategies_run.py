@@ -35,7 +35,7 @@ from floodmark.stream.properties.strategy import (
     RecomputeMatches,
     RecomputeRanges,
     RecomputeScopes,
-    Scope,
+    ScopeKind,
 )
 from tests.stream.every_node import every_node, scan
 
@@ -145,7 +145,7 @@ def test_each_way_with_a_choice_is_among_them() -> None:
     scopes = [
         op.strategy.what for op in CHOICES.values() if isinstance(op.strategy, RecomputeScopes)
     ]
-    assert set(scopes) == set(Scope)
+    assert set(scopes) == set(ScopeKind)
 
 
 def test_the_value_decides_and_not_the_node(monkeypatch: pytest.MonkeyPatch) -> None:

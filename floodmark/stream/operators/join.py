@@ -39,7 +39,7 @@ from floodmark.stream.properties.strategy import (
     Method,
     RecomputeMatches,
     RecomputeScopes,
-    Scope,
+    ScopeKind,
     Strategy,
 )
 from floodmark.stream.properties.watermark import (
@@ -141,7 +141,7 @@ class StreamJoin(StreamPairing[n.Join]):
             case n.JoinKind.RIGHT:
                 return RecomputeMatches("right", tuple((b, a) for a, b in pairs), pads=True)
             case n.JoinKind.FULL:
-                return RecomputeScopes(Scope.KEYS, _meeting_columns(pairs))
+                return RecomputeScopes(ScopeKind.KEYS, _meeting_columns(pairs))
 
     def derive_needs_all_rows(self) -> bool:
         return True

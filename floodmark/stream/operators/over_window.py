@@ -35,7 +35,7 @@ from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import (
     RecomputeRanges,
     RecomputeScopes,
-    Scope,
+    ScopeKind,
     Strategy,
 )
 from floodmark.stream.properties.stream_key import distinct
@@ -121,7 +121,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
     def derive_strategy(self) -> Strategy:
         scopes, reach = (self.node.partition,), reach_of(self.node)
         if reach is None:
-            return RecomputeScopes(Scope.PARTITIONS, scopes)
+            return RecomputeScopes(ScopeKind.PARTITIONS, scopes)
         return RecomputeRanges(scopes, reach)
 
     def derive_needs_all_rows(self) -> bool:

@@ -11,7 +11,7 @@ from floodmark.stream.operators.session_window import SessionWindow
 from floodmark.stream.operators.texts import recompute_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.properties.state import StateTable
-from floodmark.stream.properties.strategy import RecomputeScopes, Scope, Strategy
+from floodmark.stream.properties.strategy import RecomputeScopes, ScopeKind, Strategy
 
 
 class StreamSession(SessionWindow[n.Session]):
@@ -23,7 +23,7 @@ class StreamSession(SessionWindow[n.Session]):
         return ChangelogMode.RETRACT
 
     def derive_strategy(self) -> Strategy:
-        return RecomputeScopes(Scope.SESSIONS, (self.node.partition,))
+        return RecomputeScopes(ScopeKind.SESSIONS, (self.node.partition,))
 
     def derive_needs_all_rows(self) -> bool:
         return True

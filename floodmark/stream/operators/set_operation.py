@@ -21,7 +21,7 @@ from floodmark.stream.properties.highest_values import highest_among
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import OwnTableState, StateTable
-from floodmark.stream.properties.strategy import RecomputeScopes, Scope, Strategy
+from floodmark.stream.properties.strategy import RecomputeScopes, ScopeKind, Strategy
 from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
 
@@ -76,7 +76,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return (None, None) if met is None else by_equality(*met)
 
     def derive_strategy(self) -> Strategy:
-        return RecomputeScopes(Scope.ROWS, self.node.positional_columns)
+        return RecomputeScopes(ScopeKind.ROWS, self.node.positional_columns)
 
     def derive_needs_all_rows(self) -> bool:
         return True

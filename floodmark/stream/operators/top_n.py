@@ -25,7 +25,7 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import OwnTableState, StateTable
-from floodmark.stream.properties.strategy import KeepFirst, RecomputeScopes, Scope, Strategy
+from floodmark.stream.properties.strategy import KeepFirst, RecomputeScopes, ScopeKind, Strategy
 from floodmark.stream.properties.stream_key import distinct
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
 from floodmark.stream.properties.watermark_values import values_among
@@ -95,7 +95,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         node = self.node
         if self.input.append_only and not node.offset and node.limit is not None:
             return KeepFirst(node.limit)
-        return RecomputeScopes(Scope.GROUPS, (node.group,))
+        return RecomputeScopes(ScopeKind.GROUPS, (node.group,))
 
     def derive_needs_all_rows(self) -> bool:
         return not self.keeps_first

@@ -7,14 +7,14 @@ from typing import assert_never
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.scalar.functions import aggregate_for
 from floodmark.stream.properties.strategy import (
-    Columns,
     KeepFirst,
     KeepGroups,
+    Key,
     Method,
     RecomputeMatches,
     RecomputeRanges,
     RecomputeScopes,
-    Scope,
+    ScopeKind,
     Strategy,
     Upkeep,
     needs_each_value,
@@ -39,10 +39,10 @@ _UPKEEPS = {
     Upkeep.VALUES: "exact delta by how often each value is there",
 }
 _SCOPES = {
-    Scope.GROUPS: ("groups", "another row takes the place of one that goes"),
-    Scope.PARTITIONS: ("partitions", "a row changes the frames around it"),
-    Scope.KEYS: ("keys", "rows without a match are padded"),
-    Scope.ROWS: ("rows", "copies of a row on both sides decide"),
+    ScopeKind.GROUPS: ("groups", "another row takes the place of one that goes"),
+    ScopeKind.PARTITIONS: ("partitions", "a row changes the frames around it"),
+    ScopeKind.KEYS: ("keys", "rows without a match are padded"),
+    ScopeKind.ROWS: ("rows", "copies of a row on both sides decide"),
 }
 _UNITS = {"ROWS": "rows", "GROUPS": "groups", "RANGE": "values"}
 
@@ -62,7 +62,7 @@ def strategy_text(strategy: Strategy) -> str:
             return f"exact delta: the first {rows} rows are kept"
         case RecomputeMatches():
             return _matches_text(strategy)
-        case RecomputeScopes(Scope.SESSIONS):
+        case RecomputeScopes(ScopeKind.SESSIONS):
             return "touched sessions recomputed because a row can merge or split them"
         case RecomputeScopes(what, scopes):
             noun, why = _SCOPES[what]
@@ -80,7 +80,7 @@ def call_texts(strategy: KeepGroups) -> tuple[str, ...]:
     return tuple(_call_text(call, upkeep, strategy.group) for call, upkeep in kept)
 
 
-def _call_text(call: AggCall, upkeep: Upkeep, group: Columns) -> str:
+def _call_text(call: AggCall, upkeep: Upkeep, group: Key) -> str:
     if upkeep is not Upkeep.SCOPE:
         return _UPKEEPS[upkeep]
     return _recompute_text("groups", group, f"{call.function} {_obstacle(call)}")
@@ -107,6 +107,6 @@ def _matches_text(strategy: RecomputeMatches) -> str:
     return f"exact delta of the {side} side; {again} because {why}"
 
 
-def _recompute_text(what: str, columns: Columns, why: str) -> str:
+def _recompute_text(what: str, columns: Key, why: str) -> str:
     scope = f"touched {what} recomputed" if columns else "everything recomputed"
     return f"{scope} because {why}"

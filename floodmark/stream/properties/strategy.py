@@ -17,7 +17,7 @@ from floodmark.plan.expr.expressions import AggCall, Expr
 from floodmark.scalar.functions import aggregate_for
 from floodmark.stream.properties.reach import Reach
 
-Columns = tuple[str, ...]
+Key = tuple[str, ...]
 
 
 class Method(Enum):
@@ -76,7 +76,7 @@ class KeepGroups:
     For each argument in `distinct`, the count of each value is stored.
     """
 
-    group: Columns
+    group: Key
     calls: tuple[AggCall, ...]
     upkeeps: tuple[Upkeep, ...]
     distinct: tuple[Distinct, ...]
@@ -108,7 +108,7 @@ class RecomputeMatches:
     pads: bool
 
 
-class Scope(Enum):
+class ScopeKind(Enum):
     """What has the same values in the scope columns."""
 
     GROUPS = auto()
@@ -127,15 +127,15 @@ class RecomputeScopes:
     touched.
     """
 
-    what: Scope
-    scopes: tuple[Columns, ...]
+    what: ScopeKind
+    scopes: tuple[Key, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecomputeRanges:
     """Of touched partitions the rows that see a change, because frames end within a reach."""
 
-    scopes: tuple[Columns, ...]
+    scopes: tuple[Key, ...]
     reach: Reach
 
 
