@@ -76,7 +76,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         return (None, None) if met is None else by_equality(*met)
 
     def derive_strategy(self) -> Strategy:
-        return RecomputeScopes(ScopeKind.ROWS, self.node.positional_columns)
+        return RecomputeScopes(ScopeKind.ROWS, tuple(self.node.positional_columns))
 
     def derive_needs_all_rows(self) -> bool:
         return True
