@@ -9,7 +9,7 @@ from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
-from floodmark.stream.properties.strategy import RecomputeMatches
+from floodmark.stream.properties.strategy import Method, RecomputeMatches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -19,7 +19,7 @@ class JoinSides:
     """What a join asks of its inputs in one epoch; None is an empty relation.
 
     `kept` is the side whose rows are kept, padded or not, `other` the other one. `matches` says for
-    which of its rows matches are recomputed; None for exact delta of both sides.
+    which of its rows matches are recomputed; None where none are.
     """
 
     def __init__(self, op: StreamJoin, left: Input, right: Input, ctx: EpochContext) -> None:
@@ -27,6 +27,7 @@ class JoinSides:
         self.ctx = ctx
         how = op.strategy
         self.matches = how if isinstance(how, RecomputeMatches) else None
+        self._is_exact = how is Method.EXACT
         keeps_right = self.matches is not None and self.matches.kept == "right"
         self.kept, self.other = (right, left) if keeps_right else (left, right)
         self._pairs = op.node.equi if self.matches is None else self.matches.pairs
@@ -59,7 +60,7 @@ class JoinSides:
         of_kept = {b: mine[a] for a, b in self._pairs if a in mine}
         of_other = {b: theirs[b] for _, b in self._pairs if b in theirs}
         equal = {a: of_other[b] for a, b in self._pairs if b in of_other}
-        if self.matches is None:
+        if self._is_exact:
             return {**self._near(side), **(equal if side is self.kept else of_kept)}
         if side is self.kept:
             return equal
