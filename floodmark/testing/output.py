@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from floodmark.changelog import ADDED, EPOCH, KIND, RowKind
-from floodmark.connectors.copied import CopyFile
-from floodmark.connectors.copied_rows import read_rows
+from floodmark.connectors.copy.file import CopyFile
+from floodmark.connectors.copy.rows import read_rows
 from floodmark.limits import LIMITS
 from floodmark.reference.rows import canonical
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from floodmark.connectors import copied_csv, copied_json
-from floodmark.connectors.copied import CopyFile, copy_file
-from floodmark.connectors.copied_blocks import Block, blocks
-from floodmark.connectors.copied_rows import pieces, read_rows
-from floodmark.connectors.copied_values import NoValue, parse_texts
+from floodmark.connectors.copy import csv as copied_csv
+from floodmark.connectors.copy import json_lines as copied_json
+from floodmark.connectors.copy.blocks import Block, blocks
+from floodmark.connectors.copy.file import CopyFile, copy_file
+from floodmark.connectors.copy.rows import pieces, read_rows
+from floodmark.connectors.copy.values import NoValue, parse_texts
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import Kind, SqlType
@@ -59,7 +60,7 @@ def test_texts_are_read_as_they_are_one_by_one(type_: SqlType, texts: list[str])
         except NoValue as problem:
             return f"{problem.place} {problem}"
 
-    from floodmark.connectors.copied_values import _parse_each
+    from floodmark.connectors.copy.values import _parse_each
 
     assert said(parse_texts) == said(_parse_each)
 

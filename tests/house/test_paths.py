@@ -48,7 +48,7 @@ FILES = {
 }
 """Those that import `os`, `os.path`, `shutil`, `glob` or `tempfile`."""
 REMOVING = {
-    "connectors/copied_out.py": "a half-written file of COPY",
+    "connectors/copy/output.py": "a half-written file of COPY",
     "epochs/sinks": "half-written files of sinks",
     "spark": "the cache",
     "storage/backup.py": "a half-written backup",

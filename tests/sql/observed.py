@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from floodmark.catalog.alterations import find_object, is_nothing
-from floodmark.connectors.copied import copy_file
+from floodmark.connectors.copy.file import copy_file
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS
 from floodmark.plan.declare.functions import functions_of

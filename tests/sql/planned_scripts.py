@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
-from floodmark.connectors.copied import copy_file
+from floodmark.connectors.copy.file import copy_file
 from floodmark.limits import LIMITS
 from floodmark.query.dml.plan_dml import plan_dml
 from floodmark.query.dml.writing import target_of

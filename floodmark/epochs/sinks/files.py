@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors.copied import CopyFile
-from floodmark.connectors.copied_out import lines
+from floodmark.connectors.copy.file import CopyFile
+from floodmark.connectors.copy.output import lines
 from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, reaching
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.epochs.sinks.sink_batch import SinkBatch

@@ -15,10 +15,10 @@ from sqlglot import exp
 
 from floodmark.catalog.objects import ObjectKind, Relation, catalog_name
 from floodmark.changelog import ROW_ID, WEIGHT, ChangelogMode
-from floodmark.connectors.copied import CopyFile, copy_file
-from floodmark.connectors.copied_out import write_rows
-from floodmark.connectors.copied_rows import pieces
-from floodmark.connectors.copied_values import TypesByName
+from floodmark.connectors.copy.file import CopyFile, copy_file
+from floodmark.connectors.copy.output import write_rows
+from floodmark.connectors.copy.rows import pieces
+from floodmark.connectors.copy.values import TypesByName
 from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.expr.expressions import Expr, Literal

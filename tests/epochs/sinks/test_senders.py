@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
-from floodmark.connectors.copied import CopyFile
-from floodmark.connectors.copied_rows import read_rows
+from floodmark.connectors.copy.file import CopyFile
+from floodmark.connectors.copy.rows import read_rows
 from floodmark.epochs.sinks.identity import SinkIdentity
 from floodmark.epochs.sinks.sender import Sender, sender_of
 from floodmark.epochs.sinks.sink_batch import SinkBatch

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.connectors.copied import CopyFile, check_names, out_of_reach
-from floodmark.connectors.copied_csv import csv_pieces
-from floodmark.connectors.copied_json import json_pieces
-from floodmark.connectors.copied_values import NoValue, TypesByName, cast_values
+from floodmark.connectors.copy.csv import csv_pieces
+from floodmark.connectors.copy.file import CopyFile, check_names, out_of_reach
+from floodmark.connectors.copy.json_lines import json_pieces
+from floodmark.connectors.copy.values import NoValue, TypesByName, cast_values
 from floodmark.spark.user_functions import arrow_type
 
 if TYPE_CHECKING:

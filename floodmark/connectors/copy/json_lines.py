@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors.copied import CopyFile, check_names, parse_value
-from floodmark.connectors.copied_blocks import Block, blocks
-from floodmark.connectors.copied_values import NoValue, TypesByName, parse_texts, table_of
+from floodmark.connectors.copy.blocks import Block, blocks
+from floodmark.connectors.copy.file import CopyFile, check_names, parse_value
+from floodmark.connectors.copy.values import NoValue, TypesByName, parse_texts, table_of
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.user_functions import arrow_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from floodmark.connectors.copied import CopyFile
+from floodmark.connectors.copy.file import CopyFile
 
 _MARK = b"\xef\xbb\xbf"
 """What some programs write before the first line of UTF-8."""

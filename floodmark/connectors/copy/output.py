@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors.copied import CopyFile, out_of_reach
-from floodmark.connectors.copied_text import render_lines
+from floodmark.connectors.copy.file import CopyFile, out_of_reach
+from floodmark.connectors.copy.text import render_lines
 from floodmark.errors import DataError
 from floodmark.scalar.casts import cast_value
 from floodmark.scalar.types import VARCHAR, Kind, Schema, SqlType

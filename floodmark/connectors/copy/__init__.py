@@ -1,0 +1,1 @@
+"""COPY: reading and writing files of rows."""
