@@ -16,7 +16,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors import files_faults, files_inspection, files_text
+from floodmark.connectors import files_faults, files_inspection
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import (
     BEFORE,
@@ -40,7 +40,14 @@ from floodmark.connectors.files_discovery import (
     printable_name,
     printable_path,
 )
-from floodmark.connectors.messages import Lines, MessageForm, lacking, message_columns, no_message
+from floodmark.connectors.formats import text as files_text
+from floodmark.connectors.formats.messages import (
+    Lines,
+    MessageForm,
+    lacking,
+    message_columns,
+    no_message,
+)
 from floodmark.connectors.metadata import metadata_column, names_of, no_metadata
 from floodmark.errors import DataError
 from floodmark.limits import Limits

@@ -11,7 +11,7 @@ from typing import Any
 
 from floodmark.connectors.fields import Fields, of_another_kind
 from floodmark.connectors.files_discovery import FileFacts, FoundFile
-from floodmark.connectors.files_text import CsvDialect
+from floodmark.connectors.formats.text import CsvDialect
 from floodmark.scalar.types import Schema
 
 BYTES_PER_ROW = 100

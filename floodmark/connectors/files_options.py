@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.connectors import files_text
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.debezium import DEBEZIUM
 from floodmark.connectors.files import FilesConnector, metadata_types
-from floodmark.connectors.messages import Coding, MessageForm
+from floodmark.connectors.formats import text as files_text
+from floodmark.connectors.formats.debezium import DEBEZIUM
+from floodmark.connectors.formats.messages import Coding, MessageForm
+from floodmark.connectors.formats.upsert import UPSERT
 from floodmark.connectors.metadata import check_metadata
 from floodmark.connectors.options import Options
-from floodmark.connectors.upsert import UPSERT
 from floodmark.errors import UserError
 
 _FORMS = {"PLAIN": None, "DEBEZIUM": DEBEZIUM, "UPSERT": UPSERT}

@@ -70,7 +70,7 @@ FIXED = {
     "a unit, a code or an ordinal": (
         "changelog.py APPEND_ONLY RETRACT", "errors.py CORRUPT NULL_VALUE NULL_TIME "
         "KEY_TWICE TRUNCATE NO_CHANGE NO_ROW FUTURE_TIME",
-        "connectors/copy/values.py _DAY_MICROS", "connectors/logical_types.py DAY_MICROS",
+        "connectors/copy/values.py _DAY_MICROS", "connectors/formats/logical_types.py DAY_MICROS",
         "dataflow/partitions/affected_frames.py _START _ROW _END",
         "dataflow/intake/source.py GOOD DEAD LATE NOTHING WITHDRAWN",
         "dataflow/partitions/frames.py _DAY",
@@ -87,7 +87,7 @@ FIXED = {
     "a bound of a type or of a language": (
         "catalog/option_values.py LARGEST LONGEST",
         "connectors/copy/values.py FIRST_DAY LAST_DAY",
-        "connectors/logical_types.py _FIRST_DAY _LAST_DAY",
+        "connectors/formats/logical_types.py _FIRST_DAY _LAST_DAY",
         "dataflow/operators/temporal_filter.py _EVER",
         "dataflow/operators/top_n.py _MOST", "dataflow/intake/transform.py _EVER",
         "plan/bind/frames.py _MOST_ROWS", "plan/bind/precisions.py _MOST", "digits.py _ENOUGH",

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from floodmark.connectors.logical_types import logical_types
-from floodmark.connectors.messages import (
+from floodmark.connectors.formats.logical_types import logical_types
+from floodmark.connectors.formats.messages import (
     NEW,
     OLD,
     PARSED,

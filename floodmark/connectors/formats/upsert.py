@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from floodmark.connectors.files_text import cell_places
-from floodmark.connectors.messages import (
+from floodmark.connectors.formats.messages import (
     NEW,
     OLD,
     PARSED,
@@ -23,6 +22,7 @@ from floodmark.connectors.messages import (
     kind,
     print_parse,
 )
+from floodmark.connectors.formats.text import cell_places
 from floodmark.errors import IntakeCode
 
 _MESSAGE = "__message"

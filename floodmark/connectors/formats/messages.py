@@ -12,9 +12,9 @@ from typing import Any
 
 from floodmark.connectors.absent import absent_key
 from floodmark.connectors.base import BEFORE, DELETES, FAULT, IGNORED, OPERATION, REASON, UPSERTS
-from floodmark.connectors.files_text import cell_places, convert, unlike
-from floodmark.connectors.logical_types import DECIMAL, NAMED, from_bytes, from_number
-from floodmark.connectors.wrong_lines import why_unparsed
+from floodmark.connectors.formats.logical_types import DECIMAL, NAMED, from_bytes, from_number
+from floodmark.connectors.formats.text import cell_places, convert, unlike
+from floodmark.connectors.formats.wrong_lines import why_unparsed
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Kind, Schema, SqlType
 from floodmark.spark.json_numbers import mark_numbers, unmark_numbers

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from floodmark.connectors.base import REASON
-from floodmark.connectors.logical_types import within_a_day
-from floodmark.connectors.wrong_lines import has_no_column, no_column, why_unparsed
+from floodmark.connectors.formats.logical_types import within_a_day
+from floodmark.connectors.formats.wrong_lines import has_no_column, no_column, why_unparsed
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import ENDS
