@@ -26,8 +26,8 @@ from floodmark.connectors.base import (
     Split,
 )
 from floodmark.connectors.delta_commits import APPEND, PARTITION, TableFeed
-from floodmark.connectors.files import FilesConnector
-from floodmark.connectors.files_discovery import file_change, stat_file
+from floodmark.connectors.files.connector import FilesConnector
+from floodmark.connectors.files.discovery import file_change, stat_file
 from floodmark.errors import DataError
 from floodmark.limits import Limits
 from floodmark.scalar.functions.quoting import quote
@@ -181,7 +181,7 @@ def _corrupt(schema: Schema, values: Mapping[str, str | None], names: Iterable[s
 
     `names` are the texts of the columns of a row.
     """
-    from floodmark.connectors.parquet_faults import beyond, row_text  # loads pyarrow
+    from floodmark.connectors.files.parquet_faults import beyond, row_text  # loads pyarrow
 
     whens = []
     for column in schema:

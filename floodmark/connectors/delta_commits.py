@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.connectors.base import Split
-from floodmark.connectors.files_discovery import digest_of, stat_file
+from floodmark.connectors.files.discovery import digest_of, stat_file
 from floodmark.errors import DataError, OutOfReach
 from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.storage import delta_feed
@@ -167,7 +167,8 @@ class TableFeed:
         """Return the split of a file, none of an empty one."""
         if file.masked:
             raise self._unreadable_error(version, f"{file.path} has a deletion vector")
-        from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
+        # Loads pyarrow: only where needed.
+        from floodmark.connectors.files import parquet as files_parquet
 
         path = self.folder / file.path
         listed = stat_file(path)

@@ -8,7 +8,7 @@ from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.datagen import make_datagen
 from floodmark.connectors.delta_options import make_delta
-from floodmark.connectors.files_options import make_files
+from floodmark.connectors.files.options import make_files
 from floodmark.connectors.lookup import make_lookup
 from floodmark.connectors.nexmark import make_nexmark
 from floodmark.connectors.options import Options

@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from floodmark.connectors.files import FilesConnector
+from floodmark.connectors.files.connector import FilesConnector
 from floodmark.session.audit.checks import RowRule, is_proven, run_checks
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import reports

@@ -13,7 +13,7 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
-from floodmark.connectors import files_discovery
+from floodmark.connectors.files import discovery as files_discovery
 from floodmark.session.ddl import deployment
 from floodmark.storage.object_record import ObjectRecord
 from floodmark.warehouse.deployed import statements_of

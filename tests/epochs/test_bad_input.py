@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.api import connect
-from floodmark.connectors.files import FilesConnector
+from floodmark.connectors.files.connector import FilesConnector
 from floodmark.errors import DataError, TransientError
 from floodmark.session.audit.audit import ReplayOutcome
 from floodmark.spark.confs import SparkConfig

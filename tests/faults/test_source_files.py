@@ -14,7 +14,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.connectors.base import Connector, Discovery, SourceSpec
-from floodmark.connectors.files import FilesConnector
+from floodmark.connectors.files.connector import FilesConnector
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS

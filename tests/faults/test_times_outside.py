@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from floodmark.connectors.files_faults import _read_failure
+from floodmark.connectors.files.faults import _read_failure
 from floodmark.spark.session import Sessions
 from tests.warehouses import NOW, Site
 

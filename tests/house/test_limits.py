@@ -96,9 +96,9 @@ FIXED = {
         "dataflow/partitions/affected_frames.py _WIDER",
     ),
     "what is on the disk, or in a record": (
-        "connectors/delta_commits.py PARTITION", "connectors/files.py _ROW_IN_PARTITION",
-        "connectors/files_discovery.py PARTITION _DIGESTED", "connectors/generated.py PARTITION",
-        "connectors/files_inspection.py BYTES_PER_ROW", "connectors/fields.py _MOST NAMES_SHOWN",
+        "connectors/delta_commits.py PARTITION", "connectors/files/connector.py _ROW_IN_PARTITION",
+        "connectors/files/discovery.py PARTITION _DIGESTED", "connectors/generated.py PARTITION",
+        "connectors/files/inspection.py BYTES_PER_ROW", "connectors/fields.py _MOST NAMES_SHOWN",
         "dataflow/intake/source.py BLOCK_BITS", "tables/row_ids.py PARTITION",
         "storage/backup_manifest.py FORMAT", "storage/delta_columns.py _WITHOUT_FEATURES",
         "storage/delta_elsewhere.py _OLD_WRITER", "storage/epoch_listing.py BUCKET",
@@ -117,7 +117,7 @@ FIXED = {
     ),
     "what another program takes, or how its files are recognised": (
         "connectors/lookup.py _MOST_VALUES _SPELLINGS",
-        "connectors/files_inspection.py _SNIFF _LOOKED_AT", "spark/record.py _SAME_START_SECONDS",
+        "connectors/files/inspection.py _SNIFF _LOOKED_AT", "spark/record.py _SAME_START_SECONDS",
         "epochs/sinks/identity.py _PROBE_BYTES",
     ),
     "part of a safety rule": (

@@ -358,7 +358,7 @@ PROTOCOL = (
     ),
     Planted(
         "a file that was taken in is listed again",
-        "floodmark.connectors.files_discovery:_names",
+        "floodmark.connectors.files.discovery:_names",
         "printable_name(entry.name) not in discovery and ",
         "",
         ("tests/connectors/test_files_offer.py::test_a_late_name_that_sorts_first_is_still_found",),

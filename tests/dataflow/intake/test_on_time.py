@@ -14,8 +14,8 @@ from pyspark.sql.connect.session import SparkSession
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import Origin
-from floodmark.connectors import files_parquet
 from floodmark.connectors.base import Split
+from floodmark.connectors.files import parquet as files_parquet
 from floodmark.dataflow.intake import late_row_pruning
 from floodmark.limits import LIMITS
 from floodmark.plan.declaration import WatermarkInfo

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 import floodmark
 from floodmark import Floodmark
 from floodmark.connectors.base import Split
-from floodmark.connectors.parquet_delivery import storable
+from floodmark.connectors.files.parquet_delivery import storable
 from floodmark.epochs.maintenance import compacting
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric

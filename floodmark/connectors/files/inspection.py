@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from floodmark.connectors.fields import Fields, of_another_kind
-from floodmark.connectors.files_discovery import FileFacts, FoundFile
+from floodmark.connectors.files.discovery import FileFacts, FoundFile
 from floodmark.connectors.formats.text import CsvDialect
 from floodmark.scalar.types import Schema
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.connectors.base import Split
-from floodmark.connectors.files_discovery import file_change
+from floodmark.connectors.files.discovery import file_change
 
 
 def mark_unreadable(

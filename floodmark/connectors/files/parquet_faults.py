@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from floodmark.connectors.base import REASON
-from floodmark.connectors.files_parquet import WITHOUT_VALUES
+from floodmark.connectors.files.parquet import WITHOUT_VALUES
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.years import outside_years
 from floodmark.scalar.types import DATE, TIMESTAMP, TIMESTAMPTZ, Schema

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from floodmark.connectors.base import Split, rows_of_piece
 from floodmark.connectors.fields import Fields, of_another_kind
-from floodmark.connectors.files_discovery import FileFacts, FoundFile
+from floodmark.connectors.files.discovery import FileFacts, FoundFile
 from floodmark.errors import DataError
 from floodmark.limits import Limits
 from floodmark.scalar.types import Field, Kind, Schema, SqlType

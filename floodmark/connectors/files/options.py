@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.files import FilesConnector, metadata_types
+from floodmark.connectors.files.connector import FilesConnector, metadata_types
 from floodmark.connectors.formats import text as files_text
 from floodmark.connectors.formats.debezium import DEBEZIUM
 from floodmark.connectors.formats.messages import Coding, MessageForm

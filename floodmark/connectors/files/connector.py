@@ -16,7 +16,6 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from floodmark.connectors import files_faults, files_inspection
 from floodmark.connectors.absent import absent_column, absent_key, absent_texts
 from floodmark.connectors.base import (
     BEFORE,
@@ -28,7 +27,8 @@ from floodmark.connectors.base import (
     Split,
 )
 from floodmark.connectors.fields import check_complete
-from floodmark.connectors.files_discovery import (
+from floodmark.connectors.files import faults, inspection
+from floodmark.connectors.files.discovery import (
     PARTITION,
     FileFacts,
     FoundFile,
@@ -76,7 +76,7 @@ _GLOB = re.compile(r"([\\\[\]{}*?])")
 
 @dataclass(frozen=True, slots=True)
 class FilesConnector:
-    """The `files` connector; made by `files_options.make_files`."""
+    """The `files` connector; made by `make_files`."""
 
     spec: SourceSpec
     folder: Path
@@ -91,7 +91,7 @@ class FilesConnector:
 
     @property
     def reads_text(self) -> bool:
-        """Tell whether `read` must get the text-ingest session (one split per file)."""
+        """Tell whether `read_splits` must get the text-ingest session (one split per file)."""
         return self.encode != "parquet"
 
     def discover_splits(
@@ -120,12 +120,13 @@ class FilesConnector:
             # Spark takes what stands before the colon of a pattern for a scheme.
             facts = FileFacts(1, 1, bad=f"Spark reads no path with both : and one of {_MARKS}")
         elif self.encode == "parquet":
-            from floodmark.connectors import files_parquet  # loads pyarrow: only where needed
+            # Loads pyarrow: only where needed.
+            from floodmark.connectors.files import parquet as files_parquet
 
             facts = files_parquet.inspect_parquet(listed, self.spec.schema, self._mandatory_columns)
         else:
             rows = {} if self.form is None else {"rows_of": self.form.rows}
-            facts = files_inspection.inspect_text(
+            facts = inspection.inspect_text(
                 listed, self.spec.schema, self.dialect, needed=self._mandatory_columns, **rows
             )
         if facts.bad is not None and not self.dead_letters:
@@ -150,7 +151,7 @@ class FilesConnector:
         """Return the column's range from Parquet footers; text has none."""
         if self.encode != "parquet":
             return None
-        from floodmark.connectors import files_parquet
+        from floodmark.connectors.files import parquet as files_parquet
 
         return files_parquet.bounds_of(self.folder, splits, column)
 
@@ -158,7 +159,7 @@ class FilesConnector:
         """Return the column's ranges in Parquet files, read alone; text has none."""
         if self.encode != "parquet":
             return None
-        from floodmark.connectors import files_parquet
+        from floodmark.connectors.files import parquet as files_parquet
 
         return files_parquet.pieces_of(self.folder, splits, column, self.limits)
 
@@ -166,7 +167,7 @@ class FilesConnector:
         """Return Parquet files that are taken over whole and hold the declared columns alone."""
         if self.encode != "parquet" or self.spec.metadata:
             return None
-        from floodmark.connectors.parquet_delivery import storable
+        from floodmark.connectors.files.parquet_delivery import storable
 
         return storable(self.folder, splits, self.spec.schema, self.limits)
 
@@ -177,7 +178,7 @@ class FilesConnector:
         """
         if self.encode != "parquet" or any("bad" in split.payload for split in splits):
             return False
-        from floodmark.connectors import files_parquet
+        from floodmark.connectors.files import parquet as files_parquet
 
         times = [c.name for c in self.spec.schema if outside_years(c.name, c.type) is not None]
         return all(files_parquet.is_intact(self.folder, s, columns, times) for s in splits)
@@ -191,7 +192,7 @@ class FilesConnector:
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
         """Mark the splits of files that cannot be read; E0477 with `on_error = 'fail'`."""
         parquet = self.encode == "parquet"
-        found = files_faults.mark_unreadable(self.folder, splits, parquet=parquet, changed=changed)
+        found = faults.mark_unreadable(self.folder, splits, parquet=parquet, changed=changed)
         for split, before in zip(found, splits, strict=True):
             if split is not before and not self.dead_letters:
                 raise _unreadable_error(split.payload["bad"])
@@ -222,7 +223,8 @@ class FilesConnector:
     def _scan_parquet(
         self, spark: SparkSession, paths: list[str], splits: list[Split]
     ) -> DataFrame:
-        from floodmark.connectors import files_parquet, parquet_faults
+        from floodmark.connectors.files import parquet as files_parquet
+        from floodmark.connectors.files import parquet_faults
 
         types: Mapping[str, str | None] = splits[0].payload.get("types", {})
         stored = [

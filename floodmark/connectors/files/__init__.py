@@ -1,0 +1,1 @@
+"""The connector `files`: a folder that grows, of Parquet, CSV or JSON lines."""
