@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks.nexmark.queries import STREAMS, columns_of
 from floodmark.connectors.base import SourceSpec, Split
-from floodmark.connectors.nexmark import rows_of
 from floodmark.connectors.registry import make_connector
+from floodmark.connectors.sources.nexmark import rows_of
 from floodmark.limits import LIMITS
 
 SIDE_INPUT = "side_input"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 
 from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import Connector, SourceSpec
-from floodmark.connectors.datagen import make_datagen
-from floodmark.connectors.delta_options import make_delta
 from floodmark.connectors.files.options import make_files
-from floodmark.connectors.lookup import make_lookup
-from floodmark.connectors.nexmark import make_nexmark
+from floodmark.connectors.lookup.connector import make_lookup
 from floodmark.connectors.options import Options
+from floodmark.connectors.sources.datagen import make_datagen
+from floodmark.connectors.sources.delta.options import make_delta
+from floodmark.connectors.sources.nexmark import make_nexmark
 from floodmark.errors import UserError
 from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject

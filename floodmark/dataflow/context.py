@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from floodmark.connectors.lookup import Lookup, LookupKey
+from floodmark.connectors.lookup.connector import Lookup, LookupKey
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed

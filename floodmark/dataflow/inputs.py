@@ -9,8 +9,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import KIND, OWNERS, WEIGHT
-from floodmark.connectors.lookup import Lookup
-from floodmark.connectors.lookup_rows import lookup_of
+from floodmark.connectors.lookup.connector import Lookup
+from floodmark.connectors.lookup.rows import lookup_of
 from floodmark.dataflow.context import ObjectSeed
 from floodmark.dataflow.materialize import cancel
 from floodmark.limits import Limits

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.connectors.lookup import Lookup
+from floodmark.connectors.lookup.connector import Lookup
 from floodmark.dataflow.context import ExpiredRows
 from floodmark.dataflow.intake.source import DEAD, GOOD, WITHDRAWN
 from floodmark.dataflow.state.arrangement import ArrangedRows

@@ -13,7 +13,7 @@ from sqlglot import exp
 from floodmark.catalog.objects import ObjectKind, Relation
 from floodmark.catalog.references import table_name, tables_of
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT, ChangelogMode, is_hidden
-from floodmark.connectors.lookup_rows import keys_of, lookup_of
+from floodmark.connectors.lookup.rows import keys_of, lookup_of
 from floodmark.dataflow import batch
 from floodmark.dataflow.operators import values
 from floodmark.dataflow.state.fetched_rows import as_columns

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from floodmark.connectors.base import Connector, SourceSpec, Split
-from floodmark.connectors.nexmark import rows_of
 from floodmark.connectors.registry import make_connector
+from floodmark.connectors.sources.nexmark import rows_of
 from floodmark.errors import UserError
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMP, UUID, VARCHAR, Field, list_of, numeric

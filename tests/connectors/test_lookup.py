@@ -15,7 +15,7 @@ import pytest
 from deltalake import write_deltalake
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.lookup import Lookup, convert_value, make_lookup
+from floodmark.connectors.lookup.connector import Lookup, convert_value, make_lookup
 from floodmark.connectors.options import Options
 from floodmark.connectors.registry import make_connector
 from floodmark.errors import DataError, TransientError, UserError

@@ -96,8 +96,10 @@ FIXED = {
         "dataflow/partitions/affected_frames.py _WIDER",
     ),
     "what is on the disk, or in a record": (
-        "connectors/delta_commits.py PARTITION", "connectors/files/connector.py _ROW_IN_PARTITION",
-        "connectors/files/discovery.py PARTITION _DIGESTED", "connectors/generated.py PARTITION",
+        "connectors/sources/delta/commits.py PARTITION",
+        "connectors/files/connector.py _ROW_IN_PARTITION",
+        "connectors/files/discovery.py PARTITION _DIGESTED",
+        "connectors/sources/generated.py PARTITION",
         "connectors/files/inspection.py BYTES_PER_ROW", "connectors/fields.py _MOST NAMES_SHOWN",
         "dataflow/intake/source.py BLOCK_BITS", "tables/row_ids.py PARTITION",
         "storage/backup_manifest.py FORMAT", "storage/delta_columns.py _WITHOUT_FEATURES",
@@ -112,11 +114,12 @@ FIXED = {
         "stream/properties/key_sets.py MOST _TRIED", "dataflow/plan_splitter.py _OWN",
     ),
     "part of what a generated row is": (
-        "connectors/datagen.py _MOST", "connectors/nexmark.py FIRST_ID GROUP _CHANNELS",
-        "connectors/nexmark.py _ACTIVE_PEOPLE _IN_FLIGHT _LEAD",
+        "connectors/sources/datagen.py _MOST",
+        "connectors/sources/nexmark.py FIRST_ID GROUP _CHANNELS",
+        "connectors/sources/nexmark.py _ACTIVE_PEOPLE _IN_FLIGHT _LEAD",
     ),
     "what another program takes, or how its files are recognised": (
-        "connectors/lookup.py _MOST_VALUES _SPELLINGS",
+        "connectors/lookup/connector.py _MOST_VALUES _SPELLINGS",
         "connectors/files/inspection.py _SNIFF _LOOKED_AT", "spark/record.py _SAME_START_SECONDS",
         "epochs/sinks/identity.py _PROBE_BYTES",
     ),

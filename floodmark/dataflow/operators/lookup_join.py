@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
-from floodmark.connectors.lookup_rows import keys_of
+from floodmark.connectors.lookup.rows import keys_of
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.operators.join import failing_residual, inner_or_left_join, nulls
 from floodmark.dataflow.stored_values import consolidate, expired_values, replaced_rows

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH, ROW_ID
-from floodmark.connectors.lookup import Lookup, LookupKey, RowValues
+from floodmark.connectors.lookup.connector import Lookup, LookupKey, RowValues
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.types import nullable_ddl

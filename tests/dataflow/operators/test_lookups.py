@@ -13,7 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 from floodmark.api import Floodmark
-from floodmark.connectors.lookup import Lookup, LookupKey, RowValues
+from floodmark.connectors.lookup.connector import Lookup, LookupKey, RowValues
 from floodmark.errors import TransientError, UserError
 from floodmark.limits import Limits
 from floodmark.tables import failpoints

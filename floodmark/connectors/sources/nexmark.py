@@ -14,8 +14,8 @@ from typing import Any
 
 from floodmark.catalog.option_table import nearest
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.connectors.options import Options
+from floodmark.connectors.sources.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.errors import UserError
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import Field

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from floodmark.catalog.option_table import FIELDS
 from floodmark.catalog.option_values import LARGEST, Integer, Number, Timestamp
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.connectors.options import FIELD, Options
+from floodmark.connectors.sources.generated import GeneratedConnector, hash_of, number_below, unit
 from floodmark.errors import UserError
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.functions.quoting import quote

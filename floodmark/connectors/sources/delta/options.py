@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.delta import DeltaConnector
-from floodmark.connectors.delta_commits import APPEND, CHANGE_FEED, TableFeed
 from floodmark.connectors.metadata import check_metadata
 from floodmark.connectors.options import Options
+from floodmark.connectors.sources.delta.commits import APPEND, CHANGE_FEED, TableFeed
+from floodmark.connectors.sources.delta.connector import DeltaConnector
 from floodmark.errors import UserError
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.lookup import Lookup, LookupKey, make_lookup
+from floodmark.connectors.lookup.connector import Lookup, LookupKey, make_lookup
 from floodmark.connectors.options import Options
 from floodmark.limits import Limits
 from floodmark.spark.round_trips import fetch

@@ -25,9 +25,9 @@ from floodmark.connectors.base import (
     SourceSpec,
     Split,
 )
-from floodmark.connectors.delta_commits import APPEND, PARTITION, TableFeed
 from floodmark.connectors.files.connector import FilesConnector
 from floodmark.connectors.files.discovery import file_change, stat_file
+from floodmark.connectors.sources.delta.commits import APPEND, PARTITION, TableFeed
 from floodmark.errors import DataError
 from floodmark.limits import Limits
 from floodmark.scalar.functions.quoting import quote

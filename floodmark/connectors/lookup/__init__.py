@@ -1,0 +1,1 @@
+"""The connector `lookup`: external tables that are read by key."""

@@ -1,0 +1,1 @@
+"""Sources besides files: Delta tables, and rows that are computed."""

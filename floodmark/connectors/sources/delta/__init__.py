@@ -1,0 +1,1 @@
+"""The connector `delta`: a Delta table that any program writes, commit by commit."""
