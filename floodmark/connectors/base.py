@@ -66,11 +66,11 @@ class Split:
 class Discovery:
     """What a source has logged of its files: a cache of the log, fed with every logged split.
 
-    Files arrive with names in any order, so that no single position says which are new. The runtime
-    keeps one value per source, calls `add` with the splits it logs (and, once after a start, with
-    those it reads back) and hands the value to `offer`. A split that names a `file` in its payload
-    counts; with `rest: true` more of that file is still to come. Membership costs O(1), a
-    name about 100 bytes.
+    Files arrive with names in any order, so that no single position says which are new. The split
+    enumerator keeps one value per source. It calls `add` with the splits that are logged and, once
+    after a start, with those of the log. It hands the value to `discover_splits`. A split that
+    names a `file` in its payload counts; with `rest: true` more of that file is still to come.
+    Membership costs O(1), a name about 100 bytes.
     """
 
     def __init__(self, splits: Iterable[Split] = ()) -> None:
@@ -131,7 +131,7 @@ class Connector(Protocol):
 
     @property
     def reads_text(self) -> bool:
-        """Tell whether `read` must get the text-ingest session (one split per file)."""
+        """Tell whether `read_splits` must get the text-ingest session (one split per file)."""
 
     def discover_splits(
         self, taken: Mapping[int, int], limit: int, discovery: Discovery | None = None
@@ -192,7 +192,7 @@ class Connector(Protocol):
         """
 
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
-        """Return splits that `read` has failed for, as it can read them.
+        """Return splits that `read_splits` has failed for, as it can read them.
 
         What cannot be read is marked, and comes as a corrupt row. With `changed` so is what is gone
         or is not as it was logged. Raises `DataError` where dead letters are not wanted.

@@ -18,7 +18,7 @@ from floodmark.errors import UserError
 from floodmark.limits import Limits
 
 COMMON = frozenset(specs_of(OptionPlace.CONNECTED))
-"""Options that every source takes and that the runtime reads."""
+"""Options that every source takes and that the engine reads."""
 _CODING = {"format", "encode"}
 """Those of connectors that read files."""
 FIELD = "fields.{column}.{name}"

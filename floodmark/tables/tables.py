@@ -278,7 +278,7 @@ class Writer:
         """Commit the last table of an object in the epoch, and tell the object's record by it.
 
         Returns the record with the table's version. Whoever comes after an attempt that was killed
-        has the same from `finished`.
+        has the same from `find_record`.
         """
         handle = self.commit(table, schema, adds, note=to_text(asdict(record)))
         return _with_version(record, handle)
