@@ -14,7 +14,7 @@ from unittest.mock import patch
 from floodmark.dataflow.state import groups
 from floodmark.epochs import loop, run
 from floodmark.epochs.objects import apply_changelog
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_lease import LocalLease
 from floodmark.tables import cut, rewrite

@@ -41,7 +41,7 @@ from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_script, parse_statement
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.progress import ReportProgress

@@ -21,10 +21,10 @@ from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import LIMITS, Limits
-from floodmark.storage import delta_log
 from floodmark.storage.backup_manifest import MANIFEST as MANIFEST
 from floodmark.storage.backup_manifest import Backup, Entry, entries_of, write_manifest
 from floodmark.storage.backup_manifest import backups as backups
+from floodmark.storage.delta import log as delta_log
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.files_of_epoch import files_of

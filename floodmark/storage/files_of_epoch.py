@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from floodmark.storage import correction_versions, delta_log
+from floodmark.storage import correction_versions
+from floodmark.storage.delta import log as delta_log
 from floodmark.storage.epoch_log import BUCKET, EpochLog
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.objects import Objects, folders_in

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from floodmark.errors import FloodmarkError
-from floodmark.storage import delta_log, statistics
+from floodmark.storage import statistics
 from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.delta import log as delta_log
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.object_record import versions_of

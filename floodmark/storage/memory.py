@@ -1,7 +1,7 @@
 """The storage contract with the log in memory and the Parquet on disk.
 
-A second real implementation: it runs the same contract suite as `delta.py`, and it fails on demand
-at the n-th call, which is how the crash tests walk through every storage call of an epoch.
+A second real implementation: it runs the same contract suite as `delta/store.py`, and it fails on
+demand at the n-th call, which is how the crash tests walk through every storage call of an epoch.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from floodmark.errors import TransientError
 from floodmark.scalar.types import Schema
-from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.delta.types import delta_schema, sql_schema
 from floodmark.storage.objects import Location
 from floodmark.storage.table import (
     DataFile,

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.scalar.types import Schema
-from floodmark.storage.delta_types import delta_schema, sql_schema
+from floodmark.storage.delta.types import delta_schema, sql_schema
 from floodmark.storage.objects import Location
 from floodmark.storage.table import (
     DataFile,

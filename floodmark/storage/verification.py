@@ -12,9 +12,9 @@ from functools import cache
 
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.limits import LIMITS, Limits
-from floodmark.storage import delta_log
 from floodmark.storage.backfill_log import versions_of_backfills
 from floodmark.storage.correction_versions import CorrectedTables
+from floodmark.storage.delta import log as delta_log
 from floodmark.storage.durability import objects_of
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.kept_files import (

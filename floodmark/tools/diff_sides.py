@@ -14,7 +14,7 @@ from floodmark.errors import BindError
 from floodmark.scalar.types import Schema
 from floodmark.sql.parse import parse_statement
 from floodmark.sql.statements import Select
-from floodmark.storage.delta_log import LOG
+from floodmark.storage.delta.log import LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,7 +85,7 @@ def _key(relation: Relation) -> tuple[str, ...]:
 
 def _external_side(connection: Floodmark, path: str, version: int | None) -> Side:
     """Return a Delta table by its path; hidden columns, as Floodmark's own tables have, are out."""
-    from floodmark.storage.delta_elsewhere import ForeignTable
+    from floodmark.storage.delta.elsewhere import ForeignTable
 
     place = path if "://" in path else str(Path(path).resolve())
     try:

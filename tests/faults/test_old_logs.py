@@ -15,8 +15,8 @@ import pytest
 from floodmark.api import Floodmark
 from floodmark.errors import DataError
 from floodmark.spark.session import Sessions
-from floodmark.storage.delta import DeltaStore
-from floodmark.storage.delta_log import commit_key
+from floodmark.storage.delta.log import commit_key
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import NAME as SETTINGS
 from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_objects import LocalObjects

@@ -13,7 +13,7 @@ import pytest
 from floodmark.api import Floodmark, connect
 from floodmark.epochs import removal
 from floodmark.errors import DataError
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta.store import DeltaStore
 
 
 def _folder(path: Path) -> None:

@@ -33,7 +33,7 @@ LOGS = (
     ),
     Planted(
         "the actions of a commit are not counted",
-        "floodmark.storage.delta_commit:actions_of",
+        "floodmark.storage.delta.commit:actions_of",
         "counted != len(actions)",
         "counted < 0",
         (f"{_COMMITS}test_a_damaged_newest_commit_is_refused",),
@@ -47,14 +47,14 @@ LOGS = (
     ),
     Planted(
         "a commit is on the disk before its data",
-        "floodmark.storage.delta:DeltaStore._put_commit",
+        "floodmark.storage.delta.store:DeltaStore._put_commit",
         "table.flush([file.path for file in adds])",
         "pass",
         (f"{_COMMITS}test_data_is_on_the_disk_before_the_commit_that_names_it",),
     ),
     Planted(
         "a table that has lost its newest commit is settled",
-        "floodmark.storage.delta:DeltaStore.settle",
+        "floodmark.storage.delta.store:DeltaStore.settle",
         "newest < version",
         "newest < 0",
         (f"{_LOST}test_a_table_that_no_epoch_touches_is_suspended[public/t]",),

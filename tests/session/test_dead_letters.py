@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.limits import LIMITS
 from floodmark.session.inspect.dead_letters import count_letters, frequent
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.tables.layout import DEAD_LETTER
 
 TABLE = "_dead_letter/public/v"

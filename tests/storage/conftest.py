@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from floodmark.scalar.types import BIGINT, VARCHAR, Field
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.memory import MemoryStore
 from floodmark.storage.table import DataFile, Store
 

@@ -18,8 +18,8 @@ from floodmark.errors import DataError, UserError
 from floodmark.storage import durability, local_files
 from floodmark.storage.backfill_log import BackfillLog, fence
 from floodmark.storage.catalog_log import CatalogLog
-from floodmark.storage.delta import DeltaStore
-from floodmark.storage.delta_log import commit_key
+from floodmark.storage.delta.log import commit_key
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.older_log import epochs_of_other_logs, refuse_tables_ahead

@@ -17,8 +17,9 @@ from deltalake import DeltaTable, write_deltalake
 from floodmark.errors import DataError, NotSupported
 from floodmark.scalar import types as t
 from floodmark.scalar.types import Field
-from floodmark.storage import delta_log, statistics
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage import statistics
+from floodmark.storage.delta import log as delta_log
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import ENGINE, GONE
@@ -128,7 +129,7 @@ def test_opening_after_a_checkpoint_needs_no_older_log(tmp_path: Path) -> None:
 RACE = """
 import sys
 from pathlib import Path
-from floodmark.storage.delta import DeltaStore
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.table import AlreadyRecorded, Conflict
 store = DeltaStore(sys.argv[1])
 for epoch in range(1, 41):

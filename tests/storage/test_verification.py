@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from floodmark.storage.catalog_log import CatalogLog
-from floodmark.storage.delta import DeltaStore
-from floodmark.storage.delta_log import commit_key
+from floodmark.storage.delta.log import commit_key
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.retention import Retention
 from floodmark.storage.verification import verify_tables

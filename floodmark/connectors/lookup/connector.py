@@ -29,7 +29,7 @@ from floodmark.scalar.types import Field, Kind, SqlType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from floodmark.storage.delta_elsewhere import ForeignTable
+    from floodmark.storage.delta.elsewhere import ForeignTable
 
 LookupKey = tuple[Any, ...]
 RowValues = tuple[Any, ...]
@@ -256,7 +256,7 @@ class DeltaLookup:
         return replace(self, version=self._table().version if version is None else version)
 
     def _table(self) -> ForeignTable:
-        from floodmark.storage.delta_elsewhere import ForeignTable
+        from floodmark.storage.delta.elsewhere import ForeignTable
 
         try:
             return ForeignTable(str(self.path), self.version)

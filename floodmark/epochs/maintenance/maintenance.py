@@ -23,7 +23,7 @@ from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_fi
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.backfill_log import forget
-from floodmark.storage.delta_log import LOG
+from floodmark.storage.delta.log import LOG
 from floodmark.storage.object_record import versions_of
 from floodmark.storage.objects import folders_in
 from floodmark.storage.statement_files import expire_statements

@@ -16,8 +16,8 @@ from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
 from floodmark.epochs.sinks.sink_batch import PUT, SinkBatch
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.limits import Limits
-from floodmark.storage.delta_elsewhere import DeltaElsewhere, traits_of
-from floodmark.storage.delta_types import delta_schema, delta_type
+from floodmark.storage.delta.elsewhere import DeltaElsewhere, traits_of
+from floodmark.storage.delta.types import delta_schema, delta_type
 from floodmark.storage.local_files import make_folder
 from floodmark.storage.plain_files import plain
 from floodmark.storage.pruning import prune

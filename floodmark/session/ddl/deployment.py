@@ -24,7 +24,7 @@ from floodmark.session.ddl.desired import (
     definitions_of,
 )
 from floodmark.sql import statements as s
-from floodmark.storage.delta_types import delta_schema
+from floodmark.storage.delta.types import delta_schema
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.external_sink import check_said_once
 from floodmark.stream.objects.owners import keeping_holds

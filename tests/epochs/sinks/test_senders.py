@@ -269,7 +269,7 @@ def test_others_that_write_in_between_are_no_harm(
 ) -> None:
     import deltalake
 
-    from floodmark.storage.delta_elsewhere import DeltaElsewhere
+    from floodmark.storage.delta.elsewhere import DeltaElsewhere
 
     place = Place(tmp_path, "connector = 'delta', type = 'upsert'")
     place.send(1, *FIRST, begins=True)

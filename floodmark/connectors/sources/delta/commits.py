@@ -15,9 +15,9 @@ from floodmark.connectors.base import Split
 from floodmark.connectors.files.discovery import digest_of, stat_file
 from floodmark.errors import DataError, OutOfReach
 from floodmark.scalar.types import VARCHAR, Field, Schema
-from floodmark.storage import delta_feed
-from floodmark.storage.delta_feed import FeedCommit, FeedFile
-from floodmark.storage.delta_log import LOG
+from floodmark.storage.delta import feed as delta_feed
+from floodmark.storage.delta.feed import FeedCommit, FeedFile
+from floodmark.storage.delta.log import LOG
 from floodmark.storage.local_objects import LocalObjects
 
 PARTITION = 0

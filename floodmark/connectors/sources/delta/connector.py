@@ -44,7 +44,7 @@ _GONE, _CAME = ("delete", "update_preimage"), ("insert", "update_postimage")
 
 @dataclass(frozen=True, slots=True)
 class DeltaConnector:
-    """The `delta` connector; made by `delta_options.make_delta`."""
+    """The `delta` connector; made by `make_delta`."""
 
     spec: SourceSpec
     feed: TableFeed

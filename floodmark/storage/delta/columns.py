@@ -8,7 +8,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from floodmark.storage.delta_rs import open_table
+from floodmark.storage.delta.delta_rs import open_table
 from floodmark.storage.objects import Objects
 
 _NTZ = "timestampNtz"

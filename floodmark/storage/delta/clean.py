@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from floodmark.storage import delta_log
-from floodmark.storage.delta_log import Snapshot
+from floodmark.storage.delta import log as delta_log
+from floodmark.storage.delta.log import Snapshot
 from floodmark.storage.objects import ObjectHead, Objects
 
 

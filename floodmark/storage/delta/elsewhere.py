@@ -13,8 +13,8 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from floodmark.scalar.types import Schema
-from floodmark.storage.delta import DeltaStore
-from floodmark.storage.delta_types import sql_schema
+from floodmark.storage.delta.store import DeltaStore
+from floodmark.storage.delta.types import sql_schema
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Dataset

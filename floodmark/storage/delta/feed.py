@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from floodmark.storage import delta_log
-from floodmark.storage.delta_log import Action
+from floodmark.storage.delta import log as delta_log
+from floodmark.storage.delta.log import Action
 from floodmark.storage.objects import Objects
 
 _COMMIT = re.compile(r"(\d{20})\.json")

@@ -1,0 +1,1 @@
+"""Delta tables: their log, commits, types and columns."""
