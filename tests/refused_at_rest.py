@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from floodmark.storage.records import parse_text, record_text
+from floodmark.storage.records.text import parse_text, record_text
 
 
 def rewrite_at_rest(root: Path, key: str, old: str, new: str, name: str = "sql") -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from floodmark.storage.backfill_log import fence
 from floodmark.storage.correction_versions import CorrectedTables
-from floodmark.storage.records import unless_newer
+from floodmark.storage.records.text import unless_newer
 from floodmark.tables import failpoints, layout
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.warehouse import Warehouse

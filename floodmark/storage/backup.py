@@ -34,7 +34,7 @@ from floodmark.storage.locks import exclusive_if_free
 from floodmark.storage.objects import Location, ObjectHead, Objects
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.record_kinds import kind_of
-from floodmark.storage.records import read_record
+from floodmark.storage.records.text import read_record
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import ENGINE, local_root

@@ -20,7 +20,7 @@ from floodmark.storage.epoch_listing import buckets, list_bucket
 from floodmark.storage.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.objects import Location
 from floodmark.storage.record_files import RecordFiles
-from floodmark.storage.records import Record, new_id
+from floodmark.storage.records.text import Record, new_id
 from floodmark.storage.row_files import EntryRows, flush_rows, from_log, to_log
 
 _DISCOVERED = "discovered.json"

@@ -22,7 +22,7 @@ from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects import Location, Objects
 from floodmark.storage.record_files import RecordFiles
 from floodmark.storage.record_kinds import kind_of
-from floodmark.storage.records import NEWER, read_record
+from floodmark.storage.records.text import NEWER, read_record
 from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import BACKFILLS, ENGINE

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from floodmark.errors import DataError
-from floodmark.storage.record_bodies import UnknownField, parse_body
-from floodmark.storage.records import from_text, refuse_newer_field
+from floodmark.storage.records.bodies import UnknownField, parse_body
+from floodmark.storage.records.text import from_text, refuse_newer_field
 from floodmark.storage.table import Scalar
 
 COUNTS = (

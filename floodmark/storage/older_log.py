@@ -13,7 +13,7 @@ from typing import Any
 
 from floodmark.storage.epoch_log import EpochLog, LogHead
 from floodmark.storage.object_record import versions_of
-from floodmark.storage.records import unless_newer
+from floodmark.storage.records.text import unless_newer
 from floodmark.storage.table import OtherHistory, Store
 from floodmark.storage.warehouse import CORRECTIONS
 

@@ -10,7 +10,7 @@ from floodmark.errors import DataError
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects import Location, create_once, replace_once
-from floodmark.storage.records import (
+from floodmark.storage.records.text import (
     DAMAGED,
     Record,
     new_id,

@@ -18,7 +18,7 @@ from floodmark.spark.types import ident, nullable_ddl
 from floodmark.storage.imported_files import EPOCH_PART, FIRST_PART, is_delivered, table_folder
 from floodmark.storage.object_record import ObjectRecord, parse_record
 from floodmark.storage.pruning import prune
-from floodmark.storage.records import to_text
+from floodmark.storage.records.text import to_text
 from floodmark.storage.table import (
     AlreadyRecorded,
     Conflict,

@@ -25,7 +25,7 @@ from floodmark.storage.epoch_log import EpochLog, Event, ObjectRecord, OpenRecor
 from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.log_check import check_logs
 from floodmark.storage.pending_drops import PendingDrops, PendingTables
-from floodmark.storage.records import Record, new_id, number_in, record_text, to_text
+from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
 from floodmark.storage.retention import KeptEpochs, Retention
 from floodmark.storage.seed import Drawn, find_seed
 from floodmark.tables.clock import ClockGuard

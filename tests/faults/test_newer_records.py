@@ -24,7 +24,7 @@ from floodmark.storage.epoch_log import Event, ObjectRecord
 from floodmark.storage.log_check import check_logs
 from floodmark.storage.pending_drops import PendingTables
 from floodmark.storage.record_kinds import KINDS, kind_of
-from floodmark.storage.records import Record, new_id, number_in, record_text, to_text
+from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
 from floodmark.storage.restore import restore
 from floodmark.storage.retention import KeptEpochs
 

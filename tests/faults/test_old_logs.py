@@ -22,7 +22,7 @@ from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.object_record import ObjectRecord, versions_of
 from floodmark.storage.older_log import refuse_tables_ahead
-from floodmark.storage.records import read_record, to_text
+from floodmark.storage.records.text import read_record, to_text
 from floodmark.storage.table import OtherHistory
 from tests.warehouses import (
     NOW,

@@ -23,7 +23,7 @@ from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.epoch_log import EpochLog, ObjectRecord
 from floodmark.storage.older_log import epochs_of_other_logs, refuse_tables_ahead
-from floodmark.storage.records import to_text
+from floodmark.storage.records.text import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of
 from floodmark.tables.tables import Writer
 from tests.storage.conftest import SCHEMA, write_rows

@@ -22,7 +22,14 @@ from floodmark.storage.epoch_log import BUCKET, EpochLog, LogHead, ObjectRecord
 from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.log_check import check_logs
 from floodmark.storage.pending_drops import PendingDrops, PendingTables
-from floodmark.storage.records import Record, from_text, new_id, parse_text, record_text, to_text
+from floodmark.storage.records.text import (
+    Record,
+    from_text,
+    new_id,
+    parse_text,
+    record_text,
+    to_text,
+)
 from floodmark.storage.retention import KeptEpochs, Retention
 from floodmark.storage.seed import pipeline_seed
 

@@ -6,7 +6,7 @@ Imported before anything else of the engine: the format is taken over by name.
 
 from __future__ import annotations
 
-from floodmark.storage import upgrades
+from floodmark.storage.records import upgrades
 
 BEFORE, AFTER = "rows_published", "rows_out"
 

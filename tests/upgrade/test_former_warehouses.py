@@ -20,8 +20,8 @@ import pytest
 from floodmark.errors import DataError
 from floodmark.spark.session import Sessions
 from floodmark.storage.epoch_log import EpochLog
-from floodmark.storage.records import from_text, parse_text, record_text, to_text
-from floodmark.storage.upgrades import FORMAT
+from floodmark.storage.records.text import from_text, parse_text, record_text, to_text
+from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE
 from floodmark.tables.failpoints import NAMES, VARIABLE
 from floodmark.tools.equivalence import Difference, compare

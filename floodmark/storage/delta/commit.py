@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from floodmark.errors import DataError
 from floodmark.storage import statistics
-from floodmark.storage.records import refuse_newer_field, refuse_newer_format
+from floodmark.storage.records.text import refuse_newer_field, refuse_newer_format
+from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.table import DataFile, Handle
-from floodmark.storage.upgrades import FORMAT
 
 ENGINE = "floodmark/0.1.0"
 _OURS = "floodmark/"

@@ -23,8 +23,8 @@ import google_crc32c
 
 from floodmark.errors import DataError
 from floodmark.storage.objects import Objects
-from floodmark.storage.record_bodies import UnknownField, parse_body
-from floodmark.storage.upgrades import FORMAT
+from floodmark.storage.records.bodies import UnknownField, parse_body
+from floodmark.storage.records.upgrades import FORMAT
 
 DAMAGED = frozenset({"E0409", "E0432"})
 """The errors of a record that is not what was written; nothing is told by them of other records."""

@@ -23,7 +23,7 @@ from typing import (
     is_typeddict,
 )
 
-from floodmark.storage.upgrades import FORMAT, UpgradeStep, steps_of
+from floodmark.storage.records.upgrades import FORMAT, UpgradeStep, steps_of
 
 _Reader = Callable[[Any], Any]
 
@@ -43,7 +43,7 @@ def parse_body(kind: Any, plain: Any, format: int = FORMAT) -> Any:
     {1: ('a', 'b')}
     >>> parse_body(dict[str, int], {"a": "b"})
     Traceback (most recent call last):
-    floodmark.storage.record_bodies.ShapeError: a: 'b' is no int
+    floodmark.storage.records.bodies.ShapeError: a: 'b' is no int
     """
     return _reader(kind, format)(plain)
 

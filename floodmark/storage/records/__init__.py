@@ -1,0 +1,1 @@
+"""Records of logs: their text, their typed bodies, steps between formats."""
