@@ -24,7 +24,7 @@ from rich.table import Table
 
 from floodmark.spark.confs import default_config
 from floodmark.spark.server import status
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 
 AIM = 1.05
 """How many times what it was at first each median of the last epochs may be."""

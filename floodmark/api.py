@@ -43,7 +43,7 @@ from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_script, parse_statement
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import objects_of
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.verification import (
     TableFinding,

@@ -24,7 +24,7 @@ from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import SqlType
 from floodmark.session.audit.accounts import accounts
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.testing import FixedClock
 from floodmark.testing.delivery import deliver, log_rows

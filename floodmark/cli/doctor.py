@@ -31,7 +31,7 @@ from floodmark.limits import Limit, each_limit
 
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
-    from floodmark.storage.epoch_log import ObjectRecord
+    from floodmark.storage.logs.epochs import ObjectRecord
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _ELSEWHERE = "choose another folder with --warehouse, or change its owner"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from floodmark.api import Floodmark
     from floodmark.epochs.summary import EpochSummary
-    from floodmark.storage.epoch_log import ObjectRecord
+    from floodmark.storage.logs.epochs import ObjectRecord
 
 HELP = """Take in what the sources have, epoch by epoch, and print what each object did.
 

@@ -26,7 +26,7 @@ from floodmark.errors import FloodmarkError
 if TYPE_CHECKING:
     from floodmark.api import Floodmark
     from floodmark.session.inspect.sizes import TableSize
-    from floodmark.storage.epoch_log import ObjectRecord
+    from floodmark.storage.logs.epochs import ObjectRecord
 
 NEWEST = 50
 HELP = """Show the state of every object, without Spark.

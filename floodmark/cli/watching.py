@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 
 POLL_S = 0.2
 

@@ -20,7 +20,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows, set_weight
 from floodmark.spark.types import ident
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.operators.base import StreamOperator

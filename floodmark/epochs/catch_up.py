@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from floodmark.epochs.objects.foreign_commits import undo
 from floodmark.epochs.run import OnRecord, Run
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.dependencies import blocked_keys
 from floodmark.tables import layout

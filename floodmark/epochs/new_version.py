@@ -9,7 +9,7 @@ from floodmark.epochs.reshape import reshape
 from floodmark.epochs.start_records import epoch_start_records
 from floodmark.epochs.version_rollback import restore_tables
 from floodmark.plan.declaration import Ttl
-from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.warehouse import Warehouse

@@ -9,7 +9,7 @@ from typing import Any
 from floodmark.connectors.base import Split
 from floodmark.epochs.backfill.choice import backfills
 from floodmark.epochs.catch_up import lift_gone
-from floodmark.storage.epoch_log import OpenRecord
+from floodmark.storage.logs.epochs import OpenRecord
 from floodmark.tables import failpoints
 from floodmark.warehouse.split_enumerator import notes_on
 from floodmark.warehouse.warehouse import Warehouse

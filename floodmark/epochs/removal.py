@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from floodmark.storage.backfill_log import fence
-from floodmark.storage.correction_versions import CorrectedTables
+from floodmark.storage.logs.backfills import fence
+from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.records.text import unless_newer
 from floodmark.tables import failpoints, layout
 from floodmark.warehouse.deployed import Deployed

@@ -14,8 +14,8 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile
 from floodmark.spark.types import ident, spark_type
-from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
 from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.storage.table import Handle, Store, refuse_other_record
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import failpoints, layout

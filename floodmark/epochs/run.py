@@ -14,7 +14,7 @@ from floodmark.dataflow.inputs import EpochInputs
 from floodmark.epochs.objects.epoch import AdvanceInput, advance
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.errors import FloodmarkError, TransientError, UserError
-from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.storage.table import OtherHistory
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from floodmark.storage import warehouse
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut

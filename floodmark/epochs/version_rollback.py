@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import NoReturn, TypeVar
 
 from floodmark.errors import DataError, FloodmarkError, TransientError, UserError
-from floodmark.storage.catalog_log import CatalogVersion, TakenBack
-from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.logs.catalog import CatalogVersion, TakenBack
+from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.storage.older_log import tables_of_epoch
 from floodmark.tables import failpoints
 from floodmark.tables.tables import RESHAPE, UNDO

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from floodmark.api import Floodmark
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 
 NEWEST = 500
 

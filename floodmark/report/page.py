@@ -12,8 +12,8 @@ from floodmark.api import Floodmark
 from floodmark.report import graph, plots
 from floodmark.report.history import EpochRow, history
 from floodmark.report.objects import object_parts
-from floodmark.storage.epoch_log import ObjectRecord
 from floodmark.storage.local_files import disk_errors, replace_file
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables.current import count_rows
 

@@ -31,7 +31,7 @@ from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from floodmark.sql.printer.dialect import print_expression
 from floodmark.sql.printer.parts import object_sql
-from floodmark.storage.epoch_log import dml_of
+from floodmark.storage.logs.epochs import dml_of
 from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.table_of_query import is_continuous
 from floodmark.tables import failpoints

@@ -21,7 +21,7 @@ from floodmark.query.static_rows import check_static
 from floodmark.session.statement_progress import StatementProgress, find_epoch, statement_progress
 from floodmark.session.statements import notices_after, take_in
 from floodmark.sql import statements as s
-from floodmark.storage.epoch_log import dml_of
+from floodmark.storage.logs.epochs import dml_of
 from floodmark.tables.results import Result
 from floodmark.warehouse.deployed import Deployed
 

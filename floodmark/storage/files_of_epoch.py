@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from floodmark.storage import correction_versions
 from floodmark.storage.delta import log as delta_log
-from floodmark.storage.epoch_log import BUCKET, EpochLog
-from floodmark.storage.object_record import versions_of
+from floodmark.storage.logs import correction_versions
+from floodmark.storage.logs.epochs import BUCKET, EpochLog
+from floodmark.storage.logs.object_record import versions_of
+from floodmark.storage.logs.retention import Retention
+from floodmark.storage.logs.seed import NAME as SEED
 from floodmark.storage.objects import Objects, folders_in
-from floodmark.storage.retention import Retention
-from floodmark.storage.seed import NAME as SEED
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     BACKFILLS,

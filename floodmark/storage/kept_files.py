@@ -7,13 +7,13 @@ from typing import Any
 
 from floodmark.errors import FloodmarkError
 from floodmark.storage import statistics
-from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta import log as delta_log
-from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.object_record import versions_of
+from floodmark.storage.logs.catalog import CatalogLog
+from floodmark.storage.logs.epochs import EpochLog
+from floodmark.storage.logs.object_record import versions_of
+from floodmark.storage.logs.retention import Retention
 from floodmark.storage.objects import Location, Objects
-from floodmark.storage.retention import Retention
 from floodmark.storage.table import DataFile, Store
 
 

@@ -14,17 +14,17 @@ from functools import partial
 from typing import Any
 
 from floodmark.errors import FloodmarkError
-from floodmark.storage.backfill_log import check_backfills
-from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import objects_of
-from floodmark.storage.epoch_listing import BUCKET, buckets, list_bucket
 from floodmark.storage.local_files import disk_errors
+from floodmark.storage.logs.backfills import check_backfills
+from floodmark.storage.logs.catalog import CatalogLog
+from floodmark.storage.logs.epoch_listing import BUCKET, buckets, list_bucket
+from floodmark.storage.logs.record_files import RecordFiles
+from floodmark.storage.logs.record_kinds import kind_of
+from floodmark.storage.logs.seed import NAME as SEED
+from floodmark.storage.logs.seed import find_seed
 from floodmark.storage.objects import Location, Objects
-from floodmark.storage.record_files import RecordFiles
-from floodmark.storage.record_kinds import kind_of
 from floodmark.storage.records.text import NEWER, read_record
-from floodmark.storage.seed import NAME as SEED
-from floodmark.storage.seed import find_seed
 from floodmark.storage.warehouse import BACKFILLS, ENGINE
 
 _UNDONE_RECORD = ".undone-000000.json"

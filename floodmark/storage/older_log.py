@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from floodmark.storage.epoch_log import EpochLog, LogHead
-from floodmark.storage.object_record import versions_of
+from floodmark.storage.logs.epochs import EpochLog, LogHead
+from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.records.text import unless_newer
 from floodmark.storage.table import OtherHistory, Store
 from floodmark.storage.warehouse import CORRECTIONS

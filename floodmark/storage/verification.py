@@ -12,11 +12,8 @@ from functools import cache
 
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.limits import LIMITS, Limits
-from floodmark.storage.backfill_log import versions_of_backfills
-from floodmark.storage.correction_versions import CorrectedTables
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.durability import objects_of
-from floodmark.storage.epoch_log import EpochLog
 from floodmark.storage.kept_files import (
     faults_of_files,
     faults_of_rows,
@@ -25,6 +22,9 @@ from floodmark.storage.kept_files import (
     rows_of_statements,
 )
 from floodmark.storage.log_check import check_logs
+from floodmark.storage.logs.backfills import versions_of_backfills
+from floodmark.storage.logs.correction_versions import CorrectedTables
+from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.objects import Location, Objects, folders_in
 from floodmark.storage.older_log import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.progress import ReportProgress

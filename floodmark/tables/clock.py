@@ -12,10 +12,10 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 
 from floodmark.errors import UserError
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
+from floodmark.storage.logs.record_files import RecordFiles
+from floodmark.storage.logs.witness import NAME, Witness
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles
-from floodmark.storage.witness import NAME, Witness
 
 _PAUSE = 31
 """How many times as far a clock may be ahead where the machine was started anew since."""

@@ -18,7 +18,7 @@ from floodmark.errors import NotSupported
 from floodmark.plan.declaration import LOWER, UPPER
 from floodmark.spark import keyed
 from floodmark.spark.types import ident
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject

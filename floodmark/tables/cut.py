@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.errors import FloodmarkError, TransientError
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import Store
 
 WatermarkValues = Mapping[str, Any]

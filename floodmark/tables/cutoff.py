@@ -16,7 +16,7 @@ from floodmark.scalar.types import BIGINT, Schema, SqlType
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import constants
 from floodmark.spark.types import ident
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 

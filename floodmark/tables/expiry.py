@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from floodmark.plan.declaration import moment_of
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject

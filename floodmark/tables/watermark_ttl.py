@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import constants
 from floodmark.spark.types import ident
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 

@@ -11,7 +11,7 @@ from floodmark.catalog.refused import refused_definition, with_names_of_texts
 from floodmark.errors import Span, UserError
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
-from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion, TakenBack
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogVersion, TakenBack
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from floodmark.storage.epoch_log import Event
+from floodmark.storage.logs.epochs import Event
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut
 

@@ -10,7 +10,7 @@ from floodmark.connectors.options import Options
 from floodmark.connectors.registry import connector_of
 from floodmark.errors import DataError, FloodmarkError, OutOfReach
 from floodmark.limits import Limits
-from floodmark.storage.epoch_log import BUCKET, EpochLog
+from floodmark.storage.logs.epochs import BUCKET, EpochLog
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from floodmark.catalog.objects import title_of
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.sql.printer.dialect import quote_name
-from floodmark.storage.epoch_log import Event
 from floodmark.storage.local_files import disk_error
+from floodmark.storage.logs.epochs import Event
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.refusal_events import is_refusal
 from floodmark.warehouse.warehouse import Warehouse

@@ -16,14 +16,14 @@ from floodmark.errors import DataError, TransientError
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
-from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.durability import check_choice, objects_of
-from floodmark.storage.epoch_log import EpochLog, Event
 from floodmark.storage.lease import lease_of
+from floodmark.storage.logs.catalog import CatalogLog
+from floodmark.storage.logs.epochs import EpochLog, Event
+from floodmark.storage.logs.pending_drops import PendingDrops
+from floodmark.storage.logs.retention import Retention
+from floodmark.storage.logs.seed import pipeline_seed
 from floodmark.storage.objects import Location
-from floodmark.storage.pending_drops import PendingDrops
-from floodmark.storage.retention import Retention
-from floodmark.storage.seed import pipeline_seed
 from floodmark.storage.table import Store
 from floodmark.tables.clock import ClockGuard
 from floodmark.tables.cut import Cut

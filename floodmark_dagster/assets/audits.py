@@ -15,7 +15,7 @@ from floodmark.api import Floodmark
 from floodmark.catalog.objects import ObjectKind
 from floodmark.session.audit import ReplayOutcome, replay_newest
 from floodmark.session.inspect.reporting import STORED
-from floodmark.storage.last_reported import LastReport
+from floodmark.storage.logs.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tools.equivalence import compares, difference
 from floodmark_dagster.assets.translator import asset_key

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.storage.last_reported import LastReports
+from floodmark.storage.logs.last_reported import LastReports
 from floodmark.tables.window_finality import closing, final_until
 from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct
 from floodmark_dagster.assets.audits import last_audits

@@ -17,7 +17,7 @@ from floodmark.session.audit.checks import (
 )
 from floodmark.session.audit.schemas import rules_of
 from floodmark.session.inspect.reporting import ObjectReport
-from floodmark.storage.last_reported import LastReport
+from floodmark.storage.logs.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark_dagster.assets.translator import asset_key
 

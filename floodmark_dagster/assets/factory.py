@@ -12,7 +12,7 @@ import dagster as dg
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.session.inspect.reporting import ObjectReport, advance_epochs, recent, reports
-from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.logs.last_reported import LastReport, LastReports
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.warehouse.suspensions import remedy
 from floodmark_dagster.assets import news

@@ -12,7 +12,7 @@ from floodmark.api import Floodmark
 from floodmark.epochs.summary import fields_said
 from floodmark.session.inspect.reporting import ObjectReport, numbers
 from floodmark.session.inspect.system import watermark_text
-from floodmark.storage.last_reported import LastReport
+from floodmark.storage.logs.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark_dagster.assets.translator import asset_key

@@ -13,7 +13,7 @@ from itertools import chain, islice
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.storage.last_reported import LastReport
+from floodmark.storage.logs.last_reported import LastReport
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.window_finality import (
     closes_in_time,

@@ -12,7 +12,7 @@ from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import NOT_SUSPENDED
 from floodmark.session.inspect.reporting import after_told, reports
-from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.logs.last_reported import LastReport, LastReports
 from floodmark_dagster.assets import news
 from floodmark_dagster.assets.checks import evaluation, suspension
 from floodmark_dagster.assets.factory import EVERYTHING, errors_for_dagster

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.warehouse import ENGINE
 from floodmark.tables.failpoints import NAMES as OF_EPOCHS
 from floodmark.tables.failpoints import OF_CHANGES, VARIABLE

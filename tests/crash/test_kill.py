@@ -12,7 +12,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 from floodmark.tables.failpoints import NAMES as FAILPOINTS
 from floodmark.testing import FixedClock
 from tests.warehouses import (

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from floodmark.cli.app import app
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.warehouse.deployed import statements_of
 from floodmark_dagster.assets.audits import AUDITS, EQUIVALENCE
 from floodmark_dagster.assets.factory import EVERYTHING

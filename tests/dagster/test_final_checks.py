@@ -11,7 +11,7 @@ from floodmark.limits import LIMITS
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.closed_windows import below_watermark
 from floodmark.session.inspect.reporting import EpochStep, ObjectReport, reports
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 

@@ -15,7 +15,7 @@ import pytest
 
 from floodmark.connectors.files import discovery as files_discovery
 from floodmark.session.ddl import deployment
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.warehouse.deployed import statements_of
 from floodmark_dagster.sensors.pipeline_files import pipeline_files
 from tests.dagster.pipeline_skin import (  # noqa: F401

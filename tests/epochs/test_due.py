@@ -11,7 +11,7 @@ from typing import Any
 import floodmark
 from floodmark.epochs.timers import due_timers, timer_batch
 from floodmark.scalar.functions.intervals import micros_of
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.state import DUE_AT
 from floodmark.tables.cut import Cut

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from floodmark.epochs.clock_watermarks import advances_by_clock
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.tables.cut import Cut
 from tests.program_reference import compile_sql

@@ -21,7 +21,7 @@ from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
 from floodmark.limits import Limits
 from floodmark.storage.backup import MANIFEST, back_up, backups, copy_out
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.memory_objects import MemoryObjects
 from floodmark.storage.restore import restore
 

@@ -16,18 +16,18 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError
-from floodmark.storage.backfill_log import BackfillLog, BackfillStep, versions_of_backfills
-from floodmark.storage.catalog_log import AppliedStatement, CatalogLog, CatalogVersion, TakenBack
-from floodmark.storage.correction_versions import CorrectedTables
 from floodmark.storage.durability import Choice, read_choice
-from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
-from floodmark.storage.epoch_log import EpochLog, Event, ObjectRecord, OpenRecord, SealRecord
-from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.log_check import check_logs
-from floodmark.storage.pending_drops import PendingDrops, PendingTables
+from floodmark.storage.logs.backfills import BackfillLog, BackfillStep, versions_of_backfills
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog, CatalogVersion, TakenBack
+from floodmark.storage.logs.correction_versions import CorrectedTables
+from floodmark.storage.logs.epoch_additions import Advanced, Amended, Asked, Undone
+from floodmark.storage.logs.epochs import EpochLog, Event, ObjectRecord, OpenRecord, SealRecord
+from floodmark.storage.logs.last_reported import LastReport, LastReports
+from floodmark.storage.logs.pending_drops import PendingDrops, PendingTables
+from floodmark.storage.logs.retention import KeptEpochs, Retention
+from floodmark.storage.logs.seed import Drawn, find_seed
 from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
-from floodmark.storage.retention import KeptEpochs, Retention
-from floodmark.storage.seed import Drawn, find_seed
 from floodmark.tables.clock import ClockGuard
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError
-from floodmark.storage.epoch_log import BUCKET, EpochLog
-from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.logs.epochs import BUCKET, EpochLog
+from floodmark.storage.logs.last_reported import LastReport, LastReports
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 DAMAGES = ("", "{", "[1]", '{"a": 1}', '{"format": 1, "number": 1}', "\x00" * 40)

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from floodmark.api import connect
 from floodmark.cli.app import app
-from floodmark.storage.backfill_log import BackfillLog, BackfillStep
 from floodmark.storage.backup import back_up
-from floodmark.storage.correction_versions import CorrectedTables
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillLog, BackfillStep
+from floodmark.storage.logs.correction_versions import CorrectedTables
+from floodmark.storage.logs.epochs import ObjectRecord
 from tests.warehouses import dying_at
 
 

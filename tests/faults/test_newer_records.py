@@ -16,17 +16,17 @@ from typer.testing import CliRunner
 from floodmark.api import Floodmark, connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError
-from floodmark.storage.backfill_log import BackfillStep
 from floodmark.storage.backup import back_up
 from floodmark.storage.backup_manifest import MANIFEST, backups
-from floodmark.storage.epoch_additions import Advanced, Amended, Asked
-from floodmark.storage.epoch_log import Event, ObjectRecord
 from floodmark.storage.log_check import check_logs
-from floodmark.storage.pending_drops import PendingTables
-from floodmark.storage.record_kinds import KINDS, kind_of
+from floodmark.storage.logs.backfills import BackfillStep
+from floodmark.storage.logs.epoch_additions import Advanced, Amended, Asked
+from floodmark.storage.logs.epochs import Event, ObjectRecord
+from floodmark.storage.logs.pending_drops import PendingTables
+from floodmark.storage.logs.record_kinds import KINDS, kind_of
+from floodmark.storage.logs.retention import KeptEpochs
 from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
 from floodmark.storage.restore import restore
-from floodmark.storage.retention import KeptEpochs
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SAID = ObjectRecord("t", {"public/t": 1})

@@ -10,7 +10,7 @@ import pytest
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE as BACKFILL_BYTES
 from floodmark.spark.session import Sessions
-from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.tables import failpoints
 from tests.power_cut import Disk
 from tests.sinks_outside import of_epochs, of_table

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from floodmark.cli.app import app
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 from tests.warehouses import GROUPED, NAMES, NOW, READINGS, SUNK, Site, put, readings
 
 pytestmark = pytest.mark.spark

@@ -19,7 +19,7 @@ LOGS = (
     ),
     Planted(
         "a gap in a log is passed over",
-        "floodmark.storage.record_files:refuse_gaps",
+        "floodmark.storage.logs.record_files:refuse_gaps",
         "len(numbers) != last - first + 1",
         "False",
         (f"{_RECORDS}test_the_head_sees_a_gap_without_reading_records",),
@@ -68,7 +68,7 @@ LOGS = (
     ),
     Planted(
         "an epoch that is taken back begins its objects anew",
-        "floodmark.storage.epoch_log:EpochLog.open_record",
+        "floodmark.storage.logs.epochs:EpochLog.open_record",
         "positions=undone.positions,",
         "positions=undone.positions, restarted=opened.restarted, backfills=opened.backfills,",
         (f"{_ROLLBACK}test_what_another_version_refuses_is_taken_back[True]",),

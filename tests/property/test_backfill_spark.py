@@ -12,8 +12,8 @@ from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
-from floodmark.storage.backfill_log import BackfillState, BackfillStep
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillState, BackfillStep
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.tools.equivalence import compare, compares
 from floodmark.warehouse.deployed import Deployed, statements_of

@@ -17,7 +17,7 @@ import pytest
 from floodmark.epochs import run as epoch_run
 from floodmark.errors import TransientError
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from tests.program_spark import Advance, isolated, unequal
 from tests.property.plan_strategies import CHANGES, SCANS, closing_plans, plans

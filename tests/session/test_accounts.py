@@ -13,7 +13,7 @@ from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.opening import open_epoch
 from floodmark.session.audit.accounts import Account, accounts
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from tests.warehouses import NOW, Site, contents
 
 DEFINED = """

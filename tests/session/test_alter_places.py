@@ -11,7 +11,7 @@ from floodmark.session.ddl.alter_places import place_errors
 from floodmark.session.ddl.deployment import plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
 from floodmark.sql.parse import parse_script
-from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 FILE = """-- a table, and what reads it

@@ -11,7 +11,7 @@ from floodmark.catalog.objects import CatalogObject
 from floodmark.errors import UserError
 from floodmark.session.ddl.deployment import plan_files
 from floodmark.session.ddl.desired import read_files
-from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from floodmark.session.show import explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.normalise import to_sql
 from floodmark.sql.parse import parse_statement
-from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.storage.logs.catalog import CatalogVersion
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 from tests.warehouses import Site, tables, visible
 

@@ -17,7 +17,7 @@ from floodmark.session.ddl.deployment import (
 from floodmark.session.ddl.desired import read_files
 from floodmark.session.ddl.file_objects import drift
 from floodmark.sql.parse import parse_script
-from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

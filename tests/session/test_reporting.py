@@ -7,7 +7,7 @@ from pathlib import Path
 
 from floodmark.api import connect
 from floodmark.session.inspect.reporting import files_at
-from floodmark.storage.epoch_log import ObjectRecord, OpenRecord
+from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 
 NOW = datetime(2024, 1, 2, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from floodmark.errors import FloodmarkError
 from floodmark.session.ddl.deployment import DeploymentPlan, plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
 from floodmark.sql.parse import parse_script
-from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 
 SQL = """

@@ -16,7 +16,7 @@ from floodmark.session.ddl.deployment import DeploymentPlan, plan_statement
 from floodmark.session.show import explain_name, explain_result, explain_statement, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
-from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.storage.logs.catalog import CatalogVersion
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 from floodmark.warehouse.settings import Settings

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from floodmark.storage.backfill_log import BackfillLog, BackfillState, BackfillStep, forget
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillLog, BackfillState, BackfillStep, forget
+from floodmark.storage.logs.epochs import ObjectRecord
 
 
 def test_steps_follow_each_other(tmp_path: Path) -> None:

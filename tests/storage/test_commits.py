@@ -16,12 +16,12 @@ from deltalake import write_deltalake
 
 from floodmark.errors import DataError, UserError
 from floodmark.storage import durability, local_files
-from floodmark.storage.backfill_log import BackfillLog, fence
-from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta.log import commit_key
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import check_choice, choose, is_durable
-from floodmark.storage.epoch_log import EpochLog, ObjectRecord
+from floodmark.storage.logs.backfills import BackfillLog, fence
+from floodmark.storage.logs.catalog import CatalogLog
+from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
 from floodmark.storage.older_log import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.records.text import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import DataError, TransientError
-from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import BUCKET, EpochLog, LogHead, ObjectRecord
-from floodmark.storage.retention import KeptEpochs, Retention
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog
+from floodmark.storage.logs.epochs import BUCKET, EpochLog, LogHead, ObjectRecord
+from floodmark.storage.logs.retention import KeptEpochs, Retention
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 

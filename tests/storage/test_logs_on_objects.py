@@ -8,16 +8,21 @@ from datetime import UTC, datetime
 import pytest
 
 from floodmark.errors import TransientError
-from floodmark.storage.backfill_log import BackfillLog, BackfillStep, forget, versions_of_backfills
-from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import EpochLog, LogHead, ObjectRecord
-from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.log_check import check_logs
+from floodmark.storage.logs.backfills import (
+    BackfillLog,
+    BackfillStep,
+    forget,
+    versions_of_backfills,
+)
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog
+from floodmark.storage.logs.epochs import EpochLog, LogHead, ObjectRecord
+from floodmark.storage.logs.last_reported import LastReport, LastReports
+from floodmark.storage.logs.pending_drops import PendingDrops
+from floodmark.storage.logs.retention import Retention
+from floodmark.storage.logs.seed import pipeline_seed
 from floodmark.storage.memory_objects import Fault, MemoryObjects
 from floodmark.storage.objects import Location
-from floodmark.storage.pending_drops import PendingDrops
-from floodmark.storage.retention import Retention
-from floodmark.storage.seed import pipeline_seed
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 RECORD = ObjectRecord("public.v", {"public/v": 3}, rows_out=2)

@@ -16,12 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floodmark.errors import DataError
-from floodmark.storage.backfill_log import BackfillLog, BackfillStep
-from floodmark.storage.catalog_log import AppliedStatement, CatalogLog
-from floodmark.storage.epoch_log import BUCKET, EpochLog, LogHead, ObjectRecord
-from floodmark.storage.last_reported import LastReport, LastReports
 from floodmark.storage.log_check import check_logs
-from floodmark.storage.pending_drops import PendingDrops, PendingTables
+from floodmark.storage.logs.backfills import BackfillLog, BackfillStep
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog
+from floodmark.storage.logs.epochs import BUCKET, EpochLog, LogHead, ObjectRecord
+from floodmark.storage.logs.last_reported import LastReport, LastReports
+from floodmark.storage.logs.pending_drops import PendingDrops, PendingTables
+from floodmark.storage.logs.retention import KeptEpochs, Retention
+from floodmark.storage.logs.seed import pipeline_seed
 from floodmark.storage.records.text import (
     Record,
     from_text,
@@ -30,8 +32,6 @@ from floodmark.storage.records.text import (
     record_text,
     to_text,
 )
-from floodmark.storage.retention import KeptEpochs, Retention
-from floodmark.storage.seed import pipeline_seed
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 _PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from floodmark.storage.last_reported import LastReport, LastReports
+from floodmark.storage.logs.last_reported import LastReport, LastReports
 
 ROUNDS = 20
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.storage.catalog_log import CatalogLog
 from floodmark.storage.delta.log import commit_key
 from floodmark.storage.delta.store import DeltaStore
-from floodmark.storage.epoch_log import EpochLog, ObjectRecord
-from floodmark.storage.retention import Retention
+from floodmark.storage.logs.catalog import CatalogLog
+from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
+from floodmark.storage.logs.retention import Retention
 from floodmark.storage.verification import verify_tables
 from tests.storage.conftest import SCHEMA, write_rows
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending
 from floodmark.plan.declaration import Ttl, TtlMode
 from floodmark.scalar.types import TIMESTAMP
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cutoff import Cutoff, cutoff_of

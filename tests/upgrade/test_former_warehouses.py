@@ -19,7 +19,7 @@ import pytest
 
 from floodmark.errors import DataError
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import EpochLog
+from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.records.text import from_text, parse_text, record_text, to_text
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE

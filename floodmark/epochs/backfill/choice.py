@@ -9,8 +9,8 @@ from floodmark.catalog.objects import ObjectKind
 from floodmark.catalog.option_values import Integer, UnfitError
 from floodmark.errors import UserError
 from floodmark.limits import Limits
-from floodmark.storage.backfill_log import BackfillLog
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillLog
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark.tables.current import current_at

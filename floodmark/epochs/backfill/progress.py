@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from floodmark.storage.backfill_log import BackfillLog, BackfillState, BackfillStep
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillLog, BackfillState, BackfillStep
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.warehouse import Warehouse

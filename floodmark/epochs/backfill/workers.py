@@ -10,7 +10,7 @@ from floodmark.epochs.backfill.progress import can_go_on, next_step
 from floodmark.epochs.backfill.step import Backfill, EndedError
 from floodmark.epochs.run import OnRecord
 from floodmark.errors import TransientError
-from floodmark.storage.backfill_log import BackfillLog, BackfillState
+from floodmark.storage.logs.backfills import BackfillLog, BackfillState
 from floodmark.storage.table import OtherHistory
 from floodmark.tables import failpoints
 from floodmark.warehouse.suspensions import suspend

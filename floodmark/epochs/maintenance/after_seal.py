@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from floodmark.epochs.maintenance import folding
 from floodmark.epochs.maintenance.compacting import compact
 from floodmark.errors import FloodmarkError
-from floodmark.storage.epoch_log import ObjectRecord
-from floodmark.storage.object_record import versions_of
+from floodmark.storage.logs.epochs import ObjectRecord
+from floodmark.storage.logs.object_record import versions_of
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout, scratch
 from floodmark.warehouse.warehouse import Warehouse

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 
 from floodmark.changelog import EPOCH
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.current import CurrentRows

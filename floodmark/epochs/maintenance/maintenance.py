@@ -22,9 +22,9 @@ from floodmark.epochs.maintenance.after_seal import harmless, warn
 from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_files, write_files
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
-from floodmark.storage.backfill_log import forget
 from floodmark.storage.delta.log import LOG
-from floodmark.storage.object_record import versions_of
+from floodmark.storage.logs.backfills import forget
+from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.objects import folders_in
 from floodmark.storage.statement_files import expire_statements
 from floodmark.storage.table import DataFile

@@ -10,7 +10,7 @@ from floodmark.connectors.base import Connector
 from floodmark.epochs.objects import external_sink, source, table, view
 from floodmark.epochs.objects.object_advance import AdvanceInput, ObjectAdvance
 from floodmark.spark.session import Sessions
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.tables import Tables, Writer
 

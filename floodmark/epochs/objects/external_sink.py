@@ -21,7 +21,7 @@ from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.scalar.types import BIGINT, Field, Kind
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.tables import failpoints, layout
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.scalar.functions.model import RowError
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.tables.current import current_at, current_rows
 from floodmark.tables.validity_period import next_time, times
 

@@ -25,7 +25,7 @@ from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.spark import columns
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import ident
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.tables import failpoints, layout
 from floodmark.tables.bounds import of_files

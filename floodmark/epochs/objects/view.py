@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.epochs.objects import view_refresh, view_replacement
 from floodmark.epochs.objects.object_advance import ObjectAdvance
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.tables.correction_table import with_corrections
 
 

@@ -17,7 +17,7 @@ from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.operators.lower import lower
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.tables import failpoints, layout
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import rows_of

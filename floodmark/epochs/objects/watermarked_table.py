@@ -23,7 +23,7 @@ from floodmark.epochs.objects.watermarks import CONNECTOR, DML, SINK, Marks
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.types import ident
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import hull
 from floodmark.tables import failpoints, layout

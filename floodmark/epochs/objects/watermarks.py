@@ -9,7 +9,7 @@ from typing import Any
 
 from floodmark.plan.declaration import Declaration, WatermarkInfo
 from floodmark.plan.expr.evaluate import evaluate
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 
 CONNECTOR = "0"
 """The partition of a connector: each has one."""

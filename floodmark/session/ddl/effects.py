@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from floodmark.catalog.objects import ObjectKind
 from floodmark.errors import DataError
 from floodmark.session.ddl.deployment import DeploymentPlan
-from floodmark.storage.epoch_log import dml_of
+from floodmark.storage.logs.epochs import dml_of
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables.current import count_rows

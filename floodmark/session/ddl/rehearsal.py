@@ -11,7 +11,7 @@ from datetime import datetime
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.start_records import epoch_start_records
-from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogVersion
 from floodmark.tables import layout
 from floodmark.warehouse.deployed import Deployed, load
 from floodmark.warehouse.version_change import VersionChange

@@ -15,8 +15,8 @@ from floodmark.catalog.objects import ObjectKind
 from floodmark.epochs.backfill.progress import under_way
 from floodmark.errors import DataError
 from floodmark.session.ddl.renaming import Renames, renames_of
-from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord
-from floodmark.storage.last_reported import LastReport
+from floodmark.storage.logs.epochs import Event, ObjectRecord, OpenRecord
+from floodmark.storage.logs.last_reported import LastReport
 from floodmark.storage.table import DataFile, Scalar
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline

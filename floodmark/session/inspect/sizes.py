@@ -8,7 +8,7 @@ from typing import Any
 
 from floodmark.catalog.objects import ObjectKind
 from floodmark.plan.expr.printing import show_name
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import STATE
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -11,7 +11,7 @@ from floodmark.changelog import is_hidden
 from floodmark.epochs.backfill.progress import under_way
 from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.session.inspect.watermark_blockers import watermark_blockers
-from floodmark.storage.object_record import lag_of
+from floodmark.storage.logs.object_record import lag_of
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.warehouse import Warehouse
 

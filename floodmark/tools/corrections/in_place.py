@@ -12,7 +12,7 @@ from floodmark.errors import NotSupported
 from floodmark.session.ddl import deployment
 from floodmark.session.statement_progress import statement_progress
 from floodmark.session.statements import apply_plan
-from floodmark.storage.epoch_log import dml_of
+from floodmark.storage.logs.epochs import dml_of
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.correction_table import newest
 

@@ -22,7 +22,7 @@ from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
 from floodmark.scalar.types import Schema
 from floodmark.session.audit.checks import FIELDS, run_checks
 from floodmark.session.inspect.reporting import reports
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.testing.output import ObjectOutput, read_output
 from tests.program_reference import compile_sql
 from tests.warehouses import NOW, Site, digests, dying_at

@@ -15,8 +15,8 @@ from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.epochs.backfill.step import Backfill
 from floodmark.errors import DataError
 from floodmark.limits import Limits
-from floodmark.storage.backfill_log import BackfillState, BackfillStep
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillState, BackfillStep
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.tables import failpoints
 from floodmark.tools.equivalence import differences
 from tests.warehouses import (

@@ -9,8 +9,8 @@ from typing import Any
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.backfill.progress import next_step
 from floodmark.limits import LIMITS
-from floodmark.storage.backfill_log import BackfillState, BackfillStep
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.backfills import BackfillState, BackfillStep
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.lint.advice import merges_epochs
 from tests.program_reference import compile_sql
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.epochs.objects.initial_fill import is_initial_fill
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.memory import MemoryStore
 from floodmark.storage.table import DataFile
 from floodmark.tables import layout

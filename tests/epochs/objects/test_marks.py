@@ -17,7 +17,7 @@ from floodmark.plan.declaration import Declaration
 from floodmark.reference.compile import reference_objects
 from floodmark.reference.ingest import gather
 from floodmark.reference.pipeline import Delivery, EpochInput, ObjectState
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.records.text import from_text, to_text
 from tests.program_reference import compile_sql
 

@@ -20,7 +20,7 @@ from floodmark.scalar.functions import lookup
 from floodmark.scalar.types import Kind
 from floodmark.session.ddl.deployment import DeploymentPlan, plan_files
 from floodmark.session.ddl.desired import read_files
-from floodmark.storage.catalog_log import CatalogLog
+from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.stream.objects import pinned
 from floodmark.tables import failpoints
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of

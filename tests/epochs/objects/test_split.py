@@ -15,7 +15,7 @@ from floodmark.session.ddl.desired import read_files
 from floodmark.session.show import explain_name, show
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
-from floodmark.storage.catalog_log import CatalogVersion
+from floodmark.storage.logs.catalog import CatalogVersion
 from floodmark.stream.ndu import DeterminismMode
 from floodmark.stream.ndu.mode import mode_of
 from floodmark.stream.objects.analysed import Pipeline

@@ -10,7 +10,7 @@ from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.limits import Limits
 from floodmark.session.audit import ReplayOutcome
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.tables import failpoints
 from tests.warehouses import Site, contents, digests, put, readings
 

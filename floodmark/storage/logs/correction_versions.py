@@ -6,8 +6,8 @@ before has lost commits.
 
 from __future__ import annotations
 
+from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles
 
 NAME = "corrected.json"
 Versions = dict[str, int]

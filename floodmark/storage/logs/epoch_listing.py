@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
-from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
+from floodmark.storage.logs.record_files import RecordFiles, raise_missing, refuse_gaps
 
 BUCKET = 1000
 """How many epochs a folder has."""

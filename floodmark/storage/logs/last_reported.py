@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles
 
 NAME = "reported.json"
 _LOCK = "reported.lock"

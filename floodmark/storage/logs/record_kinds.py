@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from floodmark.storage import (
+from floodmark.storage import durability
+from floodmark.storage.logs import (
     correction_versions,
-    durability,
     last_reported,
     pending_drops,
     retention,
     seed,
     witness,
 )
-from floodmark.storage.backfill_log import BackfillStep
-from floodmark.storage.catalog_log import CatalogVersion
-from floodmark.storage.epoch_additions import Advanced, Amended, Asked, Undone
-from floodmark.storage.epoch_log import Event, ObjectRecord, OpenRecord, SealRecord
+from floodmark.storage.logs.backfills import BackfillStep
+from floodmark.storage.logs.catalog import CatalogVersion
+from floodmark.storage.logs.epoch_additions import Advanced, Amended, Asked, Undone
+from floodmark.storage.logs.epochs import Event, ObjectRecord, OpenRecord, SealRecord
 from floodmark.storage.warehouse import BACKFILLS
 
 _EPOCH = r"epochs/\d+/\d+"

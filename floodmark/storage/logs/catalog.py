@@ -9,9 +9,9 @@ from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.durability import objects_of
+from floodmark.storage.logs.record_files import RecordFiles, raise_missing, refuse_gaps
+from floodmark.storage.logs.row_files import EntryRows, flush_rows, from_log, to_log
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
-from floodmark.storage.row_files import EntryRows, flush_rows, from_log, to_log
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles
 
 NAME = "kept.json"
 

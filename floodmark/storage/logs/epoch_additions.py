@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 
-from floodmark.storage.epoch_log import ObjectRecord
+from floodmark.storage.logs.epochs import ObjectRecord
+from floodmark.storage.logs.record_files import RecordFiles, raise_missing, refuse_gaps
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles, raise_missing, refuse_gaps
 from floodmark.storage.warehouse import BACKFILLS, escape
 
 _NUMBERED = re.compile(r"(\d+)\.(step|done)\.json")

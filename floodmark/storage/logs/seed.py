@@ -6,8 +6,8 @@ import re
 import secrets
 from dataclasses import dataclass
 
+from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles
 
 NAME = "seed"
 _PLAIN = re.compile(r"[0-9a-f]+")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.objects import Location
-from floodmark.storage.record_files import RecordFiles
 
 NAME = "leaving.json"
 
