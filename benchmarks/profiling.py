@@ -15,7 +15,7 @@ from floodmark.dataflow.state import groups
 from floodmark.epochs import loop, run
 from floodmark.epochs.objects import apply_changelog
 from floodmark.storage.delta.store import DeltaStore
-from floodmark.storage.local_lease import LocalLease
+from floodmark.storage.lease.local import LocalLease
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.tables import cut, rewrite
 from floodmark.tables.tables import Tables, Writer

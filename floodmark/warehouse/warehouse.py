@@ -17,7 +17,7 @@ from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
 from floodmark.storage.durability import check_choice, objects_of
-from floodmark.storage.lease import lease_of
+from floodmark.storage.lease.lease import lease_of
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog, Event
 from floodmark.storage.logs.pending_drops import PendingDrops

@@ -151,7 +151,7 @@ def test_a_file_is_no_warehouse(project: Path) -> None:
 
 
 def test_a_held_lease_is_exit_code_3(project: Path) -> None:
-    from floodmark.storage.lease import lease_of
+    from floodmark.storage.lease.lease import lease_of
 
     with lease_of(project / "warehouse").hold("a test"):
         found = call("run", "--wait", "0")

@@ -47,7 +47,7 @@ GO_BY_THE_DEFAULT = {
     "storage/backup.py": _ALONE,
     "storage/delta/store.py": _ALONE,
     "storage/logs/epoch_listing.py": _SHARED,
-    "storage/local_lease.py": _SHARED,
+    "storage/lease/local.py": _SHARED,
     "storage/restore.py": _ALONE,
     "storage/verification.py": _ALONE,
 }

@@ -53,7 +53,7 @@ REMOVING = {
     "spark": "the cache",
     "storage/backup.py": "a half-written backup",
     "storage/local_files.py": "of the store on a disk",
-    "storage/local_lease.py": "tickets of the lease",
+    "storage/lease/local.py": "tickets of the lease",
     "storage/local_objects.py": "the store on a disk: the door through which all else goes",
     "storage/restore.py": "a half-written copy of a backup",
 }

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import TransientError
-from floodmark.storage.lease import lease_of
+from floodmark.storage.lease.lease import lease_of
 
 HOLD = """
 import os, sys, time
-from floodmark.storage.lease import lease_of
+from floodmark.storage.lease.lease import lease_of
 with lease_of(sys.argv[1]).hold("hold for a test"):
     if sys.argv[2] == "fork" and os.fork() == 0:
         sys.stdin.read(); os._exit(0)

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from floodmark.storage.durability import objects_of
-from floodmark.storage.lease_holder import Holder
-from floodmark.storage.local_lease import LocalLease
+from floodmark.storage.lease.holder import Holder
+from floodmark.storage.lease.local import LocalLease
 from floodmark.storage.objects import Location
 from floodmark.storage.warehouse import ENGINE, local_root
 

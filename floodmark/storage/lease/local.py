@@ -19,7 +19,7 @@ from pathlib import Path
 
 from floodmark.errors import TransientError
 from floodmark.limits import LIMITS
-from floodmark.storage.lease_holder import Holder, read_holder
+from floodmark.storage.lease.holder import Holder, read_holder
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.plain_files import is_other
 

@@ -1,0 +1,1 @@
+"""The lease: one writer per warehouse at a time."""
