@@ -14,7 +14,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile
 from floodmark.spark.types import ident, spark_type
-from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.files.imported_files import is_delivered
 from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.storage.table import Handle, Store, refuse_other_record
 from floodmark.stream.objects.analysed import AnalysedObject

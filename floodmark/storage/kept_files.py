@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from floodmark.errors import FloodmarkError
-from floodmark.storage import statistics
 from floodmark.storage.delta import log as delta_log
+from floodmark.storage.files import statistics
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog

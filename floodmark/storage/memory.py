@@ -15,6 +15,7 @@ from typing import Any, Literal
 from floodmark.errors import TransientError
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta.types import delta_schema, sql_schema
+from floodmark.storage.files.table_files import TableFiles
 from floodmark.storage.objects import Location
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.table import (
@@ -27,7 +28,6 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
-from floodmark.storage.table_files import TableFiles
 from floodmark.storage.warehouse import check_table
 
 

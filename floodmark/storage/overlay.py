@@ -11,6 +11,7 @@ from typing import Any
 
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta.types import delta_schema, sql_schema
+from floodmark.storage.files.table_files import TableFiles
 from floodmark.storage.objects import Location
 from floodmark.storage.table import (
     DataFile,
@@ -20,7 +21,6 @@ from floodmark.storage.table import (
     raise_conflict,
     raise_missing_version,
 )
-from floodmark.storage.table_files import TableFiles
 
 
 class Overlay(TableFiles):

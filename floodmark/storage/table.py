@@ -107,7 +107,7 @@ class Store(Protocol):
         """Copy delivered files into the table's folder, as they are.
 
         Each is an absolute path and the row id of its first row; row ids and epoch are those of
-        `floodmark.storage.imported_files`.
+        `floodmark.storage.files.imported_files`.
         """
 
     def commit(

@@ -7,8 +7,8 @@ from typing import Any
 
 from floodmark.limits import Limits
 from floodmark.scalar.types import Kind
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.plain_files import plain
-from floodmark.storage.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
 # Statistics say nothing of these, and Arrow gives values of them that cannot be in a set.

@@ -15,9 +15,14 @@ from floodmark.limits import Limits
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, nullable_ddl
-from floodmark.storage.imported_files import EPOCH_PART, FIRST_PART, is_delivered, table_folder
+from floodmark.storage.files.imported_files import (
+    EPOCH_PART,
+    FIRST_PART,
+    is_delivered,
+    table_folder,
+)
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.logs.object_record import ObjectRecord, parse_record
-from floodmark.storage.pruning import prune
 from floodmark.storage.records.text import to_text
 from floodmark.storage.table import (
     AlreadyRecorded,

@@ -15,7 +15,7 @@ from floodmark.connectors.copy.rows import read_rows
 from floodmark.limits import LIMITS
 from floodmark.reference.rows import canonical
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
-from floodmark.storage.imported_files import is_delivered, with_epoch
+from floodmark.storage.files.imported_files import is_delivered, with_epoch
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.external_sink import ExternalSink

@@ -11,7 +11,7 @@ import pytest
 
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, INTERVAL, Field, SqlType, list_of, struct_of
-from floodmark.storage.statistics import read_footer
+from floodmark.storage.files.statistics import read_footer
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables.keys import files_with_keys
 

@@ -9,7 +9,7 @@ import pytest
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.files.imported_files import is_delivered
 from tests.warehouses import Site, differing, dying_at, numbers, put_timed, replay_all
 
 pytestmark = pytest.mark.spark

@@ -105,7 +105,7 @@ FIXED = {
         "storage/backup_manifest.py FORMAT", "storage/delta/columns.py _WITHOUT_FEATURES",
         "storage/delta/elsewhere.py _OLD_WRITER", "storage/logs/epoch_listing.py BUCKET",
         "storage/local_objects.py _LONGEST_NAME", "storage/objects.py _LONGEST_KEY _LONGEST_PART",
-        "storage/statistics.py STRING_LIMIT", "storage/warehouse.py _LONGEST _HEAD",
+        "storage/files/statistics.py STRING_LIMIT", "storage/warehouse.py _LONGEST _HEAD",
         "storage/log_check.py _LAST",
     ),
     "part of what a plan is: with another one, stored state is not that of its plan": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floodmark.limits import LIMITS, Limits
-from floodmark.storage.compaction import plan_compaction
+from floodmark.storage.files.compaction import plan_compaction
 from floodmark.storage.table import DataFile
 
 

@@ -17,9 +17,9 @@ from deltalake import DeltaTable, write_deltalake
 from floodmark.errors import DataError, NotSupported
 from floodmark.scalar import types as t
 from floodmark.scalar.types import Field
-from floodmark.storage import statistics
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.delta.store import DeltaStore
+from floodmark.storage.files import statistics
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import ENGINE, GONE

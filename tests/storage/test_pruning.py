@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floodmark.scalar.types import BIGINT, VARCHAR, Field
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 
 VALUES = st.one_of(st.none(), st.integers(-3, 6))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from floodmark.storage.files.statement_files import StatementFiles, expire_statements, is_kept
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.plain_files import parquet_writer
-from floodmark.storage.statement_files import StatementFiles, expire_statements, is_kept
 
 FOLDER = "_floodmark/dml"
 

@@ -30,7 +30,7 @@ from floodmark.scalar.types import (
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import never_negative
 from floodmark.spark.types import ident
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables.tables import TableChange

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.dataflow.state.io import StateIO
 from floodmark.scalar.types import Schema
 from floodmark.spark.types import ident
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.tables.tables import TableChange
 

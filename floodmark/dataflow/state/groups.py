@@ -12,7 +12,7 @@ from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, spark_type
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds

@@ -10,7 +10,7 @@ from floodmark.dataflow.state.io import StateIO
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.types import ident
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables import layout
 from floodmark.tables.current import current_at

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import WEIGHT
 from floodmark.limits import Limits
 from floodmark.spark.types import ident
-from floodmark.storage.compaction import plan_compaction
+from floodmark.storage.files.compaction import plan_compaction
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import STATE
 from floodmark.tables.tables import Tables

@@ -23,10 +23,10 @@ from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_fi
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.delta.log import LOG
+from floodmark.storage.files.statement_files import expire_statements
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.objects import folders_in
-from floodmark.storage.statement_files import expire_statements
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     CHANGES,

@@ -16,7 +16,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, SqlType
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
-from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.files.imported_files import is_delivered
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle

@@ -35,7 +35,7 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE, WEIGHT_FIELD
 from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.properties.bounds import Bounds

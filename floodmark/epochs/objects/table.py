@@ -41,8 +41,8 @@ from floodmark.spark.round_trips import new_observation
 from floodmark.spark.rows import Rows
 from floodmark.spark.session import Sessions
 from floodmark.spark.types import ident, spark_type
+from floodmark.storage.files.statistics import read_footer
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.statistics import read_footer
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.owners import owns

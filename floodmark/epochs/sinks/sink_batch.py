@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark.user_functions import arrow_type
-from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.files.imported_files import is_delivered
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType

@@ -19,8 +19,8 @@ from floodmark.query.dml.plan_dml import columns_of_table, replaces
 from floodmark.query.dml.rows import check_rows, count_nested_nulls, number_rows
 from floodmark.query.query import Reader
 from floodmark.spark.types import ident
+from floodmark.storage.files.statement_files import StatementFiles
 from floodmark.storage.logs.epochs import dml_of
-from floodmark.storage.statement_files import StatementFiles
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout

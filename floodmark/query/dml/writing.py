@@ -16,7 +16,7 @@ from floodmark.query.dml.returning import returning_result
 from floodmark.query.dml.rows import check_rows, count_nested_nulls, dml_frame
 from floodmark.query.query import Reader
 from floodmark.sql import statements as s
-from floodmark.storage.statement_files import StatementFiles
+from floodmark.storage.files.statement_files import StatementFiles
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.tables.results import Result

@@ -26,9 +26,9 @@ from floodmark.scalar.types import Schema
 from floodmark.session.audit.causes import likely_cause
 from floodmark.session.audit.digests import RowDifference, RowPart, differences, digests
 from floodmark.session.ddl.renaming import Renames, renames_of
+from floodmark.storage.files.statement_files import is_kept
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.overlay import Overlay
-from floodmark.storage.statement_files import is_kept
 from floodmark.storage.table import Handle
 from floodmark.storage.warehouse import ENGINE, REPLAYS
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -19,7 +19,7 @@ from floodmark.session.inspect.closed_windows import below_watermark
 from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at
 from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
-from floodmark.storage.pruning import prune
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.external_sink import FILES

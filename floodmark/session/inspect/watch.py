@@ -11,9 +11,9 @@ from floodmark.changelog import EPOCH, KIND, RowKind
 from floodmark.errors import DataError
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.session.inspect.sizes import STORED
-from floodmark.storage.imported_files import with_epoch
+from floodmark.storage.files.imported_files import with_epoch
+from floodmark.storage.files.pruning import prune
 from floodmark.storage.plain_files import plain
-from floodmark.storage.pruning import prune
 from floodmark.storage.table import Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote
 
 from floodmark.errors import DataError
-from floodmark.storage import statistics
+from floodmark.storage.files import statistics
 from floodmark.storage.records.text import refuse_newer_field, refuse_newer_format
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.table import DataFile, Handle

@@ -27,6 +27,7 @@ from floodmark.storage.delta import log as delta_log
 from floodmark.storage.delta.clean import delete_unneeded
 from floodmark.storage.delta.log import Snapshot
 from floodmark.storage.delta.types import delta_schema, sql_schema
+from floodmark.storage.files.table_files import TableFiles
 from floodmark.storage.local_files import disk_errors, reading_log
 from floodmark.storage.objects import Location, Objects, create_once, folders_in
 from floodmark.storage.table import (
@@ -39,7 +40,6 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
-from floodmark.storage.table_files import TableFiles
 from floodmark.storage.warehouse import ASIDE, ENGINE, STATE
 
 

@@ -21,7 +21,7 @@ from floodmark.epochs.maintenance import compacting
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field, numeric
 from floodmark.spark.session import Sessions
-from floodmark.storage.imported_files import is_delivered
+from floodmark.storage.files.imported_files import is_delivered
 from floodmark.tables.tables import Tables
 from tests.warehouses import dying_at
 

@@ -23,7 +23,7 @@ from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS, Limits
 from floodmark.spark.user_functions import arrow_type, to_arrow
-from floodmark.storage.statistics import read_footer
+from floodmark.storage.files.statistics import read_footer
 from floodmark.stream.objects.external_sink import ExternalSink
 from tests.program_reference import compile_sql
 

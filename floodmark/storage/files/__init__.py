@@ -1,0 +1,1 @@
+"""Files of tables: their statistics, what selects them, what is taken over."""
