@@ -13,7 +13,7 @@ from floodmark.query import static_rows
 from floodmark.query.query import Reader
 from floodmark.query.static_rows import check_static
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.memory import MemoryStore
+from floodmark.storage.stores.memory import MemoryStore
 from floodmark.tables.cut import Cut
 from tests.program_reference import compile_sql
 

@@ -12,7 +12,7 @@ import pytest
 
 from floodmark.scalar.types import BIGINT, VARCHAR, Field
 from floodmark.storage.delta.store import DeltaStore
-from floodmark.storage.memory import MemoryStore
+from floodmark.storage.stores.memory import MemoryStore
 from floodmark.storage.table import DataFile, Store
 
 SCHEMA = (Field("k", BIGINT, nullable=False), Field("s", VARCHAR))

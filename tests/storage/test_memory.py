@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import TransientError
-from floodmark.storage.memory import MemoryStore
+from floodmark.storage.stores.memory import MemoryStore
 from tests.storage.conftest import SCHEMA
 
 

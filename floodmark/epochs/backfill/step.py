@@ -9,9 +9,9 @@ from functools import partial
 
 from floodmark.epochs.backfill.choice import backfillable
 from floodmark.epochs.objects.epoch import AdvanceInput, advance
-from floodmark.storage.fencing import FencedStore
 from floodmark.storage.logs.backfills import BackfillState, BackfillStep, fence
 from floodmark.storage.logs.epochs import ObjectRecord
+from floodmark.storage.stores.fencing import FencedStore
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables

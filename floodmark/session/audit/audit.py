@@ -28,7 +28,7 @@ from floodmark.session.audit.digests import RowDifference, RowPart, differences,
 from floodmark.session.ddl.renaming import Renames, renames_of
 from floodmark.storage.files.statement_files import is_kept
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.overlay import Overlay
+from floodmark.storage.stores.overlay import Overlay
 from floodmark.storage.table import Handle
 from floodmark.storage.warehouse import ENGINE, REPLAYS
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.epochs.objects.initial_fill import is_initial_fill
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.memory import MemoryStore
+from floodmark.storage.stores.memory import MemoryStore
 from floodmark.storage.table import DataFile
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut

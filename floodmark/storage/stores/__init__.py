@@ -1,0 +1,1 @@
+"""Stores besides Delta: in memory, of a replay, and with a condition."""
