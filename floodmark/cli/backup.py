@@ -14,7 +14,7 @@ from floodmark.cli.rendering import cell, size
 from floodmark.cli.session import report_errors
 
 if TYPE_CHECKING:
-    from floodmark.storage.backup_manifest import Backup, DamagedBackup
+    from floodmark.storage.backup.manifest import Backup, DamagedBackup
 
 BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go on.
 
@@ -50,8 +50,8 @@ def backup(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    from floodmark.storage.backup import back_up
-    from floodmark.storage.backup_manifest import backups, find_backups
+    from floodmark.storage.backup.backup import back_up
+    from floodmark.storage.backup.manifest import backups, find_backups
 
     with report_errors(CommandSettings(warehouse, json=as_json)):
         if listed:
@@ -70,8 +70,8 @@ def restore(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    from floodmark.storage.backup_manifest import find_backups
-    from floodmark.storage.restore import restore as restored
+    from floodmark.storage.backup.manifest import find_backups
+    from floodmark.storage.backup.restore import restore as restored
 
     settings = CommandSettings(warehouse, json=as_json)
     with report_errors(settings), progress("restoring", as_json) as note:
@@ -100,7 +100,7 @@ def _say_all(backups: list[Backup], damaged: list[DamagedBackup], as_json: bool)
 
 
 def _say_histories(backups: list[Backup]) -> None:
-    from floodmark.storage.backup_manifest import histories
+    from floodmark.storage.backup.manifest import histories
 
     ends = [backup.folder.name for backup in histories(backups)]
     if len(ends) > 1:

@@ -17,8 +17,8 @@ import pytest
 from floodmark.errors import FloodmarkError
 from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
-from floodmark.storage.backup import MANIFEST, back_up, backups
-from floodmark.storage.restore import restore
+from floodmark.storage.backup.backup import MANIFEST, back_up, backups
+from floodmark.storage.backup.restore import restore
 from tests.warehouses import (
     GROUPED,
     JOINED,
@@ -136,7 +136,7 @@ def test_a_backup_beside_epochs_and_statements_is_one_cut(site: Site, tmp_path: 
 def test_a_killed_backup_is_none(site: Site, tmp_path: Path) -> None:
     root, target, dice = site.root / "warehouse", tmp_path / "backups", random.Random(7)
     code = (
-        "import os, sys; from floodmark.storage.backup import back_up\n"
+        "import os, sys; from floodmark.storage.backup.backup import back_up\n"
         "def die(name, done, total):\n"
         "    if done == int(total * float(sys.argv[3])): os.kill(os.getpid(), 9)\n"
         "back_up(*sys.argv[1:3], die)"

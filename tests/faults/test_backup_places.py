@@ -20,10 +20,10 @@ from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import FloodmarkError
 from floodmark.limits import Limits
-from floodmark.storage.backup import MANIFEST, back_up, backups, copy_out
+from floodmark.storage.backup.backup import MANIFEST, back_up, backups, copy_out
+from floodmark.storage.backup.restore import restore
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.memory_objects import MemoryObjects
-from floodmark.storage.restore import restore
 
 pytestmark = pytest.mark.spark
 _EIGHT = Limits(backup_chunk_bytes=8)
@@ -158,7 +158,7 @@ def test_what_a_killed_restore_left_goes_with_the_next(
     (target if folder else target.parent).mkdir(parents=True)
     back_up(root, tmp_path / "backups")
     code = (
-        "import os, sys; from floodmark.storage.restore import restore\n"
+        "import os, sys; from floodmark.storage.backup.restore import restore\n"
         "def die(name, done, total):\n"
         "    if done == total // 2: os.kill(os.getpid(), 9)\n"
         "restore(*sys.argv[1:3], None, die)"

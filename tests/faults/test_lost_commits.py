@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from floodmark.api import connect
 from floodmark.cli.app import app
-from floodmark.storage.backup import back_up
+from floodmark.storage.backup.backup import back_up
 from floodmark.storage.logs.backfills import BackfillLog, BackfillStep
 from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.logs.epochs import ObjectRecord

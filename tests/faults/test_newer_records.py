@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from floodmark.api import Floodmark, connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError
-from floodmark.storage.backup import back_up
-from floodmark.storage.backup_manifest import MANIFEST, backups
+from floodmark.storage.backup.backup import back_up
+from floodmark.storage.backup.manifest import MANIFEST, backups
+from floodmark.storage.backup.restore import restore
 from floodmark.storage.log_check import check_logs
 from floodmark.storage.logs.backfills import BackfillStep
 from floodmark.storage.logs.epoch_additions import Advanced, Amended, Asked
@@ -26,7 +27,6 @@ from floodmark.storage.logs.pending_drops import PendingTables
 from floodmark.storage.logs.record_kinds import KINDS, kind_of
 from floodmark.storage.logs.retention import KeptEpochs
 from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
-from floodmark.storage.restore import restore
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SAID = ObjectRecord("t", {"public/t": 1})

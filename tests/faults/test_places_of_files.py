@@ -30,14 +30,14 @@ from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.session import Sessions
-from floodmark.storage.backup import back_up
-from floodmark.storage.backup_manifest import MANIFEST, find_backups
+from floodmark.storage.backup.backup import back_up
+from floodmark.storage.backup.manifest import MANIFEST, find_backups
+from floodmark.storage.backup.restore import restore
 from floodmark.storage.logs.backfills import BackfillLog, BackfillStep
 from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
 from floodmark.storage.logs.last_reported import LastReport, LastReports
 from floodmark.storage.logs.pending_drops import PendingDrops
 from floodmark.storage.logs.retention import Retention
-from floodmark.storage.restore import restore
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 from floodmark.tables.clock import ClockGuard
 from tests.warehouses import GROUPED, JOINED, NAMES, READINGS, SUNK, Site, put, readings

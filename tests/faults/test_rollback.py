@@ -17,9 +17,9 @@ from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError, UserError
 from floodmark.spark.session import Sessions
-from floodmark.storage.backup import back_up
+from floodmark.storage.backup.backup import back_up
+from floodmark.storage.backup.restore import restore
 from floodmark.storage.logs.catalog import AppliedStatement
-from floodmark.storage.restore import restore
 from floodmark.tables.failpoints import VARIABLE
 from tests.warehouses import NOW, dying_at, numbers
 

@@ -44,11 +44,11 @@ GO_BY_THE_DEFAULT = {
     "spark/session.py": _SERVER,
     "spark/threads.py": _SERVER,
     "spark/watchdog.py": _SERVER,
-    "storage/backup.py": _ALONE,
+    "storage/backup/backup.py": _ALONE,
     "storage/delta/store.py": _ALONE,
     "storage/logs/epoch_listing.py": _SHARED,
     "storage/lease/local.py": _SHARED,
-    "storage/restore.py": _ALONE,
+    "storage/backup/restore.py": _ALONE,
     "storage/verification.py": _ALONE,
 }
 
@@ -102,7 +102,7 @@ FIXED = {
         "connectors/sources/generated.py PARTITION",
         "connectors/files/inspection.py BYTES_PER_ROW", "connectors/fields.py _MOST NAMES_SHOWN",
         "dataflow/intake/source.py BLOCK_BITS", "tables/row_ids.py PARTITION",
-        "storage/backup_manifest.py FORMAT", "storage/delta/columns.py _WITHOUT_FEATURES",
+        "storage/backup/manifest.py FORMAT", "storage/delta/columns.py _WITHOUT_FEATURES",
         "storage/delta/elsewhere.py _OLD_WRITER", "storage/logs/epoch_listing.py BUCKET",
         "storage/local_objects.py _LONGEST_NAME", "storage/objects.py _LONGEST_KEY _LONGEST_PART",
         "storage/files/statistics.py STRING_LIMIT", "storage/warehouse.py _LONGEST _HEAD",

@@ -51,11 +51,11 @@ REMOVING = {
     "connectors/copy/output.py": "a half-written file of COPY",
     "epochs/sinks": "half-written files of sinks",
     "spark": "the cache",
-    "storage/backup.py": "a half-written backup",
+    "storage/backup/backup.py": "a half-written backup",
     "storage/local_files.py": "of the store on a disk",
     "storage/lease/local.py": "tickets of the lease",
     "storage/local_objects.py": "the store on a disk: the door through which all else goes",
-    "storage/restore.py": "a half-written copy of a backup",
+    "storage/backup/restore.py": "a half-written copy of a backup",
 }
 """Those that remove files themselves. All others ask a store, which can ask for the lease first."""
 _REMOVERS = frozenset(("unlink", "rmdir", "rmtree", "removedirs"))

@@ -8,7 +8,7 @@ import pytest
 
 from floodmark.api import connect
 from floodmark.errors import FloodmarkError
-from floodmark.storage.backup import back_up
+from floodmark.storage.backup.backup import back_up
 
 
 @pytest.mark.parametrize("place", ["epochs/0/1.open.json", "catalog/round", "round"])

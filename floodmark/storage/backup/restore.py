@@ -17,8 +17,8 @@ from typing import NoReturn
 
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
-from floodmark.storage.backup import check_apart, copy_out
-from floodmark.storage.backup_manifest import (
+from floodmark.storage.backup.backup import check_apart, copy_out
+from floodmark.storage.backup.manifest import (
     Backup,
     Entry,
     entries_of,

@@ -21,12 +21,12 @@ from typing import Any
 
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import LIMITS, Limits
-from floodmark.storage.backup_manifest import MANIFEST as MANIFEST
-from floodmark.storage.backup_manifest import Backup, Entry, entries_of, write_manifest
-from floodmark.storage.backup_manifest import backups as backups
+from floodmark.storage.backup.files_of_epoch import files_of
+from floodmark.storage.backup.manifest import MANIFEST as MANIFEST
+from floodmark.storage.backup.manifest import Backup, Entry, entries_of, write_manifest
+from floodmark.storage.backup.manifest import backups as backups
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.durability import objects_of
-from floodmark.storage.files_of_epoch import files_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free

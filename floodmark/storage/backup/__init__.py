@@ -1,0 +1,1 @@
+"""Backups: made while epochs go on, and restored."""
