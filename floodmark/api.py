@@ -41,16 +41,16 @@ from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_script, parse_statement
-from floodmark.storage.delta.store import DeltaStore
-from floodmark.storage.durability import objects_of
-from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.progress import ReportProgress
-from floodmark.storage.verification import (
+from floodmark.storage.checks.verification import (
     TableFinding,
     check_is_there,
     verify_logs,
     verify_tables,
 )
+from floodmark.storage.delta.store import DeltaStore
+from floodmark.storage.durability import objects_of
+from floodmark.storage.logs.epochs import ObjectRecord
+from floodmark.storage.progress import ReportProgress
 from floodmark.storage.warehouse import local_root
 from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -99,7 +99,7 @@ def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]
 
     A cause that fails several checks is reported once. Without a warehouse, its checks are skipped.
     """
-    from floodmark.storage.verification import is_there
+    from floodmark.storage.checks.verification import is_there
 
     try:
         there = is_there(connection.root, connection.store)
@@ -179,8 +179,8 @@ def _server() -> Probe:
 
 
 def _warehouse(connection: Floodmark, settings: CommandSettings) -> Probe:
+    from floodmark.storage.checks.verification import is_there
     from floodmark.storage.durability import objects_of
-    from floodmark.storage.verification import is_there
 
     parent = _nearest(connection.root)
     if parent != connection.root and not os.access(parent, os.W_OK):
@@ -271,8 +271,8 @@ def _open_epoch(connection: Floodmark) -> Probe:
 
 def _logs(connection: Floodmark) -> Iterator[Probe]:
     from floodmark.epochs.readiness import refuse_unready
+    from floodmark.storage.checks.log_check import check_single_records
     from floodmark.storage.durability import is_durable
-    from floodmark.storage.log_check import check_single_records
 
     for error in (looked.error for looked in check_single_records(connection.root)):
         if error is not None:
@@ -287,7 +287,7 @@ def _logs(connection: Floodmark) -> Iterator[Probe]:
 
 
 def _tables(connection: Floodmark) -> Iterator[Probe]:
-    from floodmark.storage.verification import check_heads
+    from floodmark.storage.checks.verification import check_heads
 
     findings = list(check_heads(connection.warehouse.log, connection.store))
     for finding in findings:

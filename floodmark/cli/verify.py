@@ -14,7 +14,7 @@ from floodmark.cli.progress import progress
 from floodmark.cli.session import command_connection
 
 if TYPE_CHECKING:
-    from floodmark.storage.verification import TableFinding
+    from floodmark.storage.checks.verification import TableFinding
 
 HELP = """Compare the stored tables with the log: commits, file lists, footers, row counts.
 Each row that an epoch took in must be stored or accounted for exactly once.

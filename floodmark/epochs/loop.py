@@ -28,12 +28,12 @@ from floodmark.epochs.sinks.unreachable import UnreachableSinks
 from floodmark.epochs.summary import EpochSummary, of_fields
 from floodmark.epochs.timers import due_timers, timer_batch
 from floodmark.query.dml import foreign_changes
+from floodmark.storage.checks.log_check import refuse_newer_records
+from floodmark.storage.checks.older_log import refuse_tables_ahead
 from floodmark.storage.durability import choose
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.log_check import refuse_newer_records
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.epochs import OpenRecord
-from floodmark.storage.older_log import refuse_tables_ahead
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.tables import failpoints
 from floodmark.tables.cut import Cut, EpochProgress

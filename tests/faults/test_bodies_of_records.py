@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError
+from floodmark.storage.checks.log_check import check_logs
 from floodmark.storage.durability import Choice, read_choice
-from floodmark.storage.log_check import check_logs
 from floodmark.storage.logs.backfills import BackfillLog, BackfillStep, versions_of_backfills
 from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog, CatalogVersion, TakenBack
 from floodmark.storage.logs.correction_versions import CorrectedTables

@@ -19,7 +19,7 @@ from floodmark.errors import DataError
 from floodmark.storage.backup.backup import back_up
 from floodmark.storage.backup.manifest import MANIFEST, backups
 from floodmark.storage.backup.restore import restore
-from floodmark.storage.log_check import check_logs
+from floodmark.storage.checks.log_check import check_logs
 from floodmark.storage.logs.backfills import BackfillStep
 from floodmark.storage.logs.epoch_additions import Advanced, Amended, Asked
 from floodmark.storage.logs.epochs import Event, ObjectRecord

@@ -49,7 +49,7 @@ GO_BY_THE_DEFAULT = {
     "storage/logs/epoch_listing.py": _SHARED,
     "storage/lease/local.py": _SHARED,
     "storage/backup/restore.py": _ALONE,
-    "storage/verification.py": _ALONE,
+    "storage/checks/verification.py": _ALONE,
 }
 
 PATCHED = {
@@ -106,7 +106,7 @@ FIXED = {
         "storage/delta/elsewhere.py _OLD_WRITER", "storage/logs/epoch_listing.py BUCKET",
         "storage/local_objects.py _LONGEST_NAME", "storage/objects.py _LONGEST_KEY _LONGEST_PART",
         "storage/files/statistics.py STRING_LIMIT", "storage/warehouse.py _LONGEST _HEAD",
-        "storage/log_check.py _LAST",
+        "storage/checks/log_check.py _LAST",
     ),
     "part of what a plan is: with another one, stored state is not that of its plan": (
         "plan/build/set_operations.py FLAT_FROM", "stream/operators/base.py _MOST_UPSERT_KEYS",
@@ -124,12 +124,12 @@ FIXED = {
         "epochs/sinks/identity.py _PROBE_BYTES",
     ),
     "part of a safety rule": (
-        "epochs/opening.py _STANDS_STILL", "storage/older_log.py _BACK",
+        "epochs/opening.py _STANDS_STILL", "storage/checks/older_log.py _BACK",
         "tables/clock.py _PAUSE _KEPT_PAUSE",
     ),
     "the width of a text": (
         "epochs/version_rollback.py _NAMED", "errors.py _SHOWN _BEFORE",
-        "spark/excerpt.py _SHOWN", "storage/older_log.py _NAMED",
+        "spark/excerpt.py _SHOWN", "storage/checks/older_log.py _NAMED",
         "warehouse/project_folder.py _NAMED", "stream/explain/explain_transform.py _WIDTH",
         "stream/explain/explained.py _GAP _SHOWN", "stream/operators/texts.py WIDEST_HEAD",
     ),

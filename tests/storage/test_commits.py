@@ -16,13 +16,13 @@ from deltalake import write_deltalake
 
 from floodmark.errors import DataError, UserError
 from floodmark.storage import durability, local_files
+from floodmark.storage.checks.older_log import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.delta.log import commit_key
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import check_choice, choose, is_durable
 from floodmark.storage.logs.backfills import BackfillLog, fence
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
-from floodmark.storage.older_log import epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.records.text import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of
 from floodmark.tables.tables import Writer

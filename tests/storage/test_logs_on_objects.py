@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from floodmark.errors import TransientError
-from floodmark.storage.log_check import check_logs
+from floodmark.storage.checks.log_check import check_logs
 from floodmark.storage.logs.backfills import (
     BackfillLog,
     BackfillStep,

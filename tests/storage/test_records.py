@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from floodmark.errors import DataError
-from floodmark.storage.log_check import check_logs
+from floodmark.storage.checks.log_check import check_logs
 from floodmark.storage.logs.backfills import BackfillLog, BackfillStep
 from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog
 from floodmark.storage.logs.epochs import BUCKET, EpochLog, LogHead, ObjectRecord

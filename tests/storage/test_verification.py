@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from floodmark.storage.checks.verification import verify_tables
 from floodmark.storage.delta.log import commit_key
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
 from floodmark.storage.logs.retention import Retention
-from floodmark.storage.verification import verify_tables
 from tests.storage.conftest import SCHEMA, write_rows
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

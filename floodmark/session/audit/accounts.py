@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, KIND, WEIGHT
 from floodmark.session.ddl.renaming import renames_of
+from floodmark.storage.checks.verification import RESTORE, TableFinding
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import Handle, Store
-from floodmark.storage.verification import RESTORE, TableFinding
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.warehouse.warehouse import Warehouse

@@ -12,21 +12,21 @@ from functools import cache
 
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.limits import LIMITS, Limits
-from floodmark.storage.delta import log as delta_log
-from floodmark.storage.durability import objects_of
-from floodmark.storage.kept_files import (
+from floodmark.storage.checks.kept_files import (
     faults_of_files,
     faults_of_rows,
     files_of_versions,
     first_versions,
     rows_of_statements,
 )
-from floodmark.storage.log_check import check_logs
+from floodmark.storage.checks.log_check import check_logs
+from floodmark.storage.checks.older_log import RecordId, epochs_of_other_logs, refuse_tables_ahead
+from floodmark.storage.delta import log as delta_log
+from floodmark.storage.durability import objects_of
 from floodmark.storage.logs.backfills import versions_of_backfills
 from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.objects import Location, Objects, folders_in
-from floodmark.storage.older_log import RecordId, epochs_of_other_logs, refuse_tables_ahead
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, ENGINE

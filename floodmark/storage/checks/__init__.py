@@ -1,0 +1,1 @@
+"""Checks of a warehouse: its records, its files, its tables."""
