@@ -14,8 +14,8 @@ from typing import Final
 from floodmark.errors import UserError
 from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.local_objects import LocalObjects
-from floodmark.storage.objects import Location, Objects, create_once
+from floodmark.storage.objects.contract import Location, Objects, create_once
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.text import Record, new_id, read_record, record_text
 from floodmark.storage.warehouse import ENGINE, local_root
 

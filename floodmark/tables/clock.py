@@ -15,7 +15,7 @@ from floodmark.errors import UserError
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.logs.witness import NAME, Witness
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 _PAUSE = 31
 """How many times as far a clock may be ahead where the machine was started anew since."""

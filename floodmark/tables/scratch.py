@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from floodmark.storage.objects import Objects, folders_in
+from floodmark.storage.objects.contract import Objects, folders_in
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout

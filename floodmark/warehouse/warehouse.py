@@ -23,7 +23,7 @@ from floodmark.storage.logs.epochs import EpochLog, Event
 from floodmark.storage.logs.pending_drops import PendingDrops
 from floodmark.storage.logs.retention import Retention
 from floodmark.storage.logs.seed import pipeline_seed
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.table import Store
 from floodmark.tables.clock import ClockGuard
 from floodmark.tables.cut import Cut

@@ -22,7 +22,7 @@ from floodmark.spark.confs import SparkConfig
 from floodmark.spark.server import status as server_status
 from floodmark.spark.server import stop as stop_server
 from floodmark.storage.delta import store as delta
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 from tests.warehouses import GROUPED, NOW, READINGS, Site, contents, put, readings, visible
 
 pytestmark = pytest.mark.spark

@@ -11,7 +11,7 @@ import pytest
 
 from floodmark.api import Floodmark, connect
 from floodmark.errors import UserError
-from floodmark.storage.local_objects import LocalObjects
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.text import read_record
 from floodmark.tables import clock
 from floodmark.testing import FixedClock

@@ -23,7 +23,7 @@ from floodmark.limits import Limits
 from floodmark.storage.backup.backup import MANIFEST, back_up, backups, copy_out
 from floodmark.storage.backup.restore import restore
 from floodmark.storage.logs.epochs import EpochLog
-from floodmark.storage.memory_objects import MemoryObjects
+from floodmark.storage.objects.memory import MemoryObjects
 
 pytestmark = pytest.mark.spark
 _EIGHT = Limits(backup_chunk_bytes=8)

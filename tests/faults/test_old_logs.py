@@ -19,9 +19,9 @@ from floodmark.storage.checks.older_log import refuse_tables_ahead
 from floodmark.storage.delta.log import commit_key
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.durability import NAME as SETTINGS
-from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.logs.object_record import ObjectRecord, versions_of
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.text import read_record, to_text
 from floodmark.storage.table import OtherHistory
 from tests.warehouses import (

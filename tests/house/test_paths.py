@@ -54,7 +54,7 @@ REMOVING = {
     "storage/backup/backup.py": "a half-written backup",
     "storage/local_files.py": "of the store on a disk",
     "storage/lease/local.py": "tickets of the lease",
-    "storage/local_objects.py": "the store on a disk: the door through which all else goes",
+    "storage/objects/local.py": "the store on a disk: the door through which all else goes",
     "storage/backup/restore.py": "a half-written copy of a backup",
 }
 """Those that remove files themselves. All others ask a store, which can ask for the lease first."""

@@ -20,7 +20,7 @@ from floodmark.scalar.types import Field
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.files import statistics
-from floodmark.storage.local_objects import LocalObjects
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import ENGINE, GONE
 from tests.storage.conftest import SCHEMA, write_rows

@@ -21,8 +21,8 @@ from floodmark.storage.logs.last_reported import LastReport, LastReports
 from floodmark.storage.logs.pending_drops import PendingDrops
 from floodmark.storage.logs.retention import Retention
 from floodmark.storage.logs.seed import pipeline_seed
-from floodmark.storage.memory_objects import Fault, MemoryObjects
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
+from floodmark.storage.objects.memory import Fault, MemoryObjects
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 RECORD = ObjectRecord("public.v", {"public/v": 3}, rows_out=2)

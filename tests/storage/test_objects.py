@@ -13,9 +13,7 @@ import pytest
 
 from floodmark.errors import DataError
 from floodmark.storage.durability import choose, objects_of
-from floodmark.storage.local_objects import LocalObjects
-from floodmark.storage.memory_objects import Fault, MemoryObjects
-from floodmark.storage.objects import (
+from floodmark.storage.objects.contract import (
     Exists,
     Objects,
     Stale,
@@ -24,6 +22,8 @@ from floodmark.storage.objects import (
     folders_in,
     replace_once,
 )
+from floodmark.storage.objects.local import LocalObjects
+from floodmark.storage.objects.memory import Fault, MemoryObjects
 
 K = "a/b.json"
 UNUSUAL = (

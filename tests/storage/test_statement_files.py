@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from floodmark.storage.files.statement_files import StatementFiles, expire_statements, is_kept
-from floodmark.storage.local_objects import LocalObjects
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.plain_files import parquet_writer
 
 FOLDER = "_floodmark/dml"

@@ -26,7 +26,7 @@ from floodmark.storage.delta.log import LOG
 from floodmark.storage.files.statement_files import expire_statements
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.object_record import versions_of
-from floodmark.storage.objects import folders_in
+from floodmark.storage.objects.contract import folders_in
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     CHANGES,

@@ -28,13 +28,13 @@ from floodmark.storage.backup.manifest import backups as backups
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
-from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.logs.record_kinds import kind_of
 from floodmark.storage.logs.seed import NAME as SEED
 from floodmark.storage.logs.seed import find_seed
-from floodmark.storage.objects import Location, ObjectHead, Objects
+from floodmark.storage.objects.contract import Location, ObjectHead, Objects
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.records.text import read_record
 from floodmark.storage.warehouse import ENGINE, local_root

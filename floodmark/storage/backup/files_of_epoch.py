@@ -14,7 +14,7 @@ from floodmark.storage.logs.epochs import BUCKET, EpochLog
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.logs.retention import Retention
 from floodmark.storage.logs.seed import NAME as SEED
-from floodmark.storage.objects import Objects, folders_in
+from floodmark.storage.objects.contract import Objects, folders_in
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import (
     BACKFILLS,

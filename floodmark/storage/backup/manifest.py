@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from floodmark.errors import DataError
-from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.logs.epoch_listing import BUCKET
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.bodies import UnknownField, parse_body
 from floodmark.storage.records.text import refuse_newer_field, refuse_newer_format
 from floodmark.storage.warehouse import ENGINE, local_root

@@ -29,8 +29,8 @@ from floodmark.storage.backup.manifest import (
     refuse_damaged,
 )
 from floodmark.storage.local_files import disk_errors, flush, make_folder
-from floodmark.storage.local_objects import LocalObjects
 from floodmark.storage.locks import exclusive_if_free
+from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.warehouse import ENGINE, local_root
 

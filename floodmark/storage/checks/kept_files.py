@@ -13,7 +13,7 @@ from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.logs.retention import Retention
-from floodmark.storage.objects import Location, Objects
+from floodmark.storage.objects.contract import Location, Objects
 from floodmark.storage.table import DataFile, Store
 
 

@@ -26,7 +26,7 @@ from floodmark.storage.durability import objects_of
 from floodmark.storage.logs.backfills import versions_of_backfills
 from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.logs.epochs import EpochLog
-from floodmark.storage.objects import Location, Objects, folders_in
+from floodmark.storage.objects.contract import Location, Objects, folders_in
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.table import Store
 from floodmark.storage.warehouse import CORRECTIONS, ENGINE

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.delta.log import Snapshot
-from floodmark.storage.objects import ObjectHead, Objects
+from floodmark.storage.objects.contract import ObjectHead, Objects
 
 
 def delete_unneeded(table: Objects, oldest: Snapshot, before: datetime) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from floodmark.storage.delta.delta_rs import open_table
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 
 _NTZ = "timestampNtz"
 _WITHOUT_FEATURES = 2

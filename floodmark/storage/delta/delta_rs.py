@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from deltalake import DeltaTable, Schema
 
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 
 
 def open_table(table: Objects) -> DeltaTable:

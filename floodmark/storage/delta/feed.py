@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.delta.log import Action
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 READABLE = frozenset(

@@ -21,7 +21,7 @@ from floodmark.storage.delta.commit import Action as Action
 from floodmark.storage.delta.commit import actions_of
 from floodmark.storage.delta.types import sql_schema
 from floodmark.storage.files import statistics
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from floodmark.storage.delta.log import Snapshot
 from floodmark.storage.delta.types import delta_schema, sql_schema
 from floodmark.storage.files.table_files import TableFiles
 from floodmark.storage.local_files import disk_errors, reading_log
-from floodmark.storage.objects import Location, Objects, create_once, folders_in
+from floodmark.storage.objects.contract import Location, Objects, create_once, folders_in
 from floodmark.storage.table import (
     DataFile,
     Handle,

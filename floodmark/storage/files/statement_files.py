@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.storage.files.statistics import read_footer
-from floodmark.storage.objects import Objects, folders_in
+from floodmark.storage.objects.contract import Objects, folders_in
 from floodmark.storage.plain_files import is_file
 from floodmark.storage.table import DataFile
 from floodmark.storage.warehouse import ENGINE, STATEMENTS, escape

@@ -10,7 +10,7 @@ from floodmark.storage.durability import objects_of
 from floodmark.storage.files.imported_files import folder_of, with_bounds
 from floodmark.storage.files.statistics import read_footer
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects import Location, Objects
+from floodmark.storage.objects.contract import Location, Objects
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import check_table
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from floodmark.storage.durability import objects_of
 from floodmark.storage.lease.holder import Holder
 from floodmark.storage.lease.local import LocalLease
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.warehouse import ENGINE, local_root
 
 _FOLDER = "lease"

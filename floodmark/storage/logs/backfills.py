@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.logs.record_files import RecordFiles, raise_missing, refuse_gaps
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.warehouse import BACKFILLS, escape
 
 _NUMBERED = re.compile(r"(\d+)\.(step|done)\.json")

@@ -11,7 +11,7 @@ from floodmark.errors import DataError, TransientError
 from floodmark.storage.durability import objects_of
 from floodmark.storage.logs.record_files import RecordFiles, raise_missing, refuse_gaps
 from floodmark.storage.logs.row_files import EntryRows, flush_rows, from_log, to_log
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ before has lost commits.
 from __future__ import annotations
 
 from floodmark.storage.logs.record_files import RecordFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 NAME = "corrected.json"
 Versions = dict[str, int]

@@ -20,7 +20,7 @@ from floodmark.storage.logs.epoch_listing import buckets, list_bucket
 from floodmark.storage.logs.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.logs.row_files import EntryRows, flush_rows, from_log, to_log
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.records.text import Record, new_id
 
 _DISCOVERED = "discovered.json"

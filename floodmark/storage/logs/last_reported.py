@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from floodmark.storage.logs.record_files import RecordFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 NAME = "reported.json"
 _LOCK = "reported.lock"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from floodmark.storage.logs.record_files import RecordFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 NAME = "leaving.json"
 

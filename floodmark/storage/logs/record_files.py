@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from floodmark.errors import DataError
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects import Location, create_once, replace_once
+from floodmark.storage.objects.contract import Location, create_once, replace_once
 from floodmark.storage.records.text import (
     DAMAGED,
     Record,

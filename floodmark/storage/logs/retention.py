@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from floodmark.storage.logs.record_files import RecordFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 NAME = "kept.json"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 from floodmark.storage.warehouse import ENGINE
 
 

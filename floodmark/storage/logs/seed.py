@@ -7,7 +7,7 @@ import secrets
 from dataclasses import dataclass
 
 from floodmark.storage.logs.record_files import RecordFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 
 NAME = "seed"
 _PLAIN = re.compile(r"[0-9a-f]+")

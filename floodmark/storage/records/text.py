@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 import google_crc32c
 
 from floodmark.errors import DataError
-from floodmark.storage.objects import Objects
+from floodmark.storage.objects.contract import Objects
 from floodmark.storage.records.bodies import UnknownField, parse_body
 from floodmark.storage.records.upgrades import FORMAT
 

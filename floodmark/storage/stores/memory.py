@@ -16,7 +16,7 @@ from floodmark.errors import TransientError
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta.types import delta_schema, sql_schema
 from floodmark.storage.files.table_files import TableFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.table import (
     DataFile,

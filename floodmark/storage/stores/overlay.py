@@ -12,7 +12,7 @@ from typing import Any
 from floodmark.scalar.types import Schema
 from floodmark.storage.delta.types import delta_schema, sql_schema
 from floodmark.storage.files.table_files import TableFiles
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.table import (
     DataFile,
     Handle,

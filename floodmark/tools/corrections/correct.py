@@ -19,7 +19,7 @@ from floodmark.session.ddl.renaming import renames_of
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.logs.correction_versions import CorrectedTables
-from floodmark.storage.objects import Location
+from floodmark.storage.objects.contract import Location
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -18,7 +18,7 @@ from floodmark.scalar.types import VARCHAR, Field, Schema
 from floodmark.storage.delta import feed as delta_feed
 from floodmark.storage.delta.feed import FeedCommit, FeedFile
 from floodmark.storage.delta.log import LOG
-from floodmark.storage.local_objects import LocalObjects
+from floodmark.storage.objects.local import LocalObjects
 
 PARTITION = 0
 APPEND, CHANGE_FEED = "append", "change_feed"

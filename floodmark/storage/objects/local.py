@@ -17,7 +17,14 @@ from pathlib import Path
 
 from floodmark.storage.local_files import flush, flush_files, make_folder, remove_folder
 from floodmark.storage.locks import exclusive, exclusive_if_free
-from floodmark.storage.objects import PARTIAL, Exists, ObjectHead, Stale, check_key, check_prefix
+from floodmark.storage.objects.contract import (
+    PARTIAL,
+    Exists,
+    ObjectHead,
+    Stale,
+    check_key,
+    check_prefix,
+)
 from floodmark.storage.plain_files import check_plain
 
 _LONGEST_NAME = 50

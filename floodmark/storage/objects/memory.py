@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from floodmark.storage.objects import (
+from floodmark.storage.objects.contract import (
     Exists,
     ObjectHead,
     Objects,
