@@ -168,7 +168,7 @@ def importers(module: str, name: str) -> set[str]:
 def test_nobody_makes_a_plan_beside_the_tuple() -> None:
     """Only passes lower a plan, and a view that is recomputed, whose plan keeps no state."""
     passes = {"stream/objects/planning.py", "stream/objects/sinks.py"}
-    passes |= {"stream/passes/emit_on_close.py", "stream/passes/rebuild.py"}
+    passes |= {"stream/passes/close/emit_on_close.py", "stream/passes/rebuild.py"}
     allowed = passes | {"stream/ndu/flink_plan.py", "epochs/objects/view_refresh.py"}
     assert importers("floodmark.stream.operators.lower", "lower") == allowed
     # A source takes its query apart before there is a relation that a plan could read.

@@ -39,7 +39,7 @@ from floodmark.stream.objects.sinks import (
 from floodmark.stream.objects.snapshot import check_snapshot
 from floodmark.stream.objects.supported import check_columns, check_options, check_supported
 from floodmark.stream.operators.lower import StreamPlan, lower
-from floodmark.stream.passes.emit_on_close import emit_on_close
+from floodmark.stream.passes.close.emit_on_close import emit_on_close
 from floodmark.stream.passes.keep_keys import keep_keys, keep_order_keys
 from floodmark.stream.passes.periods import check_periods
 from floodmark.stream.passes.refresh import check_repeatable, refresh_plan

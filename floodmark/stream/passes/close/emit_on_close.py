@@ -13,11 +13,11 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.conjunctions import all_of
 from floodmark.sql import statements as s
 from floodmark.stream.operators.lower import StreamPlan, lower
-from floodmark.stream.passes.close_conditions import lift_ends
-from floodmark.stream.passes.close_hints import group_hint, hint_of
-from floodmark.stream.passes.close_names import group_text
-from floodmark.stream.passes.close_over import rebase_windows, release_rows, waits_for_rows, windows
-from floodmark.stream.passes.close_subqueries import refuse_endless
+from floodmark.stream.passes.close.conditions import lift_ends
+from floodmark.stream.passes.close.hints import group_hint, hint_of
+from floodmark.stream.passes.close.names import group_text
+from floodmark.stream.passes.close.over import rebase_windows, release_rows, waits_for_rows, windows
+from floodmark.stream.passes.close.subqueries import refuse_endless
 from floodmark.stream.passes.keep_keys import keep_keys
 from floodmark.stream.passes.rebuild import lower_again
 

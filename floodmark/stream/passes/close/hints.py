@@ -8,8 +8,8 @@ from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.scalar.types import Field, Kind
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.close_names import choice_text, watermark_texts
-from floodmark.stream.passes.close_window_hints import window_hint
+from floodmark.stream.passes.close.names import choice_text, watermark_texts
+from floodmark.stream.passes.close.window_hints import window_hint
 
 ELSEWHERE = "ask for it in a view without EMIT ON WINDOW CLOSE that reads this one"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.close_names import choice_text, readable, watermark_texts
+from floodmark.stream.passes.close.names import choice_text, readable, watermark_texts
 from floodmark.stream.properties.look_ahead import of_call
 from floodmark.stream.properties.reach import parts_of
 

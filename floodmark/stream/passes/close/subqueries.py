@@ -10,8 +10,8 @@ from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.bind.collectors import SUBQUERY_COLUMN
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.passes.close_hints import ELSEWHERE
-from floodmark.stream.passes.close_names import readable
+from floodmark.stream.passes.close.hints import ELSEWHERE
+from floodmark.stream.passes.close.names import readable
 
 _PER_WINDOW = (
     "or with the value of each window: JOIN (SELECT window_start, … GROUP BY window_start) w ON "
