@@ -15,9 +15,10 @@ from floodmark.dataflow.state import groups
 from floodmark.epochs import loop, run
 from floodmark.epochs.objects import apply_changelog
 from floodmark.storage.delta.store import DeltaStore
+from floodmark.storage.files import rewrite
 from floodmark.storage.lease.local import LocalLease
 from floodmark.storage.logs.epochs import EpochLog
-from floodmark.tables import cut, rewrite
+from floodmark.tables import cut
 from floodmark.tables.tables import Tables, Writer
 
 STEPS: tuple[tuple[Any, Callable[..., Any], str], ...] = (

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from floodmark.limits import Limits
 from floodmark.scalar.types import Schema
 from floodmark.spark.types import nullable_ddl
+from floodmark.storage.files.rewrite import columns_with_bounds
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.plain_files import parquet_writer
-from floodmark.tables.rewrite import columns_with_bounds
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from floodmark.limits import Limits
 from floodmark.scalar.types import Schema
+from floodmark.storage.files.rewrite import compares_alike
 from floodmark.storage.plain_files import plain
-from floodmark.tables.rewrite import compares_alike
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -43,7 +43,6 @@ FILES = {
     "spark": "the cache",
     "stream/objects/external_sink.py": "paths of sinks",
     "tables/failpoints.py": "the environment",
-    "tables/rewrite.py": "the number of processors",
     "testing/sql_test.py": "folders of tests",
 }
 """Those that import `os`, `os.path`, `shutil`, `glob` or `tempfile`."""

@@ -12,11 +12,11 @@ from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, spark_type
+from floodmark.storage.files import rewrite
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.tables import rewrite
 from floodmark.tables.keys import files_with_keys
 from floodmark.tables.tables import TableChange, rows_of
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from floodmark.changelog import KIND
 from floodmark.dataflow import materialize
 from floodmark.scalar.types import VARCHAR, Field
+from floodmark.storage.files import rewrite
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables import layout, rewrite
+from floodmark.tables import layout
 from floodmark.tables.current import CurrentRows
 from floodmark.tables.cut import Cut
 from floodmark.tables.keys import files_with_keys

@@ -18,12 +18,13 @@ from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.limits import Limits
 from floodmark.storage.delta.elsewhere import DeltaElsewhere, traits_of
 from floodmark.storage.delta.types import delta_schema, delta_type
+from floodmark.storage.files import rewrite
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.local_files import make_folder
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
-from floodmark.tables import failpoints, rewrite
+from floodmark.tables import failpoints
 
 if TYPE_CHECKING:
     import pyarrow as pa

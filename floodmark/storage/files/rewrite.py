@@ -1,6 +1,6 @@
 """Rewriting a few stored rows in this process, which is faster than a Spark job.
 
-`rewrite` does to files what `operators.materialize.rewritten` does to frames.
+`rewrite` does to files what `dataflow.materialize.rewritten` does to frames.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import BIGINT, DOUBLE, VARCHAR, Field
+from floodmark.storage.files import rewrite
 from floodmark.storage.table import DataFile
-from floodmark.tables import rewrite
 
 KEYS = st.tuples(
     st.sampled_from([None, 1, 2]),
