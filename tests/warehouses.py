@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from floodmark import failpoints
 from floodmark.api import Floodmark, connect
 from floodmark.errors import TransientError
+from floodmark.failpoints import VARIABLE
 from floodmark.session.audit import ObjectReplay, ReplayOutcome
 from floodmark.spark.session import Sessions
-from floodmark.tables import failpoints
-from floodmark.tables.failpoints import VARIABLE
 from floodmark.testing import FixedClock
 
 NOW = datetime(2013, 2, 1, tzinfo=UTC)

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from floodmark import failpoints
 from floodmark.connectors.base import Split
 from floodmark.epochs import new_version, removal, summary, version_rollback
 from floodmark.epochs.backfill.choice import backfills
@@ -35,7 +36,6 @@ from floodmark.storage.local_files import disk_errors
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.epochs import OpenRecord
 from floodmark.stream.objects.dependencies import upstream_of
-from floodmark.tables import failpoints
 from floodmark.tables.cut import Cut, EpochProgress
 from floodmark.warehouse.project_folder import at_home, refuse_moved
 from floodmark.warehouse.warehouse import Warehouse

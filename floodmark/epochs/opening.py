@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from floodmark import failpoints
 from floodmark.connectors.base import Split
 from floodmark.epochs.backfill.choice import backfills
 from floodmark.epochs.catch_up import lift_gone
 from floodmark.storage.logs.epochs import OpenRecord
-from floodmark.tables import failpoints
 from floodmark.warehouse.split_enumerator import notes_on
 from floodmark.warehouse.warehouse import Warehouse
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from floodmark import failpoints
 from floodmark.storage.logs.backfills import fence
 from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.records.text import unless_newer
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.warehouse import Warehouse
 

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from floodmark import failpoints
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.expressions import compile
@@ -18,7 +19,7 @@ from floodmark.storage.files.imported_files import is_delivered
 from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.storage.table import Handle, Store, refuse_other_record
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.tables.tables import RESHAPE, Tables
 from floodmark.warehouse.row_reuse import RowReuse
 

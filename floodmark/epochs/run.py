@@ -9,6 +9,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, assert_never
 
+from floodmark import failpoints
 from floodmark.connectors.base import Connector, Split
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.epochs.objects.epoch import AdvanceInput, advance
@@ -19,7 +20,6 @@ from floodmark.storage.table import OtherHistory
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
 from floodmark.stream.passes.refresh import follows_time
-from floodmark.tables import failpoints
 from floodmark.tables.cut import EpochProgress
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.warehouse.suspensions import CHANGED_FUNCTIONS, suspend

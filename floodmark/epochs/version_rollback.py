@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NoReturn, TypeVar
 
+from floodmark import failpoints
 from floodmark.errors import DataError, FloodmarkError, TransientError, UserError
 from floodmark.storage.checks.older_log import tables_of_epoch
 from floodmark.storage.logs.catalog import CatalogVersion, TakenBack
 from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
-from floodmark.tables import failpoints
 from floodmark.tables.tables import RESHAPE, UNDO
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
+from floodmark import failpoints
 from floodmark.catalog.objects import kind_of
 from floodmark.connectors.registry import connector_of
 from floodmark.epochs import removal
@@ -34,7 +35,6 @@ from floodmark.sql.printer.parts import object_sql
 from floodmark.storage.logs.epochs import dml_of
 from floodmark.stream.explain.explained import Explanation
 from floodmark.stream.objects.table_of_query import is_continuous
-from floodmark.tables import failpoints
 from floodmark.tables.results import Result
 from floodmark.warehouse.changes import ObjectChange, reshapings
 from floodmark.warehouse.deployed import Deployed, statements_of

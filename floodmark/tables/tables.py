@@ -9,6 +9,7 @@ from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from floodmark import failpoints
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
 from floodmark.limits import Limits
@@ -35,7 +36,6 @@ from floodmark.storage.table import (
     record_of,
     refuse_other_record,
 )
-from floodmark.tables import failpoints
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import pytest
 
+from floodmark.failpoints import NAMES as OF_EPOCHS
+from floodmark.failpoints import OF_CHANGES, VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.warehouse import ENGINE
-from floodmark.tables.failpoints import NAMES as OF_EPOCHS
-from floodmark.tables.failpoints import OF_CHANGES, VARIABLE
 from tests.warehouses import (
     GROUPED,
     JOINED,

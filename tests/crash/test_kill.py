@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 
 from floodmark.api import connect
+from floodmark.failpoints import NAMES as FAILPOINTS
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import EpochLog
-from floodmark.tables.failpoints import NAMES as FAILPOINTS
 from floodmark.testing import FixedClock
 from tests.warehouses import (
     GROUPED,

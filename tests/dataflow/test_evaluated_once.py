@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from floodmark.tables import failpoints
+from floodmark import failpoints
 from tests.warehouses import NAMES, NOW, READINGS, Site, contents, put, visible
 
 pytestmark = pytest.mark.spark

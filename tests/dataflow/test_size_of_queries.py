@@ -12,10 +12,10 @@ import pytest
 from google.protobuf.message import Message
 from pyspark.sql.connect.client.core import SparkConnectClient
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.errors import TransientError
 from floodmark.spark.plan_size import words
-from floodmark.tables import failpoints
 from tests.warehouses import Site, differing, replay_all, visible
 
 pytestmark = pytest.mark.spark

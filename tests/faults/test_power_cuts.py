@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE as BACKFILL_BYTES
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.catalog import CatalogLog
-from floodmark.tables import failpoints
 from tests.power_cut import Disk
 from tests.sinks_outside import of_epochs, of_table
 from tests.warehouses import GROUPED, NAMES, NOW, READINGS, Site, put, readings, rows_at_rest

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.errors import DataError, FloodmarkError, UserError
+from floodmark.failpoints import VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.backup.backup import back_up
 from floodmark.storage.backup.restore import restore
 from floodmark.storage.logs.catalog import AppliedStatement
-from floodmark.tables.failpoints import VARIABLE
 from tests.warehouses import NOW, dying_at, numbers
 
 REFUSED = "CREATE MATERIALIZED VIEW v AS SELECT no_function_any_more(k) FROM t"

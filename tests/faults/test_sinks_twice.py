@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.epochs.sinks.delta import DeltaSender
 from floodmark.epochs.sinks.identity import SinkIdentity
 from floodmark.epochs.sinks.sink_batch import SinkBatch
@@ -13,7 +14,6 @@ from floodmark.errors import DataError
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, Field
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
-from floodmark.tables import failpoints
 
 
 @pytest.mark.parametrize("record", ["ours", "theirs"])

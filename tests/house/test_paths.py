@@ -40,9 +40,9 @@ FILES = {
     "connectors": "files of sources, and those of COPY",
     "epochs/backfill/choice.py": "the environment",
     "epochs/sinks": "files of sinks",
+    "failpoints.py": "the environment",
     "spark": "the cache",
     "stream/objects/external_sink.py": "paths of sinks",
-    "tables/failpoints.py": "the environment",
     "testing/sql_test.py": "folders of tests",
 }
 """Those that import `os`, `os.path`, `shutil`, `glob` or `tempfile`."""

@@ -14,12 +14,11 @@ from random import Random
 import pytest
 
 import floodmark
-from floodmark import Floodmark
+from floodmark import Floodmark, failpoints
 from floodmark.changelog import is_hidden
 from floodmark.errors import TransientError
 from floodmark.plan import nodes as n
 from floodmark.spark.session import Sessions
-from floodmark.tables import failpoints
 from tests.property.closing_queries import SHAPES, START, Rows, land, source
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.errors import TransientError
 from floodmark.session.audit import ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.storage.warehouse import ENGINE
-from floodmark.tables import failpoints
 from tests.program_spark import Outcome
 from tests.property.plan_examples import joined
 from tests.property.plans_on_spark import (

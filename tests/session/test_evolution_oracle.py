@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import floodmark
+from floodmark import failpoints
 from floodmark.spark.session import Sessions
-from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.dataflow.state.io import StateIO
 from floodmark.errors import DataError
 from floodmark.scalar.types import BIGINT, Field
 from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.stores.memory import MemoryStore
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables import failpoints
 from floodmark.tables.tables import TableChange, Writer
 from tests.source_trees import HOUSE, module_paths, nodes_of
 

@@ -12,9 +12,9 @@ import pytest
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
+from floodmark.failpoints import VARIABLE
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.reporting import reports
-from floodmark.tables.failpoints import VARIABLE
 from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct, parse_time
 from floodmark.tools.equivalence import differences
 from tests.warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put

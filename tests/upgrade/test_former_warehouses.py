@@ -18,12 +18,12 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import DataError
+from floodmark.failpoints import NAMES, VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.records.text import from_text, parse_text, record_text, to_text
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE
-from floodmark.tables.failpoints import NAMES, VARIABLE
 from floodmark.tools.equivalence import Difference, compare
 from tests.crash.test_apply_kill import After, after
 from tests.upgrade import next_format

@@ -6,13 +6,13 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
+from floodmark import failpoints
 from floodmark.epochs.backfill.progress import can_go_on, next_step
 from floodmark.epochs.backfill.step import Backfill, EndedError
 from floodmark.epochs.run import OnRecord
 from floodmark.errors import TransientError
 from floodmark.storage.logs.backfills import BackfillLog, BackfillState
 from floodmark.storage.table import OtherHistory
-from floodmark.tables import failpoints
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 

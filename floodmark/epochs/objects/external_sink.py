@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from floodmark import failpoints
 from floodmark.changelog import EPOCH
 from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
@@ -23,7 +24,7 @@ from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 
 _SENT = (Field(EPOCH, BIGINT, nullable=False),)
 _UNORDERED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from floodmark import failpoints
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
@@ -39,7 +40,7 @@ from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.tables.current import current_at
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables, Writer, rows_of

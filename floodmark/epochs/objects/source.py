@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from floodmark import failpoints
 from floodmark.changelog import EPOCH, ROW_ID, WEIGHT, is_hidden
 from floodmark.connectors.base import Connector, Split
 from floodmark.connectors.fields import Fields, fields_of
@@ -27,7 +28,7 @@ from floodmark.spark.session import Sessions
 from floodmark.spark.types import ident
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.tables.bounds import of_files
 from floodmark.tables.tables import rows_of
 from floodmark.tables.validity_period import not_over

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from floodmark import failpoints
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
@@ -19,7 +20,7 @@ from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import rows_of
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from floodmark import failpoints
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.intake import source
 from floodmark.dataflow.intake.source import LateFilter
@@ -26,7 +27,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import hull
-from floodmark.tables import failpoints, layout
+from floodmark.tables import layout
 from floodmark.tables.cutoff import Cutoff
 from floodmark.tables.tables import rows_of
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from floodmark import failpoints
 from floodmark.changelog import KIND
 from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, out_of_reach, reaching
 from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
@@ -24,7 +25,6 @@ from floodmark.storage.local_files import make_folder
 from floodmark.storage.plain_files import plain
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
-from floodmark.tables import failpoints
 
 if TYPE_CHECKING:
     import pyarrow as pa

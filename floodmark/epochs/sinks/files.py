@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from floodmark import failpoints
 from floodmark.connectors.copy.file import CopyFile
 from floodmark.connectors.copy.output import lines
 from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, reaching
@@ -28,7 +29,6 @@ from floodmark.limits import Limits
 from floodmark.storage.local_files import flush, make_folder, replace_file
 from floodmark.storage.plain_files import read_plain
 from floodmark.stream.objects.external_sink import ExternalSink
-from floodmark.tables import failpoints
 
 if TYPE_CHECKING:
     import pyarrow as pa

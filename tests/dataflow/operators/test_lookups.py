@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.connectors.lookup.connector import Lookup, LookupKey, RowValues
 from floodmark.errors import TransientError, UserError
 from floodmark.limits import Limits
-from floodmark.tables import failpoints
 from tests.warehouses import NOW, READINGS, Site, put
 
 pytestmark = pytest.mark.spark

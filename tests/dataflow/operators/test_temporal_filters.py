@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.limits import Limits
 from floodmark.session.audit import ReplayOutcome
-from floodmark.tables import failpoints
 from tests.warehouses import Site, contents
 
 pytestmark = pytest.mark.spark

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.cli.status import state
 from floodmark.epochs.backfill.choice import VARIABLE
@@ -17,7 +18,6 @@ from floodmark.errors import DataError
 from floodmark.limits import Limits
 from floodmark.storage.logs.backfills import BackfillState, BackfillStep
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.tables import failpoints
 from floodmark.tools.equivalence import differences
 from tests.warehouses import (
     GROUPED,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import floodmark
+from floodmark import failpoints
 from floodmark.errors import FloodmarkError
 from floodmark.spark.session import Sessions
 from floodmark.storage.warehouse import ENGINE
-from floodmark.tables import failpoints
 
 pytestmark = pytest.mark.spark
 ONCE = "CREATE TABLE {} WITH (continuous = false) AS SELECT k, {} AS v FROM src"

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import floodmark
+from floodmark import failpoints
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.spark.session import Sessions
-from floodmark.tables import failpoints
 from tests.warehouses import contents
 
 pytestmark = pytest.mark.spark

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.epochs.backfill.choice import VARIABLE
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.limits import Limits
 from floodmark.session.audit.audit import ReplayOutcome
-from floodmark.tables import failpoints
 from tests.warehouses import NOW, Site
 
 pytestmark = pytest.mark.spark

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import floodmark
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.cli.app import app
 from floodmark.errors import BindError, UserError
@@ -22,7 +23,6 @@ from floodmark.session.ddl.deployment import DeploymentPlan, plan_files
 from floodmark.session.ddl.desired import read_files
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.stream.objects import pinned
-from floodmark.tables import failpoints
 from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 from tests.warehouses import Site
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import floodmark
+from floodmark import failpoints
 from floodmark.errors import TransientError
 from floodmark.spark.session import Sessions
-from floodmark.tables import failpoints
 
 KEY = "k INT, v VARCHAR, PRIMARY KEY (k)"
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.limits import Limits
 from floodmark.session.audit import ReplayOutcome
 from floodmark.storage.logs.object_record import ObjectRecord
-from floodmark.tables import failpoints
 from tests.warehouses import Site, contents, digests, put, readings
 
 pytestmark = pytest.mark.spark

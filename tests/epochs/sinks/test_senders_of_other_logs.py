@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from floodmark import failpoints
 from floodmark.errors import FloodmarkError
-from floodmark.tables import failpoints
 from tests.epochs.sinks.test_senders import FIRST, SECOND, Change, Place
 
 FILES = "connector = 'files', type = 'retract'"
