@@ -1,1 +1,1 @@
-"""Connectors: sources of rows, lookups in external tables, files of COPY and options of sinks."""
+"""Connectors: sources of rows, lookups in external tables, sinks, and files of COPY."""

@@ -25,9 +25,9 @@ from floodmark.epochs.clock_watermarks import advances_by_clock
 from floodmark.epochs.maintenance.after_seal import after_seal
 from floodmark.epochs.opening import open_epoch
 from floodmark.epochs.run import OnRecord, Run
-from floodmark.epochs.sinks.unreachable import UnreachableSinks
 from floodmark.epochs.summary import EpochSummary, of_fields
 from floodmark.epochs.timers import due_timers, timer_batch
+from floodmark.epochs.unreachable_sinks import UnreachableSinks
 from floodmark.query.dml import foreign_changes
 from floodmark.storage.checks.log_check import refuse_newer_records
 from floodmark.storage.checks.older_log import refuse_tables_ahead

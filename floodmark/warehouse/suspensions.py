@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 
 from floodmark.catalog.objects import title_of
+from floodmark.connectors.sinks.identity import UNREACHABLE
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.sql.printer.dialect import quote_name
 from floodmark.storage.local_files import disk_error
@@ -56,7 +57,3 @@ def remedy(obj: AnalysedObject, event: Event, quoted: Callable[[str], str] = str
 
 
 _WRITTEN_BY_OTHERS = ("E0420", "E0427")
-
-
-UNREACHABLE = "E0741"
-"""The code of a suspension that ends by itself once the path can be written to."""

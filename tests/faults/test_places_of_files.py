@@ -23,9 +23,9 @@ from typer.testing import CliRunner, Result
 import floodmark
 from floodmark.api import connect
 from floodmark.cli.app import app
-from floodmark.epochs.sinks.files import MARK, FilesSender
-from floodmark.epochs.sinks.identity import SinkIdentity
-from floodmark.epochs.sinks.sink_batch import SinkBatch
+from floodmark.connectors.sinks.files import MARK, FilesSender
+from floodmark.connectors.sinks.identity import SinkIdentity
+from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, Field

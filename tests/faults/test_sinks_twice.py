@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from floodmark import failpoints
-from floodmark.epochs.sinks.delta import DeltaSender
-from floodmark.epochs.sinks.identity import SinkIdentity
-from floodmark.epochs.sinks.sink_batch import SinkBatch
+from floodmark.connectors.sinks.delta import DeltaSender
+from floodmark.connectors.sinks.identity import SinkIdentity
+from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import INT, Field

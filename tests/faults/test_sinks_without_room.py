@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from floodmark.epochs.sinks.unreachable import pause_after
+from floodmark.epochs.unreachable_sinks import pause_after
 from floodmark.limits import LIMITS
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock

@@ -122,7 +122,7 @@ FIXED = {
     "what another program takes, or how its files are recognised": (
         "connectors/lookup/connector.py _MOST_VALUES _SPELLINGS",
         "connectors/files/inspection.py _SNIFF _LOOKED_AT", "spark/record.py _SAME_START_SECONDS",
-        "epochs/sinks/identity.py _PROBE_BYTES",
+        "connectors/sinks/identity.py _PROBE_BYTES",
     ),
     "part of a safety rule": (
         "epochs/opening.py _STANDS_STILL", "storage/checks/older_log.py _BACK",

@@ -17,8 +17,7 @@ PATHS = {
     "catalog/option_values.py": "folders that options name",
     "catalog/places.py": "relative paths of sources and sinks, and the project that they start at",
     "cli": "files and folders that a user names, and what the commands look at on this machine",
-    "connectors": "files, tables and databases of sources, and those of COPY",
-    "epochs/sinks": "files and tables of sinks, which lie outside of the warehouse",
+    "connectors": "files, tables and databases of sources and sinks, and files of COPY",
     "report/page.py": "the file of the report",
     "session/audit/schemas.py": "files of schemas beside the pipelines",
     "session/ddl/deployment.py": "the project that relative paths start at",
@@ -37,9 +36,8 @@ PATHS = {
 FILES = {
     "catalog/places.py": "relative paths of sources and sinks",
     "cli": "the terminal, the environment, the disk that a warehouse lies on",
-    "connectors": "files of sources, and those of COPY",
+    "connectors": "files of sources and sinks, and those of COPY",
     "epochs/backfill/choice.py": "the environment",
-    "epochs/sinks": "files of sinks",
     "failpoints.py": "the environment",
     "spark": "the cache",
     "stream/objects/external_sink.py": "paths of sinks",
@@ -48,7 +46,7 @@ FILES = {
 """Those that import `os`, `os.path`, `shutil`, `glob` or `tempfile`."""
 REMOVING = {
     "connectors/copy/output.py": "a half-written file of COPY",
-    "epochs/sinks": "half-written files of sinks",
+    "connectors/sinks": "half-written files of sinks",
     "spark": "the cache",
     "storage/backup/backup.py": "a half-written backup",
     "storage/local_files.py": "of the store on a disk",

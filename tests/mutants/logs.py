@@ -75,11 +75,11 @@ LOGS = (
     ),
     Planted(
         "a sink writes over the files of another log",
-        "floodmark.epochs.sinks.files:FilesSender._check_log",
+        "floodmark.connectors.sinks.files:FilesSender._check_log",
         "number >= first",
         "number < 0",
         (
-            "tests/epochs/sinks/test_senders_of_other_logs.py::"
+            "tests/connectors/test_senders_of_other_logs.py::"
             "test_a_folder_goes_on_once_the_files_of_lost_epochs_are_gone",
         ),
     ),

@@ -196,7 +196,7 @@ LOST_LIMITS = tuple(
         ),
         (
             "a sink",
-            "floodmark.epochs.sinks.sender:sender_of",
+            "floodmark.connectors.sinks.sender:sender_of",
             "FilesSender(obj.external_sink, identity, limits)",
             "FilesSender(obj.external_sink, identity, type(limits)())",
         ),

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from floodmark import failpoints
 from floodmark.changelog import EPOCH
+from floodmark.connectors.sinks.sender import sender_of
+from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.object_advance import ObjectAdvance
-from floodmark.epochs.sinks.sender import sender_of
-from floodmark.epochs.sinks.sink_batch import SinkBatch
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.scalar.types import BIGINT, Field, Kind

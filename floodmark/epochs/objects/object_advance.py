@@ -15,6 +15,7 @@ from floodmark import failpoints
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
+from floodmark.connectors.sinks.records import unknown
 from floodmark.dataflow import materialize
 from floodmark.dataflow.context import ObjectSeed
 from floodmark.dataflow.inputs import EpochInputs
@@ -27,7 +28,6 @@ from floodmark.dataflow.state.io import Pin
 from floodmark.epochs.objects.apply_changelog import ObjectRows
 from floodmark.epochs.objects.initial_fill import is_initial_fill
 from floodmark.epochs.objects.watermarks import Marks
-from floodmark.epochs.sinks.records import unknown
 from floodmark.plan import nodes as n
 from floodmark.plan.declaration import Declaration
 from floodmark.scalar.functions.intervals import micros_of

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from floodmark.epochs.sinks.delta import DeltaSender
-from floodmark.epochs.sinks.files import FilesSender
-from floodmark.epochs.sinks.identity import SinkIdentity
-from floodmark.epochs.sinks.records import Records, unknown
-from floodmark.epochs.sinks.sink_batch import SinkBatch
+from floodmark.connectors.sinks.delta import DeltaSender
+from floodmark.connectors.sinks.files import FilesSender
+from floodmark.connectors.sinks.identity import SinkIdentity
+from floodmark.connectors.sinks.records import Records, unknown
+from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.limits import Limits
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.external_sink import DELTA

@@ -17,9 +17,9 @@ from deltalake import DeltaTable
 
 from floodmark.connectors.copy.file import CopyFile
 from floodmark.connectors.copy.rows import read_rows
-from floodmark.epochs.sinks.identity import SinkIdentity
-from floodmark.epochs.sinks.sender import Sender, sender_of
-from floodmark.epochs.sinks.sink_batch import SinkBatch
+from floodmark.connectors.sinks.identity import SinkIdentity
+from floodmark.connectors.sinks.sender import Sender, sender_of
+from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS, Limits
 from floodmark.spark.user_functions import arrow_type, to_arrow

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from floodmark.errors import FloodmarkError, OutOfReach
 from floodmark.storage.warehouse import escape
-from floodmark.warehouse.suspensions import UNREACHABLE
 
+UNREACHABLE = "E0741"
+"""The code of a suspension that ends by itself once the path can be written to."""
 _PROBE_BYTES = 2**16
 _PROBE = ".floodmark-probe-"
 

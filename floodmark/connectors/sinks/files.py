@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 from floodmark import failpoints
 from floodmark.connectors.copy.file import CopyFile
 from floodmark.connectors.copy.output import lines
-from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, reaching
-from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
-from floodmark.epochs.sinks.sink_batch import SinkBatch
+from floodmark.connectors.sinks.identity import SinkIdentity, check_permission, reaching
+from floodmark.connectors.sinks.records import Records, refuse_other_log, unknown
+from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.errors import DataError
 from floodmark.limits import Limits
 from floodmark.storage.local_files import flush, make_folder, replace_file

@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark import failpoints
 from floodmark.changelog import KIND
-from floodmark.epochs.sinks.identity import SinkIdentity, check_permission, out_of_reach, reaching
-from floodmark.epochs.sinks.records import Records, refuse_other_log, unknown
-from floodmark.epochs.sinks.sink_batch import PUT, SinkBatch
+from floodmark.connectors.sinks.identity import (
+    SinkIdentity,
+    check_permission,
+    out_of_reach,
+    reaching,
+)
+from floodmark.connectors.sinks.records import Records, refuse_other_log, unknown
+from floodmark.connectors.sinks.sink_batch import PUT, SinkBatch
 from floodmark.errors import DataError, FloodmarkError, TransientError
 from floodmark.limits import Limits
 from floodmark.storage.delta.elsewhere import DeltaElsewhere, traits_of
