@@ -1,8 +1,8 @@
 """The storage contract: tables as versions of file lists, one application transaction a commit.
 
 It knows files and their statistics, never DataFrames. Two implementations pass one contract suite:
-`delta/store.py` (Delta tables on a local disk) and `memory.py` (the log in memory, the Parquet on
-disk).
+`delta/store.py` (Delta tables on a local disk) and `stores/memory.py` (the log in memory, the
+Parquet on disk).
 """
 
 from __future__ import annotations
