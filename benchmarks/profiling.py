@@ -30,7 +30,7 @@ STEPS: tuple[tuple[Any, Callable[..., Any], str], ...] = (
     (EpochLog, EpochLog.epochs, "log: epochs"),
     (EpochLog, EpochLog.positions, "log: positions"),
     (cut.Cut, cut.Cut.settle, "settled versions"),
-    (loop, loop.after_seal, "after seal"),
+    (loop, loop.maintain_tables, "after seal"),
     (run, run.advance, "advance"),
     (Tables, Tables.read, "plan: read"),
     (Tables, Tables.read_paths, "plan: read"),

@@ -30,7 +30,7 @@ from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.session.ddl.desired import DesiredState, read_files
 from floodmark.session.inspect import system
 from floodmark.session.inspect.sizes import TableSize, sizes_of
-from floodmark.session.inspect.watch import check_kept
+from floodmark.session.inspect.watch import check_retention
 from floodmark.session.show import explain_name, explain_result, show
 from floodmark.session.statement_progress import statement_progress
 from floodmark.session.transaction import Transaction
@@ -326,7 +326,7 @@ class Floodmark:
             case s.Insert() | s.Update() | s.Delete() | s.CopyFrom():
                 return statements.run_dml(statement, self.loop, self.reader)
             case s.AlterResume() | s.AlterRebase():
-                return suspension.go_on(statement, self.loop)
+                return suspension.execute_resume(statement, self.loop)
             case s.Definition() | s.Drop() | s.Alter():
                 return statements.run_definition(statement, self.loop, self.reader)
             case s.Explain():
@@ -415,7 +415,7 @@ class Floodmark:
         """
         obj = self.find(name)
         if after is not None:
-            check_kept(obj, after, self.warehouse)
+            check_retention(obj, after, self.warehouse)
         epoch, kind = (companion_column(obj, column) for column in ("epoch", "kind"))
         where = "" if after is None else f" WHERE {epoch} > {int(after)}"
         query = f'SELECT * FROM "{obj.key}__changes"{where}'

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from floodmark.catalog.catalog import RENAMED, Catalog, reparse, unknown_object
-from floodmark.catalog.column_changes import with_column, with_renamed, without_column
+from floodmark.catalog.column_changes import with_column, with_renamed_column, without_column
 from floodmark.catalog.objects import (
     CatalogObject,
     ObjectKind,
     Relation,
     catalog_name,
     key_of,
-    kind_named,
+    named_kind,
 )
-from floodmark.catalog.readers import with_former_name, with_seen, without_seen
+from floodmark.catalog.readers import hide_from_readers, pin_columns, with_former_name
 from floodmark.catalog.refused import refusal_of_object
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
@@ -36,39 +36,39 @@ def apply_alter(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Re
             if statement.if_not_exists and statement.column.name in visible:
                 return catalog
             definition = with_column(statement, obj)
-            return catalog_with(with_seen(catalog, obj.key, visible), obj, definition)
+            return with_definition(pin_columns(catalog, obj.key, visible), obj, definition)
         case s.AlterDropColumn():
             if statement.if_exists and statement.column not in visible:
                 return catalog
             definition = without_column(statement, obj)
-            catalog = without_seen(catalog, obj.key, statement.column, visible)
-            return catalog_with(catalog, obj, definition)
+            catalog = hide_from_readers(catalog, obj.key, statement.column, visible)
+            return with_definition(catalog, obj, definition)
         case s.AlterRenameColumn():
-            definition = with_renamed(statement, obj)
+            definition = with_renamed_column(statement, obj)
             old, new = statement.column, statement.new_name
             catalog = with_former_name(catalog, obj.key, old, new, visible)
-            return catalog_with(catalog, obj, definition, (RENAMED, old, new))
+            return with_definition(catalog, obj, definition, (RENAMED, old, new))
         case _:
             if obj.kind is ObjectKind.MATERIALIZED_VIEW:
-                catalog = with_seen(catalog, obj.key, visible)
+                catalog = pin_columns(catalog, obj.key, visible)
             definition = _new_definition(statement, obj)
             if isinstance(statement, s.AlterQuery):
                 # What a query names is looked for where it is written.
                 here = replace(definition, span=statement.span)
                 catalog.alter(catalog.objects[obj.key], here)
-            return catalog_with(catalog, obj, definition)
+            return with_definition(catalog, obj, definition)
 
 
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
     """Tell whether an ALTER … IF EXISTS names what is not there."""
     name = catalog_name(statement.name)
-    kind = kind_named(statement)
+    kind = named_kind(statement)
     return statement.missing_ok and not catalog.is_taken(
         name if kind is None else key_of(name, kind)
     )
 
 
-def catalog_with(
+def with_definition(
     catalog: Catalog, obj: CatalogObject, definition: s.Definition, *past: tuple[str, ...]
 ) -> Catalog:
     """Return the catalog with another definition of an object."""
@@ -77,7 +77,7 @@ def catalog_with(
 
 def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
     """Return the object that an ALTER names; E0201 and E0203 as `apply_alter`."""
-    kind = kind_named(statement)
+    kind = named_kind(statement)
     name = catalog_name(statement.name)
     key = name if kind is None else key_of(name, kind)
     if key not in catalog.objects:

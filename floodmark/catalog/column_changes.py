@@ -91,7 +91,7 @@ def without_column(statement: s.AlterDropColumn, obj: CatalogObject) -> s.Defini
     return replace(definition, columns=kept)
 
 
-def with_renamed(statement: s.AlterRenameColumn, obj: CatalogObject) -> s.Definition:
+def with_renamed_column(statement: s.AlterRenameColumn, obj: CatalogObject) -> s.Definition:
     """Return the definition with another name for a column, in all its expressions."""
     definition = _own_definition(obj, statement)
     old, new = statement.column, statement.new_name
@@ -123,7 +123,7 @@ def with_renamed(statement: s.AlterRenameColumn, obj: CatalogObject) -> s.Defini
         return new if text == old else text
 
     def rename(tree: exp.Expression | None) -> exp.Expression | None:
-        return None if tree is None else rename_column_in(tree, old, new)
+        return None if tree is None else rename_in_expression(tree, old, new)
 
     key = definition.primary_key
     return replace(
@@ -149,15 +149,15 @@ def _conflict(clause: s.ConflictClause | None, old: str, new: str) -> s.Conflict
         replace(
             item,
             columns=tuple(new if c == old else c for c in item.columns),
-            value=rename_column_in(item.value, old, new),
+            value=rename_in_expression(item.value, old, new),
         )
         for item in clause.assignments
     )
-    where = None if clause.where is None else rename_column_in(clause.where, old, new)
+    where = None if clause.where is None else rename_in_expression(clause.where, old, new)
     return replace(clause, version_columns=names, assignments=sets, where=where)
 
 
-def rename_column_in(tree: exp.Expression, old: str, new: str) -> exp.Expression:
+def rename_in_expression(tree: exp.Expression, old: str, new: str) -> exp.Expression:
     """Return a copy of an expression over the object's own columns."""
     copy = tree.copy()
     for column in copy.find_all(exp.Column):

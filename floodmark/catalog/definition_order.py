@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from floodmark.catalog.catalog import COMPANIONS, calls_in
+from floodmark.catalog.catalog import COMPANIONS, called_functions
 from floodmark.catalog.objects import ObjectKind, catalog_name, key_of, kind_of
 from floodmark.catalog.references import relations_of
 from floodmark.errors import BindError, NotSupported
@@ -29,7 +29,7 @@ class DefinitionCycle(BindError):
         self.members = tuple(members)
 
 
-def in_order(definitions: Sequence[s.Definition]) -> list[s.Definition]:
+def order_definitions(definitions: Sequence[s.Definition]) -> list[s.Definition]:
     """Return definitions so that each comes after those that it names; else as they are written.
 
     `DefinitionCycle` (E0204) for those that name each other in one.
@@ -86,4 +86,4 @@ def _references(definition: s.Definition) -> Iterator[str]:
     into = getattr(definition, "into", None) or getattr(definition, "table", None)
     if isinstance(into, s.ObjectName):
         yield catalog_name(into)
-    yield from (key_of(name, ObjectKind.FUNCTION) for name in calls_in(definition))
+    yield from (key_of(name, ObjectKind.FUNCTION) for name in called_functions(definition))

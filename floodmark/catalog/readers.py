@@ -13,13 +13,13 @@ from functools import partial
 from sqlglot import exp
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.column_changes import rename_column_in
+from floodmark.catalog.column_changes import rename_in_expression
 from floodmark.catalog.objects import CatalogObject, ObjectKind
 from floodmark.catalog.references import forget_column, name_columns, table_name, tables_of
 from floodmark.sql import statements as s
 
 
-def with_seen(catalog: Catalog, key: str, columns: Iterable[str]) -> Catalog:
+def pin_columns(catalog: Catalog, key: str, columns: Iterable[str]) -> Catalog:
     """Return the catalog in which what reads a relation keeps to the columns that it has now."""
     seen = tuple(columns)
     return catalog.replace(
@@ -29,7 +29,7 @@ def with_seen(catalog: Catalog, key: str, columns: Iterable[str]) -> Catalog:
     )
 
 
-def without_seen(catalog: Catalog, key: str, column: str, columns: Sequence[str]) -> Catalog:
+def hide_from_readers(catalog: Catalog, key: str, column: str, columns: Sequence[str]) -> Catalog:
     """Return the catalog in which nothing that reads a relation knows a column.
 
     `columns` are the visible ones of before.
@@ -67,9 +67,11 @@ def with_former_name(
         if isinstance(hint, s.CreateIndex):
             hint = replace(
                 hint,
-                keys=tuple(rename_column_in(k, old, new) for k in hint.keys),
+                keys=tuple(rename_in_expression(k, old, new) for k in hint.keys),
                 include=_swap(hint.include, old, new),
-                distributed_by=tuple(rename_column_in(k, old, new) for k in hint.distributed_by),
+                distributed_by=tuple(
+                    rename_in_expression(k, old, new) for k in hint.distributed_by
+                ),
             )
             catalog = catalog.redefine(index, hint)
     return catalog

@@ -330,7 +330,7 @@ def _watermarks(connection: Floodmark) -> Iterator[Probe]:
 
 def _fields(connection: Floodmark) -> Iterator[Probe]:
     """Find columns without a value, and fields that nothing takes, in what sources took in last."""
-    from floodmark.epochs.summary import of_fields
+    from floodmark.epochs.summary import field_notes
 
     log, pipeline = connection.warehouse.log, connection.deployed.pipeline
     last, most = log.head().sealed, connection.warehouse.limits.stalled_epochs
@@ -338,7 +338,7 @@ def _fields(connection: Floodmark) -> Iterator[Probe]:
     for epoch in range(max(1, last - 10 * most), last + 1):
         records = log.seal_record(epoch).objects.items()
         newest.update({key: r for key, r in records if r.touched and r.rows_in})
-    lines = of_fields(newest, pipeline)
+    lines = field_notes(newest, pipeline)
     for line in lines:
         yield Probe("fields", WARN, line, "compare the definition with what is delivered")
     if not lines:

@@ -91,7 +91,7 @@ def interruptible(connection: Floodmark) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
         _restore(before)
-        threading.Thread(target=_interrupt_until, args=(connection, done), daemon=True).start()
+        threading.Thread(target=_keep_interrupting, args=(connection, done), daemon=True).start()
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -119,7 +119,7 @@ def cancellable(connection: Floodmark) -> Iterator[None]:
     interrupts: list[threading.Thread] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        thread = threading.Thread(target=_interrupt_until, args=(connection, done), daemon=True)
+        thread = threading.Thread(target=_keep_interrupting, args=(connection, done), daemon=True)
         thread.start()
         interrupts.append(thread)
         raise KeyboardInterrupt
@@ -161,7 +161,7 @@ def suspensions(connection: Floodmark) -> list[tuple[str, str]]:
     ]
 
 
-def _interrupt_until(connection: Floodmark, done: threading.Event) -> None:
+def _keep_interrupting(connection: Floodmark, done: threading.Event) -> None:
     """Interrupt again and again: a thread between two queries starts its next one."""
     while not done.is_set():
         with suppress(Exception):

@@ -70,12 +70,17 @@ def _follow(
     connection: Floodmark, name: str, first: int | None, epochs: int | None, *, as_json: bool
 ) -> None:
     """Print changes until so many epochs are sealed; forever without a number."""
-    from floodmark.session.inspect.watch import changes_after, check_kept, find_watchable, position
+    from floodmark.session.inspect.watch import (
+        changes_after,
+        check_retention,
+        find_watchable,
+        position,
+    )
 
     warehouse = connection.warehouse
     obj = find_watchable(name, warehouse)
     after = position(obj, warehouse) if first is None else first - 1
-    check_kept(obj, after, warehouse)
+    check_retention(obj, after, warehouse)
     seen, last = None, None if epochs is None else epochs + after
     if last is None:
         typer.echo(f"watching {obj.name} from epoch {after + 1} on; Ctrl-C ends it", err=True)

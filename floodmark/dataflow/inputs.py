@@ -27,7 +27,7 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import KnownValues, propagate
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds, layout
-from floodmark.tables.current import current_at
+from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
 from floodmark.tables.tables import Tables
@@ -150,7 +150,7 @@ class EpochInputs:
         What came in this epoch and ends with it, below the watermark, was there for those who
         follow.
         """
-        rows = current_at(self.tables.store, self.objects[scan.object], self._after)
+        rows = current_at_cut(self.tables.store, self.objects[scan.object], self._after)
         if rows is None:
             return None
         if end_columns(rows.obj):
@@ -177,7 +177,7 @@ class EpochInputs:
 
     def _crossing_rows(self, obj: AnalysedObject, wanted: Collection[str]) -> DataFrame | None:
         """Return the rows that come and go because of the time alone, with their weight."""
-        rows = current_at(self.tables.store, obj, self._before)
+        rows = current_at_cut(self.tables.store, obj, self._before)
         then, now = self._before.as_of(obj.key), self._after.as_of(obj.key)
         if rows is None or then is None or now is None:
             return None
@@ -193,12 +193,12 @@ class EpochInputs:
             return None
         handle, _ = self._changes_of(scan.object)
         files = self.tables.files_of_epochs(handle, self._first, self.epoch)
-        return bounds.of_files([*files, *self._moving(scan.object)], scan.names)
+        return bounds.file_bounds([*files, *self._moving(scan.object)], scan.names)
 
     def _moving(self, object_: str) -> tuple[DataFile, ...]:
         """Return the files with rows that come and go because of the time alone."""
         obj = self.objects[object_]
-        rows = current_at(self.tables.store, obj, self._before) if obj.period else None
+        rows = current_at_cut(self.tables.store, obj, self._before) if obj.period else None
         then, now = self._before.as_of(object_), self._after.as_of(object_)
         if rows is None or then is None or now is None:
             return ()
@@ -249,7 +249,7 @@ class EpochInputs:
     def _rows(
         self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None
     ) -> DataFrame | None:
-        rows = current_at(self.tables.store, self.objects[scan.object], cut)
+        rows = current_at_cut(self.tables.store, self.objects[scan.object], cut)
         if rows is None:
             return None
         files = None if keeps is None else tuple(filter(keeps, rows.base.files))

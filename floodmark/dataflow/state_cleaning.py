@@ -6,7 +6,7 @@ from typing import Any
 
 from floodmark.dataflow.context import EpochContext, ExpiredRows
 from floodmark.dataflow.partitions import frames
-from floodmark.plan.rules.interval_join import at_distance
+from floodmark.plan.rules.interval_join import shift_to_kind
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.reach import move_outward
 
@@ -25,7 +25,7 @@ def expired_rows(op: StreamOperator[Any], i: int, ctx: EpochContext) -> ExpiredR
         below = next(side for side in op.inputs if column in side.watermark_names)
         bound: Any = ctx.inputs.watermark(below, column, before=True)
         if bound is not None and column != cleaning.column:
-            bound = at_distance(bound, distance, kind)
+            bound = shift_to_kind(bound, distance, kind)
         elif bound is not None and distance:
             bound = move_outward(bound, distance)
         if bound is None:

@@ -34,7 +34,7 @@ def unreadable(warehouse: Warehouse) -> dict[str, FloodmarkError]:
     return {key: error for key, error in damaged.items() if key not in suspended}
 
 
-def lift_gone(warehouse: Warehouse, restarted: Collection[str], version: int) -> None:
+def lift_suspensions(warehouse: Warehouse, restarted: Collection[str], version: int) -> None:
     """End the suspensions of objects that are dropped or refilled."""
     defined = warehouse.at_version(version).pipeline.objects
     for key in warehouse.log.suspensions():
@@ -43,7 +43,7 @@ def lift_gone(warehouse: Warehouse, restarted: Collection[str], version: int) ->
             warehouse.log.record("resume", now, "defined anew", object=key)
 
 
-def objects_behind(
+def lagging_objects(
     warehouse: Warehouse, records: Mapping[str, ObjectRecord], pipeline: Pipeline, epoch: int
 ) -> set[str]:
     """Return the objects that have epochs to catch up before this one.
@@ -55,7 +55,7 @@ def objects_behind(
     return {k for k, r in records.items() if k not in held and r.position < epoch - 1}
 
 
-def caught_up(
+def catch_up_objects(
     warehouse: Warehouse,
     records: Mapping[str, ObjectRecord],
     pipeline: Pipeline,
@@ -69,7 +69,7 @@ def caught_up(
     """
     out, epoch = dict(records), record.epoch
     _revert_late_tables(warehouse, records, pipeline, record)
-    missing = objects_behind(warehouse, records, pipeline, epoch)
+    missing = lagging_objects(warehouse, records, pipeline, epoch)
     first = min((records[key].position for key in missing), default=epoch - 1) + 1
     for missed in range(first, epoch):
         late = {k for k, r in out.items() if r.position < missed}
@@ -96,7 +96,7 @@ def _revert_late_tables(
 
     The missed epochs go on from what the epoch before them has left; this one takes in the rest.
     """
-    late = objects_behind(warehouse, records, pipeline, record.epoch)
+    late = lagging_objects(warehouse, records, pipeline, record.epoch)
     metadata = {"catalog_version": record.catalog_version, "record": record.id}
     for item in (i for i in record.dml if "undoes" in i and i["table"] in late):
         obj, pinned = pipeline[item["table"]], records[item["table"]].versions

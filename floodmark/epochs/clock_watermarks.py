@@ -53,13 +53,13 @@ def advances_by_clock(
         return _propagate(pipeline, {**known, **sources}, until, needed - held, propagate)
 
     now = {key: mark.at_end(True).visible for key, mark in marks.items()}
-    last = {key: _at_last(mark).at_end(True).visible for key, mark in marks.items()}
+    last = {key: _marks_at_end_of_time(mark).at_end(True).visible for key, mark in marks.items()}
     rows = {key: _highest(mark) for key, mark in marks.items()}
     reach = _propagate(pipeline, rows, until, needed - held, propagate_highest)
     return _is_worth(release({}), release(now), release(last), reach)
 
 
-def _at_last(marks: Marks) -> Marks:
+def _marks_at_end_of_time(marks: Marks) -> Marks:
     return Marks(marks.declared, LAST, marks.sealed, marks.max_event_times, marks.last_activity)
 
 

@@ -18,14 +18,14 @@ from floodmark import failpoints
 from floodmark.connectors.base import Split
 from floodmark.epochs import new_version, removal, summary, version_rollback
 from floodmark.epochs.backfill.choice import backfills
-from floodmark.epochs.backfill.progress import can_go_on, under_way
+from floodmark.epochs.backfill.progress import resumable_backfills, running_backfills
 from floodmark.epochs.backfill.workers import Workers
-from floodmark.epochs.catch_up import caught_up, objects_behind, suspend_damaged, unreadable
+from floodmark.epochs.catch_up import catch_up_objects, lagging_objects, suspend_damaged, unreadable
 from floodmark.epochs.clock_watermarks import advances_by_clock
-from floodmark.epochs.maintenance.after_seal import after_seal
+from floodmark.epochs.maintenance.after_seal import maintain_tables
 from floodmark.epochs.opening import open_epoch
 from floodmark.epochs.run import OnRecord, Run
-from floodmark.epochs.summary import EpochSummary, of_fields
+from floodmark.epochs.summary import EpochSummary, field_notes
 from floodmark.epochs.timers import due_timers, timer_batch
 from floodmark.epochs.unreachable_sinks import UnreachableSinks
 from floodmark.query.dml import foreign_changes
@@ -37,7 +37,7 @@ from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.epochs import OpenRecord
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.tables.cut import Cut, EpochProgress
-from floodmark.warehouse.project_folder import at_home, refuse_moved
+from floodmark.warehouse.project_folder import refuse_relocation, relocate_paths
 from floodmark.warehouse.warehouse import Warehouse
 
 ObjectSelection = Collection[str] | None
@@ -63,7 +63,7 @@ class EpochLoop:
         with self._lease(purpose, f"what {purpose} needs"):
             failpoints.reach("lease_taken")
             if not moves:
-                refuse_moved(self.warehouse.deployed(), self.warehouse.home)
+                refuse_relocation(self.warehouse.deployed(), self.warehouse.home)
             self.complete()
             self._take_in_foreign()
             yield
@@ -145,7 +145,7 @@ class EpochLoop:
             return True
         chosen = None if select is None else self._select_stored(select)
         if warehouse.catalogs.last() > self._in_force(head.sealed) or (
-            select is None and (can_go_on(warehouse) or self._sinks.reachable())
+            select is None and (resumable_backfills(warehouse) or self._sinks.reachable())
         ):
             return True
         if warehouse.pending_drops.pending() is not None:
@@ -182,7 +182,7 @@ class EpochLoop:
                     workers.start()
                 with self._lease("an epoch"):
                     failpoints.reach("lease_taken")
-                    refuse_moved(self.warehouse.deployed(), self.warehouse.home)
+                    refuse_relocation(self.warehouse.deployed(), self.warehouse.home)
                     pending = self._pending()
                     note = self._run(pending, chosen) if pending else self._take_in_foreign(chosen)
                     note = note or self._next(now, until, chosen, out_of_reach)
@@ -238,7 +238,7 @@ class EpochLoop:
         """Tell whether something can catch up: its definition was refused by another version."""
         warehouse = self.warehouse
         pipeline = warehouse.deployed().pipeline
-        behind = objects_behind(warehouse, warehouse.cut().records, pipeline, epoch)
+        behind = lagging_objects(warehouse, warehouse.cut().records, pipeline, epoch)
         return any(obj.key in behind for obj in pipeline.writing_objects)
 
     def _new_splits(
@@ -279,7 +279,7 @@ class EpochLoop:
         kept = version_rollback.attempt(warehouse, record.catalog_version, preparing)
         if kept is None:
             return self._run(warehouse.log.open_record(record.epoch), select)
-        deployed = at_home(warehouse.at_version(record.catalog_version), warehouse.home)
+        deployed = relocate_paths(warehouse.at_version(record.catalog_version), warehouse.home)
         pipeline, change = deployed.pipeline, warehouse.change_at(record.epoch, deployed.version)
         created = change.new_keys
         anew = {k for k, r in record.backfills.items() if not r.versions}
@@ -290,9 +290,9 @@ class EpochLoop:
         left: Collection[str] = ()
         note = self.on_progress
         if select is None:
-            kept = caught_up(warehouse, kept, pipeline, record, created, note)
+            kept = catch_up_objects(warehouse, kept, pipeline, record, created, note)
         else:
-            left = objects_behind(warehouse, kept, pipeline, record.epoch)
+            left = lagging_objects(warehouse, kept, pipeline, record.epoch)
         progress = EpochProgress(Cut(record.epoch - 1, kept), record.epoch)
         earlier = warehouse.log.partial_records(record.epoch)
         for lost in Cut(record.epoch, earlier).settle(warehouse.store)[1]:
@@ -311,13 +311,14 @@ class EpochLoop:
         removal.finish(warehouse)
         events = {**seal.suspended, **warehouse.refusals()}
         suspended = {k: e.message for k, e in events.items()}
-        took = _seconds_since(started)
+        took = _elapsed_seconds(started)
         if record.backfills:
             forget(
-                warehouse.objects, [(r.object, r.position) for r in under_way(warehouse).values()]
+                warehouse.objects,
+                [(r.object, r.position) for r in running_backfills(warehouse).values()],
             )
-        after_seal(warehouse, kept, records)
-        notes = [*record.notes, *of_fields(progress.records, pipeline)]
+        maintain_tables(warehouse, kept, records)
+        notes = [*record.notes, *field_notes(progress.records, pipeline)]
         return EpochSummary(record.epoch, record.now, records, suspended, took, notes=notes)
 
     def _summarise_open(self, run: Run, earlier: Collection[str], started: float) -> EpochSummary:
@@ -332,7 +333,7 @@ class EpochLoop:
                 record.now,
                 advanced,
                 {k: e.message for k, e in self.warehouse.suspensions().items()},
-                _seconds_since(started),
+                _elapsed_seconds(started),
                 notes=record.notes,
             ),
             run.pipeline,
@@ -350,5 +351,5 @@ class EpochLoop:
         return self.run_once(dml=foreign_changes.entries(self.warehouse, [key]))
 
 
-def _seconds_since(started: float) -> float:
+def _elapsed_seconds(started: float) -> float:
     return round(time.monotonic() - started, 3)

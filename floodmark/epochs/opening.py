@@ -9,9 +9,9 @@ from typing import Any
 from floodmark import failpoints
 from floodmark.connectors.base import Split
 from floodmark.epochs.backfill.choice import backfills
-from floodmark.epochs.catch_up import lift_gone
+from floodmark.epochs.catch_up import lift_suspensions
 from floodmark.storage.logs.epochs import OpenRecord
-from floodmark.warehouse.split_enumerator import notes_on
+from floodmark.warehouse.split_enumerator import backlog_notes
 from floodmark.warehouse.warehouse import Warehouse
 
 _STANDS_STILL = timedelta(milliseconds=1)
@@ -37,14 +37,14 @@ def open_epoch(
             now = last + timedelta(microseconds=1)
             if last - clock > _STANDS_STILL:
                 notes.append(f"the clock went back from {last} to {clock}; kept {now}")
-    notes += notes_on(new_splits or {}, warehouse.limits.source_behind)
+    notes += backlog_notes(new_splits or {}, warehouse.limits.source_behind)
     deployed = warehouse.at_version(version)
     back = deployed.takes_back
     notes += [back.text] if back is not None and version != previous else []
     initial = warehouse.catalogs.get(version).dml if version != previous else ()
     splits = {k: [split.as_json() for split in v] for k, v in (new_splits or {}).items() if v}
     restarted = warehouse.change_at(epoch, version).new_keys
-    lift_gone(warehouse, restarted, version)
+    lift_suspensions(warehouse, restarted, version)
     opened = warehouse.log.open(
         epoch,
         now,

@@ -83,14 +83,14 @@ def summarise_unopened(
     return summary if summary.held_back else None
 
 
-def of_fields(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list[str]:
+def field_notes(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list[str]:
     """Return a line for each column without values and each field without a column, of new rows."""
-    said = ((key, fields_said(pipeline[key], [r])) for key, r in records.items()
+    said = ((key, describe_field_differences(pipeline[key], [r])) for key, r in records.items()
             if key in pipeline.objects)  # fmt: skip
     return [f"{key}: {text}" for key, text in said if text is not None]
 
 
-def fields_said(obj: AnalysedObject, records: Iterable[ObjectRecord]) -> str | None:
+def describe_field_differences(obj: AnalysedObject, records: Iterable[ObjectRecord]) -> str | None:
     """Say what all rows lack that an object took in in some epochs, and what no column takes.
 
     None where every column has values and every field is taken, or no rows came.

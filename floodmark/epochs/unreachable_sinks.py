@@ -13,10 +13,10 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def pause_after(tries: int, limits: Limits) -> timedelta:
+def retry_pause(tries: int, limits: Limits) -> timedelta:
     """Return the pause of a sink after a number of failures in a row.
 
-    >>> [pause_after(tries, Limits()).seconds for tries in (1, 2, 3, 4, 20)]
+    >>> [retry_pause(tries, Limits()).seconds for tries in (1, 2, 3, 4, 20)]
     [0, 30, 60, 120, 3600]
     """
     if tries < 2:
@@ -51,7 +51,7 @@ class UnreachableSinks:
             if event.code != UNREACHABLE or (keys is not None and key not in keys):
                 continue
             rests = keys is None or key in self._tried
-            if not rests or now >= event.at + pause_after(event.tries, self._warehouse.limits):
+            if not rests or now >= event.at + retry_pause(event.tries, self._warehouse.limits):
                 out.append(key)
         if not out:
             return []

@@ -108,14 +108,14 @@ class ClockOptions:
         """Return the last time of a column's type that is not too far ahead; None: all are fine."""
         if self.max_ahead is None or type_.kind not in TIMES:
             return None
-        return at_clock(now + self.max_ahead, type_)
+        return clock_value(now + self.max_ahead, type_)
 
     def clock_values(self, column: str, type_: SqlType, highest: Any, now: datetime) -> list[Any]:
         """Return the values of the terms that concern a column; `highest` is its highest time."""
         values = []
         for term in self.advance:
             if term.column is None and type_.kind in TIMES:
-                values.append(at_clock(now - term.delay, type_))
+                values.append(clock_value(now - term.delay, type_))
             elif term.column == column and highest is not None:
                 with suppress(OverflowError):
                     values.append(_less(highest, term.delay))
@@ -125,10 +125,10 @@ class ClockOptions:
 NO_CLOCK = ClockOptions()
 
 
-def at_clock(moment: datetime, type_: SqlType) -> Any:
+def clock_value(moment: datetime, type_: SqlType) -> Any:
     """Return a moment as a value of a type, in UTC.
 
-    >>> at_clock(datetime(2024, 1, 1, 10, tzinfo=UTC), SqlType(Kind.DATE))
+    >>> clock_value(datetime(2024, 1, 1, 10, tzinfo=UTC), SqlType(Kind.DATE))
     datetime.date(2024, 1, 1)
     """
     if type_.kind is Kind.TIMESTAMPTZ:

@@ -22,7 +22,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.build.builder import Builder
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.plan.nodes.size import check_size, within_stack
+from floodmark.plan.nodes.size import check_size, guard_stack
 from floodmark.plan.rules.lift_volatile import lift_volatile
 from floodmark.query.staging import stage_rows
 from floodmark.scalar.functions.intervals import micros_of
@@ -41,7 +41,7 @@ from floodmark.stream.operators.over_window import unsupported_frame
 from floodmark.stream.operators.pairing import unsupported_subquery
 from floodmark.tables import layout
 from floodmark.tables.correction_table import readable as corrections
-from floodmark.tables.current import current_at, unwritten
+from floodmark.tables.current import current_at_cut, unwritten
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables
 from floodmark.tables.window_finality import closes_in_time
@@ -102,8 +102,8 @@ class Reader:
         for name in map(table_name, tables_of(query)):
             if name in self.pipeline.objects and self.pipeline[name].kind is ObjectKind.VIEW:
                 refuse_opaque(self.pipeline[name], self.pipeline.objects)
-        with within_stack(source):
-            return as_run(self.builder(source, given).query(query))
+        with guard_stack(source):
+            return rewrite_to_run(self.builder(source, given).query(query))
 
     def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
         """Return what builds the plan of a statement; `source` is any span of it."""
@@ -195,7 +195,7 @@ class Reader:
 
     def _current(self, obj: AnalysedObject) -> ReadFrame:
         def frame() -> DataFrame:
-            current = current_at(self.tables.store, obj, self.cut)
+            current = current_at_cut(self.tables.store, obj, self.cut)
             if current is not None and current.needs_definition:
                 refuse_opaque(obj, self.pipeline.objects)
             rows = None if current is None else current.visible_rows(self.tables)
@@ -275,7 +275,7 @@ _DEAD_LETTER: Schema = (
 )  # fmt: skip
 
 
-def as_run(node: n.Node) -> n.Node:
+def rewrite_to_run(node: n.Node) -> n.Node:
     """Return a query's plan as it is rewritten to run; E0133 and E0355 where it cannot run."""
     check_size(node, node.span)
     node = plan_of(node, Use.SELECT).node

@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall
 from floodmark.reference.moment import Moment
 from floodmark.reference.rows import Row, ascending, canonical, key_of, sort_rows
-from floodmark.scalar.functions import RowError, aggregate_for
+from floodmark.scalar.functions import RowError, aggregate_overload
 from floodmark.scalar.functions.comparison import order_key
 
 Argument = tuple[Any, ...]
@@ -91,7 +91,7 @@ def compute(call: AggCall, rows: Iterable[Row], moment: Moment) -> Any:
             first.setdefault(canonical(argument), argument)
         arguments = list(first.values())
     types = tuple(arg.type for arg in call.args)
-    return aggregate_for(call.function, types).python(arguments, types, call.type)
+    return aggregate_overload(call.function, types).python(arguments, types, call.type)
 
 
 def top_n(node: n.TopN, rows: Sequence[Row], key: tuple[str, ...]) -> list[Row]:

@@ -19,7 +19,7 @@ from floodmark.reference.pipeline import (
     ReferenceObject,
 )
 from floodmark.reference.rows import Row
-from floodmark.reference.tables import NOT_NULL, of_sinks, rekey
+from floodmark.reference.tables import NOT_NULL, rekey, sink_changes_by_key
 from floodmark.reference.watermarks import WatermarkState, WatermarkValues, late_column, raise_by
 from floodmark.scalar.types import Field
 
@@ -237,13 +237,13 @@ def _batches(intake: _Intake, brought: SinkChanges) -> Iterator[_Batch]:
             if obj.merge is not None:
                 message = rekey(message, obj.input_key)
             yield _Batch(partition, int(partition), message, whole=True)
-    yield from _of_sinks(intake, brought)
+    yield from _sink_batches(intake, brought)
     for table, changes in epoch.dml:
         if table == obj.name:
             yield _Batch(DML, _DML_ORDINAL, [_plain_change(change) for change in changes])
 
 
-def _of_sinks(intake: _Intake, brought: SinkChanges) -> Iterator[_Batch]:
+def _sink_batches(intake: _Intake, brought: SinkChanges) -> Iterator[_Batch]:
     """Yield what sinks bring: the deletes of all of them, then the rest."""
     obj = intake.obj
     parts = [
@@ -251,7 +251,7 @@ def _of_sinks(intake: _Intake, brought: SinkChanges) -> Iterator[_Batch]:
         for sink, emitted in brought
     ]
     if obj.merge is not None:
-        parts = of_sinks(parts, obj.merge.primary_key, owned=bool(obj.merge.owners))
+        parts = sink_changes_by_key(parts, obj.merge.primary_key, owned=bool(obj.merge.owners))
     for deletes in (True, False):
         for i, ((sink, _), rows) in enumerate(zip(brought, parts, strict=True)):
             part = [change for change in rows if (change[0] is RowKind.DELETE) is deletes]

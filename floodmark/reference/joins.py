@@ -24,7 +24,7 @@ def join(node: n.Pairing, left: Sequence[Row], right: Sequence[Row], moment: Mom
     if node.only_existence:
         # Which row it is does not matter: there is one question for each left row.
         right = [_nulls(node.right)] if right else []
-    partners = _by_key(right, tuple(b for _, b in node.equi))
+    partners = _group_by_key(right, tuple(b for _, b in node.equi))
     matched: set[int] = set()
     out: list[Row] = []
     for row in left:
@@ -52,7 +52,7 @@ def lookup(
     """
     if node.static:
         return join(node, left, right, moment)
-    partners = _by_key(right, tuple(b for _, b in node.equi))
+    partners = _group_by_key(right, tuple(b for _, b in node.equi))
     out: list[Row] = []
     for row in left:
         asked = key_of(row, tuple(a for a, _ in node.equi))
@@ -94,7 +94,9 @@ def _holds(node: n.Pairing, pair: Row, moment: Moment) -> bool:
     return node.residual is None or moment.value(node.residual, pair) == (True, None)
 
 
-def _by_key(rows: Iterable[Row], columns: tuple[str, ...]) -> dict[Any, list[tuple[int, Row]]]:
+def _group_by_key(
+    rows: Iterable[Row], columns: tuple[str, ...]
+) -> dict[Any, list[tuple[int, Row]]]:
     out: dict[Any, list[tuple[int, Row]]] = defaultdict(list)
     for position, row in enumerate(rows):
         key = key_of(row, columns)

@@ -11,7 +11,7 @@ from floodmark.plan.expr.expressions import Call, Cast, ColumnRef, Expr, Literal
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
-from floodmark.scalar.time_windows import shift_clamped
+from floodmark.scalar.time_windows import shift_and_clamp
 from floodmark.scalar.types import Kind, SqlType
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
@@ -103,10 +103,10 @@ def _less(value: Any, constant: Expr, sign: int) -> Any:
     """Return a value less a constant, or more by it where the sign is 1."""
     assert isinstance(constant, Literal)
     if constant.type.kind is Kind.INTERVAL:
-        return shift_clamped(value, constant.value, sign)
+        return shift_and_clamp(value, constant.value, sign)
     if isinstance(value, int):
         return value + sign * constant.value
-    return shift_clamped(value, (0, constant.value, 0), sign)
+    return shift_and_clamp(value, (0, constant.value, 0), sign)
 
 
 def _least_of_type(value: Any, type_: SqlType) -> Any:

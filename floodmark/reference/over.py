@@ -82,7 +82,7 @@ def _value(part: _Partition, call: n.WindowCall, position: int, moment: Moment) 
         case "lag" | "lead":
             return _neighbour(part, call, position, moment)
         case "first_value" | "last_value" | "nth_value":
-            return _of_frame(part, call, position, moment)
+            return _frame_value(part, call, position, moment)
         case _:
             aggregate = AggCall(call.function, call.args, call.type, filter=call.filter)
             frame = [part.rows[i] for i in frame_of(part, call, position)]
@@ -115,7 +115,7 @@ def _neighbour(part: _Partition, call: n.WindowCall, position: int, moment: Mome
     return moment.value(call.args[2], row)[0] if len(call.args) > 2 else None
 
 
-def _of_frame(part: _Partition, call: n.WindowCall, position: int, moment: Moment) -> Any:
+def _frame_value(part: _Partition, call: n.WindowCall, position: int, moment: Moment) -> Any:
     rows = [part.rows[i] for i in frame_of(part, call, position)]
     values = [moment.value(call.args[0], row)[0] for row in rows]
     if call.ignore_nulls:

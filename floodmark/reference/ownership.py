@@ -11,7 +11,7 @@ RowOwners = frozenset[str] | None
 """The owners that hold a row; None where it is held as a whole."""
 
 
-def after_owner(
+def apply_owner(
     kind: RowKind,
     row: Row,
     owner: str,

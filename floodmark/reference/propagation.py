@@ -22,7 +22,7 @@ from floodmark.reference.frames_ahead import time_ahead
 from floodmark.reference.monotonic import lowest, preimage
 from floodmark.reference.rows import sort_value
 from floodmark.reference.watermarks import WatermarkValues
-from floodmark.scalar.time_windows import align, shift_clamped, windows_of
+from floodmark.scalar.time_windows import align, shift_and_clamp, windows_of
 
 
 def select(values: WatermarkValues, columns: Iterable[str]) -> WatermarkValues:
@@ -48,8 +48,8 @@ def window_bounds(node: n.Tumble | n.Hop, time: Any) -> WatermarkValues:
     slide = node.slide if isinstance(node, n.Hop) else node.size
     for start, end in windows_of(time, slide, node.size, node.offset):
         return {node.start: start, node.end: end}
-    start = shift_clamped(align(time, slide, node.offset), slide)
-    return {node.start: start, node.end: shift_clamped(start, node.size)}
+    start = shift_and_clamp(align(time, slide, node.offset), slide)
+    return {node.start: start, node.end: shift_and_clamp(start, node.size)}
 
 
 def window_columns(node: n.CloseAggregate) -> set[str]:

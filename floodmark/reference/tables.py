@@ -13,7 +13,7 @@ from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.changes import Change
-from floodmark.reference.ownership import RowOwners, after_owner
+from floodmark.reference.ownership import RowOwners, apply_owner
 from floodmark.reference.rows import Row, canonical, key_of, sort_value
 from floodmark.sql.statements import ConflictAction
 
@@ -90,7 +90,7 @@ def rekey(changes: Sequence[Change], key: Sequence[str]) -> list[Change]:
     return out
 
 
-def of_sinks(
+def sink_changes_by_key(
     brought: Sequence[Sequence[Change]], key: Sequence[str], *, owned: bool = False
 ) -> list[list[Change]]:
     """Return what each sink brings in an epoch by the target's key, in its order.
@@ -129,7 +129,7 @@ def merge(
         key = key_of(row, rules.primary_key)
         old = rows.get(key)
         if OWNERS in row and kind is not RowKind.UPDATE_BEFORE:
-            left = _by_owner(kind, row, (old, held.get(key)), rules, now)
+            left = _apply_owned(kind, row, (old, held.get(key)), rules, now)
             if isinstance(left, RefusedRow):
                 refused.append(left)
                 continue
@@ -156,12 +156,12 @@ def merge(
     return rows, ignored, refused
 
 
-def _by_owner(
+def _apply_owned(
     kind: RowKind, row: Row, stored: tuple[Row | None, RowOwners], rules: MergeRules, now: datetime
 ) -> tuple[Row | None, RowOwners] | RefusedRow:
     owner, plain = row[OWNERS], {c: value for c, value in row.items() if c != OWNERS}
     keeps = rules.action is ConflictAction.UPDATE_IF_NOT_NULL
-    new, held = after_owner(kind, plain, owner, stored, dict(rules.owners), keeps=keeps)
+    new, held = apply_owner(kind, plain, owner, stored, dict(rules.owners), keeps=keeps)
     if new is None:
         return None, None
     done = _complete(new, plain, rules, now)

@@ -8,7 +8,7 @@ from typing import Any
 
 from floodmark.plan import nodes as n
 from floodmark.reference.rows import Row, key_of
-from floodmark.scalar.time_windows import shift_clamped, windows_of
+from floodmark.scalar.time_windows import shift_and_clamp, windows_of
 
 
 def tumble(node: n.Tumble, rows: Iterable[Row]) -> list[Row]:
@@ -46,7 +46,7 @@ def session(node: n.Session, rows: Sequence[Row]) -> list[Row]:
     out: list[Row] = [{**row, node.start: None, node.end: None} for row in untimed]
     for part in parts.values():
         for members in _split(node, sorted(part, key=lambda row: row[node.time])):
-            end = shift_clamped(members[-1][node.time], node.gap)
+            end = shift_and_clamp(members[-1][node.time], node.gap)
             start = members[0][node.time]
             out += [{**row, node.start: start, node.end: end} for row in members]
     return out
@@ -55,7 +55,7 @@ def session(node: n.Session, rows: Sequence[Row]) -> list[Row]:
 def _split(node: n.Session, rows: list[Row]) -> list[list[Row]]:
     sessions: list[list[Row]] = []
     for row in rows:
-        if sessions and row[node.time] <= shift_clamped(sessions[-1][-1][node.time], node.gap):
+        if sessions and row[node.time] <= shift_and_clamp(sessions[-1][-1][node.time], node.gap):
             sessions[-1].append(row)
         else:
             sessions.append([row])

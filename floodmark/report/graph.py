@@ -66,7 +66,7 @@ def _place(inputs: Mapping[str, Sequence[str]]) -> _Layout:
     An edge that skips columns has a place of its own in each, so that it goes around the boxes.
     """
     levels: dict[str, int] = {}
-    for key in _ordered(inputs):
+    for key in _order_topologically(inputs):
         levels[key] = max((levels[i] + 1 for i in inputs[key]), default=0)
     parents: dict[str, list[str]] = {key: [] for key in inputs}
     chains: dict[tuple[str, str], list[str]] = {}
@@ -120,7 +120,7 @@ def _height(key: str) -> int:
     return PASSING if "\0" in key else HEIGHT
 
 
-def _ordered(inputs: Mapping[str, Sequence[str]]) -> list[str]:
+def _order_topologically(inputs: Mapping[str, Sequence[str]]) -> list[str]:
     done: list[str] = []
     waiting = list(inputs)
     while waiting:

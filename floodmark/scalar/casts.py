@@ -214,7 +214,7 @@ def _other_text(text: str, target: SqlType) -> Any:
             return _later(_moment(text).replace(tzinfo=None), _rounding_carry(text))
         case Kind.TIMESTAMPTZ:
             moment = _moment(text)
-            in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else _in_utc(moment)
+            in_utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else _shift_to_utc(moment)
             return _later(in_utc, _rounding_carry(text))
         case Kind.TIME:
             return _clock(text)
@@ -320,7 +320,7 @@ def _later(moment: datetime, micros: int) -> datetime:
         raise RowError(_TEXT) from None
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _shift_to_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:

@@ -69,7 +69,7 @@ def windows_of(
     ]
 
 
-def shift_clamped(value: Any, interval: Interval, sign: int = 1) -> Any:
+def shift_and_clamp(value: Any, interval: Interval, sign: int = 1) -> Any:
     """Return a time moved by an interval; where time ends, its end: no value is beyond."""
     try:
         return shift(value, interval, sign)

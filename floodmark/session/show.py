@@ -16,7 +16,7 @@ from floodmark.catalog.objects import (
 )
 from floodmark.errors import NotSupported, Span
 from floodmark.plan.build.builder import build_query
-from floodmark.query.query import as_run
+from floodmark.query.query import rewrite_to_run
 from floodmark.scalar.functions.like import check_like, is_like
 from floodmark.session.ddl.deployment import plan_statement
 from floodmark.session.inspect.sizes import TableSize, as_text
@@ -170,7 +170,7 @@ def explain_statement(statement: s.Statement, deployed: Deployed) -> Explanation
             views=views,
             functions=pipeline.functions,
         )
-        as_run(node)
+        rewrite_to_run(node)
         return explain_plan(plan_of(node, Use.EXPLAINED).plan, pipeline)
     if isinstance(statement, s.Definition) and kind_of(statement) not in (
         ObjectKind.INDEX,

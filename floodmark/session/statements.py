@@ -18,7 +18,7 @@ from floodmark.query.dml.writing import DmlResult, Writing, target_of, write_row
 from floodmark.query.query import Reader
 from floodmark.session.ddl import deployment
 from floodmark.session.ddl.alter_places import place_errors
-from floodmark.session.ddl.altering import refuse_behind
+from floodmark.session.ddl.altering import refuse_lagging
 from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.session.ddl.loading import check_code
 from floodmark.session.ddl.rehearsal import rehearse
@@ -144,10 +144,10 @@ def check_plan(
 ) -> None:
     """Refuse a plan that could not be applied, before anything is logged."""
     _ask_again(plan, warehouse.limits)
-    late = _refused_behind(warehouse)
+    late = _refused_keys(warehouse)
     moved = reshapings(warehouse.deployed().pipeline, plan.pipeline, plan.changes)
-    behind = _reasons_behind(warehouse) | dict.fromkeys(late, "is suspended")
-    refuse_behind(plan.changes, behind, plan.pipeline, goes_on=late - moved.keys())
+    behind = _lag_reasons(warehouse) | dict.fromkeys(late, "is suspended")
+    refuse_lagging(plan.changes, behind, plan.pipeline, continuing=late - moved.keys())
     check_sink_paths(plan, warehouse)
     _refuse_loss(plan, warehouse, discards)
     if "rebuild" not in discards:
@@ -192,13 +192,13 @@ def _check_first_rows(
         plan_dml(insert, target, reader())
 
 
-def _refused_behind(warehouse: Warehouse) -> set[str]:
+def _refused_keys(warehouse: Warehouse) -> set[str]:
     """Return what does not have all epochs because a definition is refused."""
     head = warehouse.log.head().sealed
     return {key for key, event in warehouse.refusals().items() if event.epoch <= head}
 
 
-def _reasons_behind(warehouse: Warehouse) -> dict[str, str]:
+def _lag_reasons(warehouse: Warehouse) -> dict[str, str]:
     """Say of objects that they do not have all epochs, and why; of those that are not refused."""
     filling = [k for k, r in warehouse.cut().records.items() if r.backfilling]
     suspended = warehouse.log.suspensions()
@@ -264,11 +264,11 @@ def run_dml(statement: Writing, loop: EpochLoop, reader: Callable[[], Reader]) -
         target = target_of(statement, warehouse.deployed())
         start = warehouse.log.positions().get(dml_of(target.key), {}).get(0, 0)
         written = write_rows(statement, target, warehouse, reader(), start)
-        epoch = take_in([written], loop, progress)
-    return replace(written.result, notices=notices_after([target.key], epoch, warehouse))
+        epoch = run_write_epoch([written], loop, progress)
+    return replace(written.result, notices=write_notices([target.key], epoch, warehouse))
 
 
-def take_in(
+def run_write_epoch(
     written: Sequence[DmlResult], loop: EpochLoop, progress: StatementProgress
 ) -> int | None:
     """Run the epoch that takes in written rows, and return it; None if there are no rows.
@@ -285,7 +285,7 @@ def take_in(
     return loop.run_once(dml=entries).epoch
 
 
-def notices_after(
+def write_notices(
     written: Collection[str], epoch: int | None, warehouse: Warehouse
 ) -> tuple[str, ...]:
     """Return the notices about the written tables and about objects that failed with them."""

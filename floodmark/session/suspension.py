@@ -7,7 +7,7 @@ from collections.abc import Collection
 from floodmark.catalog.alterations import is_nothing
 from floodmark.catalog.objects import ObjectKind, catalog_name, key_of
 from floodmark.catalog.splitting import STORED
-from floodmark.epochs.backfill.progress import under_way, words
+from floodmark.epochs.backfill.progress import running_backfills, words
 from floodmark.epochs.loop import EpochLoop
 from floodmark.errors import UserError
 from floodmark.session.ddl.rehearsal import rehearse
@@ -29,7 +29,7 @@ def notices(keys: Collection[str], warehouse: Warehouse) -> tuple[str, ...]:
     Its rows are as of the last epoch that it took in; a view that is backfilling has none.
     """
     suspended = warehouse.suspensions()
-    filling = under_way(warehouse)
+    filling = running_backfills(warehouse)
     if not suspended and not filling:
         return ()
     pipeline = warehouse.deployed().pipeline
@@ -50,7 +50,7 @@ def notices(keys: Collection[str], warehouse: Warehouse) -> tuple[str, ...]:
     return tuple(out)
 
 
-def go_on(statement: s.AlterResume | s.AlterRebase, loop: EpochLoop) -> Result:
+def execute_resume(statement: s.AlterResume | s.AlterRebase, loop: EpochLoop) -> Result:
     """Execute `ALTER … RESUME` or `ALTER … REBASE`."""
     if is_nothing(statement, loop.warehouse.deployed().catalog):
         status = f"ALTER_{'REBASE' if isinstance(statement, s.AlterRebase) else 'RESUME'}"

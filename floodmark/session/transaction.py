@@ -19,7 +19,7 @@ from floodmark.query.dml.writing import DmlResult, Writing, target_of, write_row
 from floodmark.query.query import Reader
 from floodmark.query.static_rows import check_static
 from floodmark.session.statement_progress import StatementProgress, find_epoch, statement_progress
-from floodmark.session.statements import notices_after, take_in
+from floodmark.session.statements import run_write_epoch, write_notices
 from floodmark.sql import statements as s
 from floodmark.storage.logs.epochs import dml_of
 from floodmark.tables.results import Result
@@ -158,7 +158,7 @@ class Transaction:
         try:
             with statement_progress("COMMIT", self._warehouse, logged), self._loop.hold("COMMIT"):
                 self._check(started)
-                epoch = take_in(started.written, self._loop, logged)
+                epoch = run_write_epoch(started.written, self._loop, logged)
         except BaseException as error:
             if find_epoch(logged, self._warehouse) is not None:
                 started.written.clear()
@@ -169,7 +169,7 @@ class Transaction:
         keys = dict.fromkeys(w.target.key for w in started.written if w.entry)
         started.written.clear()
         self._end()
-        notices = notices_after(list(keys), epoch, self._warehouse)
+        notices = write_notices(list(keys), epoch, self._warehouse)
         return Result(status="COMMIT", notices=notices)
 
     def _check(self, started: _TransactionBase) -> None:

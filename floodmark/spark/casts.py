@@ -7,7 +7,7 @@ from floodmark.scalar.functions.datetime import print_interval
 from floodmark.scalar.functions.intervals import DAY_MICROS
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
-from floodmark.scalar.functions.years import within_years
+from floodmark.scalar.functions.years import null_outside_years
 from floodmark.scalar.json_text import ENDLESS_OR_ZERO
 from floodmark.scalar.promotion import bounds
 from floodmark.scalar.types import Kind, SqlType, is_bare, numeric
@@ -286,7 +286,9 @@ def _moment(value: str, kind: Kind) -> str:
     if kind is Kind.DATE:
         date = f"CASE WHEN NOT startswith(trim({value}), '0000') THEN CAST({whole} AS DATE) END"
         return _matching(value, texts.TIMESTAMP_TEXT, date)
-    whole = within_years(f"timestampadd(MICROSECOND, {_carry(value)}, {whole})", SqlType(kind))
+    whole = null_outside_years(
+        f"timestampadd(MICROSECOND, {_carry(value)}, {whole})", SqlType(kind)
+    )
     return _matching(value, texts.TIMESTAMP_TEXT, whole)
 
 

@@ -29,7 +29,7 @@ from floodmark.plan.expr.sums import is_near_sum
 from floodmark.scalar.functions import NOT_CONSTANT, Function, Operand, lookup
 from floodmark.scalar.functions.comparison import COMPARISONS
 from floodmark.scalar.functions.volatile import RowSeed
-from floodmark.scalar.functions.years import ENDS, OUT_OF_RANGE, within_years
+from floodmark.scalar.functions.years import ENDS, OUT_OF_RANGE, null_outside_years
 from floodmark.scalar.types import VARCHAR, Kind, SqlType
 from floodmark.spark.bindings import bind_operands
 from floodmark.spark.casts import print_cast
@@ -110,12 +110,12 @@ def _compile_comparand(expr: Expr, around: _RowScope) -> CompiledExpr:
             return _compile(expr, around)
 
 
-def _within_years(expr: Call, compiled: CompiledExpr) -> CompiledExpr:
+def _refuse_outside_years(expr: Call, compiled: CompiledExpr) -> CompiledExpr:
     """Return the texts of a sum that is refused outside of the years."""
     held = [Operand(compiled.value, expr.type)]
-    value = bind_operands(held, lambda o: within_years(o[0].sql, expr.type))
+    value = bind_operands(held, lambda o: null_outside_years(o[0].sql, expr.type))
     beyond = bind_operands(
-        held, lambda o: OUT_OF_RANGE(o, within_years(o[0].sql, expr.type)) or "NULL"
+        held, lambda o: OUT_OF_RANGE(o, null_outside_years(o[0].sql, expr.type)) or "NULL"
     )
     return CompiledExpr(value, smallest([compiled.error, beyond]))
 
@@ -147,7 +147,7 @@ def _compile(expr: Expr, around: _RowScope) -> CompiledExpr:
             return CompiledExpr(now_literal(around.now_micros))
         case Cast():
             part = _compile(expr.operand, around)
-            return _at_once([expr.operand], [part], lambda operands: _cast(expr, operands[0]))
+            return _share_parts([expr.operand], [part], lambda operands: _cast(expr, operands[0]))
         case AttemptExpr():
             return _attempt(expr, _with_message(expr.operand, around))
         case OutcomeExpr():
@@ -157,7 +157,7 @@ def _compile(expr: Expr, around: _RowScope) -> CompiledExpr:
             return once
         case BoolOp():
             parts = [_compile(a, around) for a in expr.args]
-            return _at_once(expr.args, parts, lambda operands: _logic(expr, operands))
+            return _share_parts(expr.args, parts, lambda operands: _logic(expr, operands))
         case Case():
             return _case(expr, around)
         case Volatile() if around.seed is not None:
@@ -165,7 +165,7 @@ def _compile(expr: Expr, around: _RowScope) -> CompiledExpr:
         case Call() if expr.function in COMPARISONS:
             return _call(expr, [_compile_comparand(a, around) for a in expr.args])
         case Call() if is_near_sum(expr):
-            return _within_years(expr, _compile_comparand(expr, around))
+            return _refuse_outside_years(expr, _compile_comparand(expr, around))
         case Call():
             parts = [_compile(a, around) for a in expr.args]
             return _coalesce(expr, parts) if expr.function == "coalesce" else _call(expr, parts)
@@ -173,7 +173,7 @@ def _compile(expr: Expr, around: _RowScope) -> CompiledExpr:
             raise AssertionError(expr)
 
 
-def _at_once(
+def _share_parts(
     exprs: Sequence[Expr],
     parts: Sequence[CompiledExpr],
     texts: Callable[[Sequence[CompiledExpr]], CompiledExpr],
@@ -294,7 +294,7 @@ def _case(expr: Case, around: _RowScope) -> CompiledExpr:
         value = _case_value(whens, otherwise)
         return CompiledExpr(value, _case_error(whens, otherwise) if fails else None)
 
-    return _at_once(inner, [_compile(part, around) for part in inner], texts)
+    return _share_parts(inner, [_compile(part, around) for part in inner], texts)
 
 
 def _case_value(
@@ -329,7 +329,7 @@ def _coalesce(expr: Call, parts: Sequence[CompiledExpr]) -> CompiledExpr:
     if all(p.error is None for p in parts):
         plain = [p.value for p in parts]
         return CompiledExpr(plain[0] if len(plain) == 1 else f"coalesce({', '.join(plain)})")
-    return _at_once(expr.args, parts, _first_value)
+    return _share_parts(expr.args, parts, _first_value)
 
 
 def _first_value(parts: Sequence[CompiledExpr]) -> CompiledExpr:
@@ -353,7 +353,7 @@ def _call(expr: Call, parts: Sequence[CompiledExpr]) -> CompiledExpr:
         return CompiledExpr(f"CAST(NULL AS {spark_type(expr.type)})", inherited)
     if isinstance(expr, UserCall):
         return _apply(expr, function, parts)
-    return _at_once(expr.args, parts, lambda compiled: _apply(expr, function, compiled))
+    return _share_parts(expr.args, parts, lambda compiled: _apply(expr, function, compiled))
 
 
 def _apply(expr: Call, function: Function, parts: Sequence[CompiledExpr]) -> CompiledExpr:

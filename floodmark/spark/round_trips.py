@@ -32,11 +32,11 @@ def new_observation() -> Observation:
     from pyspark.sql.connect.observation import Observation
 
     made: Any = Observation(str(uuid.uuid4()))
-    made._on = partial(_observed, made)
+    made._on = partial(_observe, made)
     return made
 
 
-def _observed(observation: Any, frame: Any, *counts: Any) -> DataFrame:
+def _observe(observation: Any, frame: Any, *counts: Any) -> DataFrame:
     from pyspark.sql.connect.plan import CollectMetrics
 
     assert observation._result is None, "an observation is of one query"

@@ -15,7 +15,7 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import Bounds
 
 
-def of_files(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
+def file_bounds(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
     """Return the bounds of columns over all rows of some files, None when there are none."""
     if not files:
         return None
@@ -36,7 +36,7 @@ def keeper(op: StreamOperator[Any], wanted: Bounds) -> Callable[[DataFile], bool
     """
 
     def keeps(file: DataFile) -> bool:
-        bounds = _of_file(op, file)
+        bounds = _operator_bounds(op, file)
         return all(
             bounds[name][0] <= high and low <= bounds[name][1]
             for name, (low, high) in wanted.items()
@@ -46,8 +46,8 @@ def keeper(op: StreamOperator[Any], wanted: Bounds) -> Callable[[DataFile], bool
     return keeps
 
 
-def _of_file(op: StreamOperator[Any], file: DataFile) -> Bounds:
+def _operator_bounds(op: StreamOperator[Any], file: DataFile) -> Bounds:
     """Return the bounds of an operator's rows over one file of what its chain reads."""
     if op.is_row_local:
-        return op.change_bounds([_of_file(op.input, file)]) or {}
-    return of_files((file,), op.names) or {}
+        return op.change_bounds([_operator_bounds(op.input, file)]) or {}
+    return file_bounds((file,), op.names) or {}

@@ -184,7 +184,7 @@ def current_rows(
     return CurrentRows(obj, store.open(table, versions[table]), over, record)
 
 
-def current_at(store: Store, obj: AnalysedObject, cut: Cut) -> CurrentRows | None:
+def current_at_cut(store: Store, obj: AnalysedObject, cut: Cut) -> CurrentRows | None:
     """Return an object's rows as of a cut; None before it has any table."""
     return current_rows(store, obj, cut.records.get(obj.key))
 

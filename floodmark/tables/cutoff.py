@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import EPOCH
-from floodmark.plan.declaration import Ttl, at_clock
+from floodmark.plan.declaration import Ttl, clock_value
 from floodmark.scalar.types import BIGINT, Schema, SqlType
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import constants
@@ -44,7 +44,7 @@ class Cutoff:
     @property
     def value(self) -> Any:
         """Return the highest value of that column at which a row is expired."""
-        return self.epoch if self.ttl.column is None else at_clock(self.time, self.type)
+        return self.epoch if self.ttl.column is None else clock_value(self.time, self.type)
 
     def expired_rows(self, frame: DataFrame, columns: Schema) -> DataFrame:
         """Return the expired rows."""

@@ -17,11 +17,11 @@ def drop(objects: Objects, store: Store, owners: Iterable[AnalysedObject]) -> No
     """Remove the scratch folders of objects' plans, including those of killed attempts."""
     for owner in owners:
         folder = layout.state_table(owner, "any").rpartition("/")[0]
-        if not drop_among(objects, store, folders_in(objects, folder)):
+        if not drop_scratch(objects, store, folders_in(objects, folder)):
             objects.prune(folder)
 
 
-def drop_among(objects: Objects, store: Store, folders: Iterable[str]) -> list[str]:
+def drop_scratch(objects: Objects, store: Store, folders: Iterable[str]) -> list[str]:
     """Remove those of some folders of states that are no tables; return the tables."""
     tables = list[str]()
     for folder in folders:

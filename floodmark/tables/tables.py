@@ -328,7 +328,7 @@ class Writer:
         return done
 
 
-def foreign_refused(message: str, hint: str) -> DataError:
+def foreign_rows_error(message: str, hint: str) -> DataError:
     """Return the error for rows of another program that cannot be taken in: E0427."""
     return DataError("E0427", message, hint=hint)
 

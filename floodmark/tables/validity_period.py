@@ -36,7 +36,7 @@ def valid_at(frame: DataFrame, period: Schema, at: datetime | None) -> DataFrame
     return timed.where(_holds(period, _NOW)).drop(_NOW)
 
 
-def not_over(frame: DataFrame | None, period: Schema, at: datetime) -> DataFrame | None:
+def drop_ended(frame: DataFrame | None, period: Schema, at: datetime) -> DataFrame | None:
     """Return the rows whose period is not over at a time: those that wait for it are among them."""
     if frame is None or all(f.name != UPPER for f in period):
         return frame

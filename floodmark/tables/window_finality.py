@@ -25,7 +25,7 @@ def closes_in_time(obj: AnalysedObject) -> bool:
     return on_close and closing_column(obj.plan) is not None
 
 
-def final_until(obj: AnalysedObject, record: ObjectRecord | None) -> datetime | None:
+def final_bound(obj: AnalysedObject, record: ObjectRecord | None) -> datetime | None:
     """Return the time below which a view's rows are final, aware; None where nothing is yet."""
     column = closing_column(obj.plan)
     if column is None or record is None or record.backfilling:
@@ -34,15 +34,15 @@ def final_until(obj: AnalysedObject, record: ObjectRecord | None) -> datetime | 
     return None if value is None else as_time(value)
 
 
-def first_closed(store: Store, views: Iterable[AnalysedObject], cut: Cut) -> datetime | None:
+def first_closed_time(store: Store, views: Iterable[AnalysedObject], cut: Cut) -> datetime | None:
     """Return the earliest time of the rows of views, from statistics of their files; no Spark."""
     found = [time for view in views for time in _lowest(store, view, cut)]
     return min(found, default=None)
 
 
-def last_closed(views: Iterable[AnalysedObject], cut: Cut) -> datetime | None:
+def last_closed_time(views: Iterable[AnalysedObject], cut: Cut) -> datetime | None:
     """Return the furthest time below which the rows of a view are final."""
-    marks = [final_until(view, cut.records.get(view.key)) for view in views]
+    marks = [final_bound(view, cut.records.get(view.key)) for view in views]
     return max((mark for mark in marks if mark is not None), default=None)
 
 

@@ -51,7 +51,7 @@ def read_output(store: Store, obj: AnalysedObject) -> ObjectOutput:
     else:
         head = (Field(EPOCH, BIGINT), Field(KIND, VARCHAR))
         rows = _table_rows(store, layout.changes_table(obj), (*head, *shown))
-        changes = _by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
+        changes = _group_by_epoch((epoch, RowKind(kind), tuple(row)) for epoch, kind, *row in rows)
     return ObjectOutput(
         changes, _inserts(late), _dead(store, obj), tuple(row[:-1] for row in current)
     )
@@ -67,7 +67,7 @@ def _sink_output(sink: ExternalSink) -> ByEpoch:
         for row in python_rows(read_rows(file, types, []), sink.written_columns):
             kind, values = (row[0], row[1:]) if sink.op else ("+I", row)
             out.append((epoch, RowKind(kind), tuple(values)))
-    return _by_epoch(out)
+    return _group_by_epoch(out)
 
 
 def _current(store: Store, obj: AnalysedObject) -> list[tuple[Any, ...]]:
@@ -104,14 +104,14 @@ def _dead(store: Store, obj: AnalysedObject) -> ByEpoch:
     for (epoch, code, *_), weight in sums.items():
         kind = RowKind.INSERT if weight > 0 else RowKind.DELETE
         out += [(epoch, kind, (f"E{code:04}",))] * abs(weight)
-    return _by_epoch(out)
+    return _group_by_epoch(out)
 
 
 def _inserts(rows: Iterable[tuple[Any, ...]]) -> ByEpoch:
-    return _by_epoch((row[-1], RowKind.INSERT, row[:-1]) for row in rows)
+    return _group_by_epoch((row[-1], RowKind.INSERT, row[:-1]) for row in rows)
 
 
-def _by_epoch(rows: Iterable[tuple[int, RowKind, tuple[Any, ...]]]) -> ByEpoch:
+def _group_by_epoch(rows: Iterable[tuple[int, RowKind, tuple[Any, ...]]]) -> ByEpoch:
     out: dict[int, list[TextRow]] = {}
     for epoch, kind, values in rows:
         out.setdefault(epoch, []).append((kind, values))

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.definition_order import DefinitionCycle, in_order
+from floodmark.catalog.definition_order import DefinitionCycle, order_definitions
 from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, catalog_name
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.plan.declare.functions import functions_of
-from floodmark.plan.nodes.size import within_stack
+from floodmark.plan.nodes.size import guard_stack
 from floodmark.session.ddl.deployment import check_folders, check_outside
 from floodmark.session.ddl.desired import (
-    check_filed,
+    check_file_definition,
     check_new_object,
     definitions_of,
+    misplaced_statement,
     no_pipelines,
-    out_of_place,
 )
 from floodmark.sql import statements as s
 from floodmark.sql.each import RowAttempt, each_statement
@@ -33,7 +33,7 @@ from floodmark.stream.ndu import DeterminismMode, with_default
 from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_object, definition_order
-from floodmark.warehouse.settings import ACCEPTED, check_setting, mode_named, value_of
+from floodmark.warehouse.settings import ACCEPTED, check_setting, determinism_mode, value_of
 
 _IGNORE = re.compile(r"--[ \t]*lint:[ \t]*ignore\b[ \t]*([^\n]*)", re.IGNORECASE)
 _CODE = re.compile(r"[AE]\d+", re.IGNORECASE)
@@ -149,7 +149,7 @@ def _define_all(attempts: Sequence[RowAttempt], lint: _Lint) -> None:
                 case s.SetOption() as setting:
                     _set(setting, lint)
                 case statement:
-                    raise out_of_place(statement)
+                    raise misplaced_statement(statement)
         except FloodmarkError as error:
             lint.error(error, attempt.span, attempt.declares)
     for definition in _order(definitions, lint):
@@ -160,7 +160,7 @@ def _order(definitions: list[s.Definition], lint: _Lint) -> list[s.Definition]:
     """Return definitions in the order of what they name, without those that go in circles."""
     while True:
         try:
-            return in_order(definitions)
+            return order_definitions(definitions)
         except DefinitionCycle as circle:
             lint.error(circle, circle.span)
             lint.failed |= {catalog_name(m.name) for m in circle.members}
@@ -195,7 +195,7 @@ def _create(statement: s.Definition, lint: _Lint) -> None:
 
     CREATE TABLE … AS has the columns of its query: it waits for what that reads.
     """
-    check_filed(statement)
+    check_file_definition(statement)
     try:
         several = definitions_of(statement, lint.catalog, Pipeline(Catalog()))
     except FloodmarkError as error:
@@ -223,7 +223,7 @@ def _set(statement: s.SetOption, lint: _Lint) -> None:
         check_setting(name, statement.span)
     value = value_of(statement)
     if name == OPTION and value is not None:
-        lint.mode = mode_named(value, statement.span)
+        lint.mode = determinism_mode(value, statement.span)
 
 
 def _judge(lint: _Lint) -> None:
@@ -231,10 +231,10 @@ def _judge(lint: _Lint) -> None:
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(lint.catalog.objects.values())
     for catalog_object in definition_order(lint.catalog):
-        if _below_a_failure(catalog_object, lint):
+        if _follows_failure(catalog_object, lint):
             continue
         try:
-            with within_stack(catalog_object.statement.name.span):
+            with guard_stack(catalog_object.statement.name.span):
                 obj = analyse_object(catalog_object, lint.catalog, done, functions)
             if obj.refused is not None:
                 raise obj.refused
@@ -273,7 +273,7 @@ def _check_together(pipeline: Pipeline, lint: _Lint) -> None:
         lint.error(error, None)
 
 
-def _below_a_failure(obj: CatalogObject, lint: _Lint) -> bool:
+def _follows_failure(obj: CatalogObject, lint: _Lint) -> bool:
     below = {*obj.reads, obj.target} & lint.failed
     if below:
         lint.failed.add(obj.key)

@@ -18,7 +18,7 @@ _NAMED = 3
 """How many objects an error names."""
 
 
-def refuse_moved(deployed: Deployed, home: Path | None) -> None:
+def refuse_relocation(deployed: Deployed, home: Path | None) -> None:
     """Raise E0362 where relative paths stand for other places in the project `home`.
 
     Nothing is refused where no project is known.
@@ -37,7 +37,7 @@ def refuse_moved(deployed: Deployed, home: Path | None) -> None:
     )
 
 
-def at_home(deployed: Deployed, home: Path | None) -> Deployed:
+def relocate_paths(deployed: Deployed, home: Path | None) -> Deployed:
     """Return definitions whose relative paths stand for places in the project `home`.
 
     That is how an epoch ends that was begun before the project moved.

@@ -55,7 +55,7 @@ def reshaping(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
     """Return how the rows of a source or table go on; None where they cannot."""
     before, after = old.declared, new.declared
     if before is None and after is not None:
-        return _of_view(old, new)
+        return _view_reuse(old, new)
     if before is None or after is None or old.kind is not new.kind:
         return None
     past = new.object.past[len(old.object.past) :]
@@ -98,7 +98,7 @@ def fits_stored(old: AnalysedObject, new: AnalysedObject) -> bool:
     return ROW_ID in after or filled == {*new.relation.primary_key}
 
 
-def _of_view(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
+def _view_reuse(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
     """Return how the rows of a view become those of a table: as they are, without what is hidden.
 
     None where the table has another key.

@@ -165,7 +165,7 @@ def check_setting(name: str, span: Span | None = None) -> None:
 def _check_value(name: str, value: str, span: Span | None = None) -> None:
     """Raise E0369 or E0324 for a value that a setting cannot have."""
     if name == determinism.OPTION:
-        mode_named(value, span)
+        determinism_mode(value, span)
         return
     try:
         SETTINGS[name].parse.parse(value)
@@ -179,7 +179,7 @@ def _check_value(name: str, value: str, span: Span | None = None) -> None:
         ) from None
 
 
-def mode_named(value: str, span: Span | None = None) -> DeterminismMode:
+def determinism_mode(value: str, span: Span | None = None) -> DeterminismMode:
     """Return the mode of `SET determinism`; E0324 for a value that is none."""
     return parse_mode(s.Option(determinism.OPTION, value, span))
 

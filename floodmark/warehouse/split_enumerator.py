@@ -14,7 +14,7 @@ from floodmark.storage.logs.epochs import BUCKET, EpochLog
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 
 
-def notes_on(new_splits: Mapping[str, Sequence[Split]], most: int) -> list[str]:
+def backlog_notes(new_splits: Mapping[str, Sequence[Split]], most: int) -> list[str]:
     """Return what to log of sources, by key, that have more than `most` new rows."""
     rows = {
         source: sum(split.estimate for split in splits) for source, splits in new_splits.items()

@@ -58,14 +58,14 @@ def audit_specs(found: AnalysedObject) -> list[dg.AssetCheckSpec]:
     ]
 
 
-def audited(
+def run_audits(
     floodmark: Floodmark, selected: Collection[dg.AssetCheckKey]
 ) -> Iterator[tuple[AnalysedObject, dg.AssetCheckResult]]:
     """Make the selected audits, one after the other, and yield each with its object."""
     for found in floodmark.deployed.pipeline.objects.values():
         for name in audits_of(found):
             if dg.AssetCheckKey(asset_key(found), name) in selected:
-                answer = (_compared if name == EQUIVALENCE else _replayed)(floodmark, found.key)
+                answer = (_compare if name == EQUIVALENCE else _replay)(floodmark, found.key)
                 yield (
                     found,
                     dg.AssetCheckResult(
@@ -106,13 +106,13 @@ def last_audits(
             )
 
 
-def _compared(floodmark: Floodmark, key: str) -> Answer:
+def _compare(floodmark: Floodmark, key: str) -> Answer:
     found = difference(floodmark, key)
     counts = {"epoch": found.epoch, "missing": found.missing, "surplus": found.surplus}
     return Answer(not (found.missing or found.surplus), counts)
 
 
-def _replayed(floodmark: Floodmark, key: str) -> Answer:
+def _replay(floodmark: Floodmark, key: str) -> Answer:
     found = replay_newest(floodmark.warehouse, key, MOST_ROWS)
     if found is None:
         return Answer(True, note=f"no epoch that is kept brought it 1 to {MOST_ROWS:,} rows")

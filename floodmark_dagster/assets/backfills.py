@@ -8,7 +8,7 @@ import dagster as dg
 
 from floodmark.api import Floodmark
 from floodmark.storage.logs.last_reported import LastReports
-from floodmark.tables.window_finality import closing, final_until
+from floodmark.tables.window_finality import closing, final_bound
 from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct
 from floodmark_dagster.assets.audits import last_audits
 from floodmark_dagster.assets.checks import last_results
@@ -20,7 +20,7 @@ def is_of_partitions(context: dg.AssetExecutionContext) -> bool:
     return context.has_partition_key or context.has_partition_key_range
 
 
-def backfilled(
+def run_backfill(
     context: dg.AssetExecutionContext, floodmark: Floodmark
 ) -> Iterator[dg.MaterializeResult]:
     """Yield what the backfill of the run's partitions corrects in each selected view."""
@@ -33,7 +33,7 @@ def backfilled(
         if key not in chosen:
             continue
         chosen.discard(key)
-        if final_until(found, cut.records.get(found.key)) is None:
+        if final_bound(found, cut.records.get(found.key)) is None:
             context.log.warning(f"no window of {found.name} is closed yet: it stays as it is")
             continue
         done = correct(floodmark, found.key, span)

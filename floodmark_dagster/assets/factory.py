@@ -16,10 +16,10 @@ from floodmark.storage.logs.last_reported import LastReport, LastReports
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.warehouse.suspensions import remedy
 from floodmark_dagster.assets import news
-from floodmark_dagster.assets.audits import AUDITS, audit_specs, audited, last_audits
-from floodmark_dagster.assets.backfills import backfilled, is_of_partitions
+from floodmark_dagster.assets.audits import AUDITS, audit_specs, last_audits, run_audits
+from floodmark_dagster.assets.backfills import is_of_partitions, run_backfill
 from floodmark_dagster.assets.checks import check_results, check_specs, evaluation, last_results
-from floodmark_dagster.assets.partitions import EventTime, newly_final, partitioned
+from floodmark_dagster.assets.partitions import EventTime, newly_final, with_partitions
 from floodmark_dagster.assets.refusals import remember
 from floodmark_dagster.assets.translator import asset_key, asset_spec
 from floodmark_dagster.resources.warehouse import Warehouse
@@ -51,7 +51,7 @@ def pipeline_assets(
 
     @dg.multi_asset(
         name="pipeline",
-        specs=[partitioned(asset_spec(o, pipeline, root), o, event_time) for o in objects],
+        specs=[with_partitions(asset_spec(o, pipeline, root), o, event_time) for o in objects],
         check_specs=[
             spec for found in objects for spec in (*check_specs(found), *audit_specs(found))
         ],
@@ -61,7 +61,7 @@ def pipeline_assets(
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         with errors_for_dagster(), warehouse.connect() as floodmark:
-            telling = _Telling(context, floodmark, warehouse, event_time)
+            telling = _RunResults(context, floodmark, warehouse, event_time)
             if is_of_partitions(context):
                 yield from telling.of_partitions()
                 return
@@ -148,7 +148,7 @@ def _advance(
 
 
 @dataclass
-class _Telling:
+class _RunResults:
     """What a run says of its assets and checks; `fails` where it ends in a failure.
 
     Sources that are `out_of_reach`, by name, are not told to be as they were.
@@ -270,7 +270,7 @@ class _Telling:
             return
         yield from standing
         if right:
-            self.context.log_event(news.unchanged(found, last, head))
+            self.context.log_event(news.observe_unchanged(found, last, head))
 
     def _standing(self, found: AnalysedObject) -> list[dg.AssetCheckResult]:
         """Return the planned checks of an object as they came out last."""
@@ -291,7 +291,7 @@ class _Telling:
             for _, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
                 yield from (r for r in results if _check_key(r) in others)
         epoch = self.floodmark.warehouse.log.head().sealed
-        for found_one, result in audited(self.floodmark, audits) if audits else ():
+        for found_one, result in run_audits(self.floodmark, audits) if audits else ():
             self._book.record_audit(
                 found_one.key, result.check_name or "", epoch, passed=bool(result.passed)
             )
@@ -301,7 +301,7 @@ class _Telling:
         """Yield what a backfill of partitions corrects; where it fails, what stands of the rest."""
         done: set[dg.AssetKey] = set()
         try:
-            for result in backfilled(self.context, self.floodmark):
+            for result in run_backfill(self.context, self.floodmark):
                 assert result.asset_key is not None
                 done.add(result.asset_key)
                 yield result

@@ -10,12 +10,12 @@ from floodmark.session.ddl.effects import ObjectEffect, sql_diff
 _FENCES = re.compile(r"`{3,}")
 
 
-def fenced(text: str, language: str = "") -> str:
+def code_block(text: str, language: str = "") -> str:
     """Return a block of code; its fence is longer than any in the text.
 
-    >>> fenced("SELECT 1", "sql")
+    >>> code_block("SELECT 1", "sql")
     '```sql\\nSELECT 1\\n```'
-    >>> fenced("SELECT '````'")
+    >>> code_block("SELECT '````'")
     "`````\\nSELECT '````'\\n`````"
     """
     longest = max(map(len, _FENCES.findall(text)), default=2)
@@ -25,7 +25,7 @@ def fenced(text: str, language: str = "") -> str:
 
 def plan_text(found: Sequence[ObjectEffect]) -> str:
     """Return what a plan does to each object, in Markdown."""
-    parts = [fenced(part, "diff") for part in plan_parts(found)]
+    parts = [code_block(part, "diff") for part in plan_parts(found)]
     return "\n\n".join(parts) or "Nothing would change."
 
 

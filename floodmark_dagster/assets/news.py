@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from floodmark.api import Floodmark
-from floodmark.epochs.summary import fields_said
+from floodmark.epochs.summary import describe_field_differences
 from floodmark.session.inspect.reporting import ObjectReport, numbers
 from floodmark.session.inspect.system import watermark_text
 from floodmark.storage.logs.last_reported import LastReport
@@ -37,7 +37,7 @@ def metadata_of(floodmark: Floodmark, report: ObjectReport) -> Mapping[str, Any]
         metadata["dagster/row_count"] = metadata.pop("row_count")
     if report.steps and (mark := watermark_text(report.steps[-1].after.watermarks)):
         metadata["watermark"] = mark
-    said = fields_said(report.obj, [step.after for step in report.steps])
+    said = describe_field_differences(report.obj, [step.after for step in report.steps])
     if said is not None:
         metadata["fields"] = said
     if report.steps and (due := report.steps[-1].after.due) is not None:
@@ -75,7 +75,7 @@ def event(floodmark: Floodmark, report: ObjectReport) -> dg.AssetMaterialization
     )
 
 
-def unchanged(found: AnalysedObject, last: LastReport, epoch: int) -> dg.AssetObservation:
+def observe_unchanged(found: AnalysedObject, last: LastReport, epoch: int) -> dg.AssetObservation:
     """Return that an asset was looked at and is as it was: it is fresh, though nothing came."""
     return dg.AssetObservation(
         asset_key(found),
@@ -84,7 +84,7 @@ def unchanged(found: AnalysedObject, last: LastReport, epoch: int) -> dg.AssetOb
     )
 
 
-def reached(floodmark: Floodmark, sources: Collection[str]) -> list[AnalysedObject]:
+def affected_objects(floodmark: Floodmark, sources: Collection[str]) -> list[AnalysedObject]:
     """Return what rows of some sources can change, the sources among it, upstream first."""
     pipeline = floodmark.deployed.pipeline
     keys = set(sources)

@@ -18,9 +18,9 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.window_finality import (
     closes_in_time,
     closing,
-    final_until,
-    first_closed,
-    last_closed,
+    final_bound,
+    first_closed_time,
+    last_closed_time,
 )
 from floodmark_dagster.assets.translator import asset_key
 from floodmark_dagster.resources.warehouse import Warehouse
@@ -111,9 +111,9 @@ def _definition(
     floodmark: Floodmark, grain: Grain, now: datetime
 ) -> dg.TimeWindowPartitionsDefinition:
     views, cut = closing(floodmark.deployed.pipeline), floodmark.warehouse.cut()
-    last = min(last_closed(views, cut) or now, now)
-    first = min(first_closed(floodmark.store, views, cut) or now, now)
-    marks = (final_until(view, cut.records.get(view.key)) for view in views)
+    last = min(last_closed_time(views, cut) or now, now)
+    first = min(first_closed_time(floodmark.store, views, cut) or now, now)
+    marks = (final_bound(view, cut.records.get(view.key)) for view in views)
     final = grain.start(min((mark for mark in marks if mark is not None), default=last))
     is_past = last < now - PAST
     start = grain.first(first, last)
@@ -128,7 +128,7 @@ def _definition(
     )
 
 
-def partitioned(
+def with_partitions(
     spec: dg.AssetSpec, found: AnalysedObject, event_time: EventTime | None
 ) -> dg.AssetSpec:
     """Return the asset of an object with partitions, where it emits on window close by a time."""
@@ -147,9 +147,9 @@ def newly_final(
     pipeline, cut = floodmark.deployed.pipeline, floodmark.warehouse.cut()
     views, now = closing(pipeline), floodmark.clock.now()
     left = floodmark.warehouse.limits.partition_events
-    earliest = first_closed(floodmark.store, views, cut)
+    earliest = first_closed_time(floodmark.store, views, cut)
     for found in views:
-        mark = final_until(found, cut.records.get(found.key))
+        mark = final_bound(found, cut.records.get(found.key))
         last = told.get(found.key)
         if mark is None or earliest is None or last is None or asset_key(found) not in selected:
             continue

@@ -17,7 +17,7 @@ from floodmark.stream.explain.explain import explain_object
 from floodmark.stream.explain.lineage import column_lineage
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.external_sink import DELTA
-from floodmark_dagster.assets.markdown import fenced
+from floodmark_dagster.assets.markdown import code_block
 
 _SINK = "__sink"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_]|(?<=_)0(?=x[0-9a-f]+(?:_|[^A-Za-z0-9_]))")
@@ -81,14 +81,14 @@ def _kinds(found: AnalysedObject) -> set[str]:
 
 def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
     metadata: dict[str, Any] = {
-        "sql": dg.MetadataValue.md(fenced(found.object.text.strip(), "sql")),
-        "explain": dg.MetadataValue.md(fenced(str(explain_object(found, pipeline)))),
+        "sql": dg.MetadataValue.md(code_block(found.object.text.strip(), "sql")),
+        "explain": dg.MetadataValue.md(code_block(str(explain_object(found, pipeline)))),
         "dagster/column_schema": column_schema(found),
     }
     if found.plan is not None:
         metadata["dagster/column_lineage"] = _lineage(found, pipeline)
     if found.kind is ObjectKind.TABLE and not found.opaque:
-        metadata |= _gathered(found, pipeline)
+        metadata |= _writer_metadata(found, pipeline)
     if found.object.target is not None:
         metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[found.object.target]))
         metadata["writes_columns"] = ", ".join(found.writes)
@@ -103,7 +103,7 @@ def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str
     return metadata | ({} if references is None else {"dagster/code_references": references})
 
 
-def _gathered(found: AnalysedObject, pipeline: Pipeline) -> dict[str, Any]:
+def _writer_metadata(found: AnalysedObject, pipeline: Pipeline) -> dict[str, Any]:
     """Return who writes a table, in the order in which an epoch takes them, and which columns."""
     assert found.declared is not None
     sinks = [pipeline[key] for key in found.feeders]

@@ -11,7 +11,7 @@ import dagster as dg
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
 from floodmark.session.audit.checks import NOT_SUSPENDED
-from floodmark.session.inspect.reporting import after_told, reports
+from floodmark.session.inspect.reporting import mark_reported, reports
 from floodmark.storage.logs.last_reported import LastReport, LastReports
 from floodmark_dagster.assets import news
 from floodmark_dagster.assets.checks import evaluation, suspension
@@ -52,7 +52,7 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
             )
         # What cannot be read, such as a folder that is gone, fails the tick with its text.
         with errors_for_dagster(retries=False), warehouse.connect() as floodmark:
-            told = _Told.read(context.cursor, floodmark.warehouse.log.head().sealed)
+            told = _SensorCursor.read(context.cursor, floodmark.warehouse.log.head().sealed)
             LastReports(floodmark.root).without_checks(told.said)
             told, creates = _creates(context.instance, floodmark, warehouse, told)
             request = dg.RunRequest() if creates else _request(floodmark, assets)
@@ -75,7 +75,7 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
 
 
 @dataclass(frozen=True)
-class _Told:
+class _SensorCursor:
     """What the cursor holds.
 
     All that others did up to an `epoch` is told; `said` is what was said of objects when something
@@ -89,7 +89,7 @@ class _Told:
     files: str = ""
 
     @classmethod
-    def read(cls, cursor: str | None, head: int) -> "_Told":
+    def read(cls, cursor: str | None, head: int) -> "_SensorCursor":
         """Return what a cursor holds; nothing of one that is not of this log up to its head."""
         try:
             found = json.loads(cursor or "{}")
@@ -106,8 +106,8 @@ class _Told:
 
 
 def _creates(
-    instance: dg.DagsterInstance, floodmark: Floodmark, warehouse: Warehouse, told: _Told
-) -> tuple[_Told, bool]:
+    instance: dg.DagsterInstance, floodmark: Floodmark, warehouse: Warehouse, told: _SensorCursor
+) -> tuple[_SensorCursor, bool]:
     """Tell whether a run would create what is new in the pipeline files, without a change of them.
 
     Not what is refused: the sensor `pipeline_files` says so, and what is deployed goes on.
@@ -132,7 +132,7 @@ def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunReq
     warehouse = floodmark.warehouse
     if warehouse.log.head().open is not None:
         return dg.RunRequest()
-    found = news.reached(floodmark, warehouse.splits.having(floodmark.deployed.pipeline))
+    found = news.affected_objects(floodmark, warehouse.splits.having(floodmark.deployed.pipeline))
     chosen = [asset_key(o) for o in found if asset_key(o) in assets]
     if not chosen:
         return dg.RunRequest()
@@ -141,7 +141,7 @@ def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunReq
     )
 
 
-def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
+def _outside(floodmark: Floodmark, told: _SensorCursor) -> tuple[_SensorCursor, list[_Event]]:
     """Return what others, such as the command line, have done since it was last told.
 
     Their checks are left to the next run: they need Spark.
@@ -150,7 +150,7 @@ def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
     head, known = warehouse.log.head().sealed, LastReports(floodmark.root).all_reports()
     said: dict[str, LastReport] = {}
     events: list[_Event] = []
-    for report in reports(warehouse, after_told(known, told.epoch)):
+    for report in reports(warehouse, mark_reported(known, told.epoch)):
         last = known.get(report.key, LastReport())
         found = news.untold(report, last)
         if last.told >= report.epoch or found is None:
@@ -167,7 +167,9 @@ def _outside(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[_Event]]:
     return replace(told, epoch=head, said=said or told.said), events
 
 
-def _quiet(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[dg.AssetObservation]]:
+def _quiet(
+    floodmark: Floodmark, told: _SensorCursor
+) -> tuple[_SensorCursor, list[dg.AssetObservation]]:
     """Return that assets are fresh to which nothing has come, once in `QUIET`."""
     now = floodmark.clock.now().timestamp()
     if not told.quiet_at or now - told.quiet_at < QUIET.total_seconds():
@@ -176,7 +178,7 @@ def _quiet(floodmark: Floodmark, told: _Told) -> tuple[_Told, list[dg.AssetObser
     pipeline, suspended = floodmark.deployed.pipeline, floodmark.warehouse.suspensions()
     known: Mapping[str, LastReport] = LastReports(floodmark.root).all_reports()
     return replace(told, quiet_at=now), [
-        news.unchanged(found, known[key], head)
+        news.observe_unchanged(found, known[key], head)
         for key, found in pipeline.objects.items()
         if key in known and key not in suspended and not known[key].suspended
     ]

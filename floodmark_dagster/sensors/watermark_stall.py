@@ -33,12 +33,12 @@ def watermark_stall(context: dg.SensorEvaluationContext, warehouse: Warehouse) -
                 description=f"the watermark stands still since epoch {since}",
                 metadata={"stalled_epochs": head - since, "epoch": head},
             )
-            for found, since in stalled(floodmark)
+            for found, since in stalled_sources(floodmark)
         ]
     return dg.SensorResult(asset_events=events, cursor=str(head))
 
 
-def stalled(floodmark: Floodmark) -> Iterator[tuple[AnalysedObject, int]]:
+def stalled_sources(floodmark: Floodmark) -> Iterator[tuple[AnalysedObject, int]]:
     """Yield the sources that took in rows in many epochs with one watermark, and since when."""
     log = floodmark.warehouse.log
     head = log.head().sealed

@@ -18,7 +18,7 @@ from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.warehouse.deployed import statements_of
 from floodmark_dagster.assets.audits import AUDITS, EQUIVALENCE
 from floodmark_dagster.assets.factory import EVERYTHING
-from floodmark_dagster.assets.markdown import fenced
+from floodmark_dagster.assets.markdown import code_block
 from floodmark_dagster.assets.partitions import Grain, event_time
 from floodmark_dagster.jobs.plan_job import apply_job, plan_job
 from floodmark_dagster.resources.clock import EngineClock
@@ -51,7 +51,7 @@ def _tick_of_files(skin: Skin) -> dg.SkipReason:
 
 @pytest.mark.parametrize("text", ["", "a\n```\nb", "`````", "~~~ ``", "```` and ```"])
 def test_no_text_ends_its_block(text: str) -> None:
-    first, *lines, last = fenced(text, "sql").split("\n")
+    first, *lines, last = code_block(text, "sql").split("\n")
     fence = first.removesuffix("sql")
     assert last == fence and set(fence) == {"`"} and len(fence) >= 3
     assert "\n".join(lines) == text and fence not in text

@@ -9,7 +9,7 @@ import pytest
 
 from floodmark.limits import LIMITS
 from floodmark.session.audit.checks import run_checks
-from floodmark.session.inspect.closed_windows import below_watermark
+from floodmark.session.inspect.closed_windows import late_condition
 from floodmark.session.inspect.reporting import EpochStep, ObjectReport, reports
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
@@ -30,12 +30,12 @@ def test_statistics_say_that_nothing_came_after_its_close(skin: Skin) -> None:
         return DataFile("a", 1, 1, low, {"__epoch": last}, {})
 
     assert (
-        below_watermark(hours, steps, [file(1, 1, 0), file(2, 2, 2), file(3, 3, 5)], LIMITS) is None
+        late_condition(hours, steps, [file(1, 1, 0), file(2, 2, 2), file(3, 3, 5)], LIMITS) is None
     )
-    merged = below_watermark(hours, steps, [file(1, 2, 0), file(3, 3, 5)], LIMITS)
+    merged = late_condition(hours, steps, [file(1, 2, 0), file(3, 3, 5)], LIMITS)
     assert merged == "(__epoch = 2 AND `window_start` < TIMESTAMP_NTZ'2013-01-01 02:00:00.000000')"
-    assert "__epoch = 3" in (below_watermark(hours, steps, [file(3, 3, 2)], LIMITS) or "")
-    assert below_watermark(hours, [], [file(2, 2, 0)], LIMITS) is None
+    assert "__epoch = 3" in (late_condition(hours, steps, [file(3, 3, 2)], LIMITS) or "")
+    assert late_condition(hours, [], [file(2, 2, 0)], LIMITS) is None
 
 
 @pytest.mark.spark

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from floodmark.epochs.unreachable_sinks import pause_after
+from floodmark.epochs.unreachable_sinks import retry_pause
 from floodmark.limits import LIMITS
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock
@@ -70,7 +70,7 @@ def test_a_disk_without_room(tmp_path: Path, small: Path, sessions: Sessions, na
             assert _on_disk(small) == before
             if tries > 1:
                 assert not fm.has_new() and fm.advance(now=NOW) == []
-            clock.set(clock.now() + pause_after(tries, limits=LIMITS) + timedelta(seconds=1))
+            clock.set(clock.now() + retry_pause(tries, limits=LIMITS) + timedelta(seconds=1))
             assert fm.has_new()
         with site.connect() as other:
             assert len(other.advance(now=NOW)) == 1, "the next run tries again at once"

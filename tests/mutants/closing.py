@@ -43,7 +43,7 @@ CLOSING = (
     ),
     Planted(
         "of the rows that a frame looks ahead to only one is waited for",
-        "floodmark.stream.passes.close.over:_last_seen",
+        "floodmark.stream.passes.close.over:_last_seen_call",
         "(time, Literal(INT, ahead.rows))",
         "(time, Literal(INT, 1))",
         (f"{_FINAL}[rows around]", f"{_FINAL}[rows ahead]"),

@@ -36,7 +36,7 @@ OWNING = (
     ),
     Planted(
         "another sink's row saves the columns of a delete",
-        "floodmark.dataflow.merge.column_owners:without_rewritten",
+        "floodmark.dataflow.merge.column_owners:skip_rewritten_deletes",
         "x.o.stage AND y.o.writer = x.o.writer",
         "x.o.stage",
         on_spark("owned_columns_by_another_key"),
@@ -50,7 +50,7 @@ OWNING = (
     ),
     Planted(
         "the model's owners hold nothing of each other's rows",
-        "floodmark.reference.ownership:after_owner",
+        "floodmark.reference.ownership:apply_owner",
         "held | {owner}",
         "frozenset((owner,))",
         (f"{_MODEL}[0]", *on_reference("owned_columns")),

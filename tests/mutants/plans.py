@@ -123,7 +123,7 @@ def _dropped(step: str, uses: str, test: str) -> Planted:
 
 
 DROPPED = (
-    _dropped("on_nodes(drop_orders)", "ALL - QUERIES", f"{_GOLDEN}[ordered-order_alone]"),
+    _dropped("node_step(drop_orders)", "ALL - QUERIES", f"{_GOLDEN}[ordered-order_alone]"),
     Planted(
         "the rules of the logical plan are dropped",
         "floodmark.stream.objects.planning:PASSES",
@@ -132,21 +132,21 @@ DROPPED = (
         (f"{_GOLDEN}[closing-the_first_rows_of_each_window_held_back]",),
     ),
     _dropped(
-        "on_nodes(conditions_lifted)",
+        "node_step(conditions_lifted)",
         "QUERIES",
         f"{_PASSES}test_a_query_evaluates_a_volatile_condition_above_its_join",
     ),
     _dropped(
-        "on_nodes(temporal_filters)",
+        "node_step(temporal_filters)",
         "ALL - QUERIES - {Use.REFRESHED}",
         f"{_GOLDEN}[temporal-sliding_window_by_two_conditions]",
     ),
     _dropped(
-        "on_nodes(keep_order_keys)",
+        "node_step(keep_order_keys)",
         "{Use.SELECT}",
         f"{_PASSES}test_an_order_has_the_keys_that_decide_between_ties",
     ),
-    _dropped("on_nodes(keep_keys)", "LOWERED", f"{_GOLDEN}[closing-over_a_union]"),
+    _dropped("node_step(keep_keys)", "LOWERED", f"{_GOLDEN}[closing-over_a_union]"),
     _dropped("lower_nodes", "LOWERED", f"{_GOLDEN}[closing-orders_per_hour]"),
     _dropped("release_on_close", "KEPT", f"{_GOLDEN}[closing-orders_per_hour]"),
     _dropped("judge_periods", "{*KEPT, Use.VIEW}", f"{_GOLDEN}[temporal-not_between]"),

@@ -150,8 +150,8 @@ JOINS = (
     Planted(
         "a row of a semi join goes with the first of its matches",
         "floodmark.dataflow.operators.join:_delta",
-        "_of_kept(node, touched, sides.new(other), now)",
-        "_of_kept(node, touched, theirs.where(f'{WEIGHT} > 0').drop(WEIGHT), now)",
+        "_join_kept_side(node, touched, sides.new(other), now)",
+        "_join_kept_side(node, touched, theirs.where(f'{WEIGHT} > 0').drop(WEIGHT), now)",
         on_spark("join_semi_and_anti"),
     ),
     Planted(

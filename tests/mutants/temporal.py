@@ -36,7 +36,7 @@ TEMPORAL = (
     ),
     Planted(
         "a row is there at its upper bound",
-        "floodmark.dataflow.operators.temporal_filter:_at_once",
+        "floodmark.dataflow.operators.temporal_filter:_present_rows",
         "AND {_NOW} < {_BEFORE}",
         "AND {_NOW} <= {_BEFORE}",
         on_spark("temporal_two_bounds"),

@@ -22,14 +22,14 @@ THINNING = (
     ),
     Planted(
         "a message whose row is left out leaves the stored one",
-        "floodmark.dataflow.intake.transform:of_messages",
+        "floodmark.dataflow.intake.transform:transform_messages",
         "AND NOT {_KEEPS})",
         "AND FALSE)",
         on_spark("transform_of_changes_by_key"),
     ),
     Planted(
         "a refused message leaves the stored row",
-        "floodmark.dataflow.intake.transform:of_messages",
+        "floodmark.dataflow.intake.transform:transform_messages",
         "THEN array('dead', 'take')",
         "THEN array('dead')",
         on_spark("transform_of_changes_by_key"),

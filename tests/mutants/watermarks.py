@@ -117,7 +117,7 @@ WATERMARKS = (
     Planted(
         "a window without rows between two is the one that is over",
         "floodmark.stream.operators.hop:StreamHop.propagate",
-        "(following, shift_clamped(following, node.size))",
+        "(following, shift_and_clamp(following, node.size))",
         "(align(below[node.time], node.slide, node.offset), following)",
         (_RULES,),
     ),

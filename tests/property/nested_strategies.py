@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, BoolOp, Call, ColumnRef, Expr, Literal
-from floodmark.scalar.functions import Operand, aggregate_for, function_for
+from floodmark.scalar.functions import Operand, aggregate_overload, function_overload
 from floodmark.scalar.types import BOOLEAN, INT, INTERVAL, TIMESTAMP, Field
 from tests.property.subqueries import QUERIES, plan_of
 
@@ -22,7 +22,7 @@ def called(name: str, *args: Expr) -> Call:
         Operand("", arg.type, arg.value) if isinstance(arg, Literal) else Operand("", arg.type)
         for arg in args
     ]
-    found = function_for(name, tuple(arg.type for arg in args))
+    found = function_overload(name, tuple(arg.type for arg in args))
     return Call(found.result_type(operands), name, args)
 
 
@@ -96,7 +96,7 @@ def spread(builder: Builder, below: n.Node) -> AggCall:
     value: Expr = column
     if name.startswith("bool"):
         value = Call(BOOLEAN, "<", (column, Literal(INT, builder.pick([0, 2]))))
-    result = aggregate_for(name, (value.type,)).result_type([Operand("", value.type)])
+    result = aggregate_overload(name, (value.type,)).result_type([Operand("", value.type)])
     order = ((column, builder.draw(st.booleans()), False),) if name == "array_agg" else ()
     condition = builder.comparison(below) if builder.draw(st.integers(0, 3)) == 0 else None
     return AggCall(name, (value,), result, filter=condition, order_by=order)

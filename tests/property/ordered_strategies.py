@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
-from floodmark.scalar.functions import Operand, aggregate_for
+from floodmark.scalar.functions import Operand, aggregate_overload
 from floodmark.scalar.types import BIGINT, DOUBLE, INT, Field
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _aggregate(builder: Builder, below: n.Node, frame: Frame | None) -> n.Window
         return n.WindowCall("count", (), BIGINT, frame, condition)
     found = builder.pick(whole)
     name = builder.pick(_AGGREGATES)
-    result = aggregate_for(name, (found.type,)).result_type([Operand("", found.type)])
+    result = aggregate_overload(name, (found.type,)).result_type([Operand("", found.type)])
     return n.WindowCall(name, (ColumnRef(found.type, found.name),), result, frame, condition)
 
 

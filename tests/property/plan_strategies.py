@@ -28,7 +28,7 @@ from floodmark.plan.expr.expressions import (
 from floodmark.reference.pipeline import Delivery, EpochInput, ReferenceKind, ReferenceObject
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.watermarks import Watermark
-from floodmark.scalar.functions import Operand, aggregate_for
+from floodmark.scalar.functions import Operand, aggregate_overload
 from floodmark.scalar.types import BIGINT, BOOLEAN, DOUBLE, INT, TIMESTAMP, Field
 from floodmark.stream.passes.keep_keys import keep_keys
 from tests.property.nested_strategies import (
@@ -241,7 +241,7 @@ class Builder:
         if name in ("percentile", "spread"):
             return self.percentile(below, column)
         operand = Operand("", column.type)
-        result = aggregate_for(name, (column.type,)).result_type([operand])
+        result = aggregate_overload(name, (column.type,)).result_type([operand])
         condition = self.comparison(below) if self.draw(st.integers(0, 3)) == 0 else None
         if name in ORDERED:
             by = [(self.column(below), self.draw(st.booleans()), self.draw(st.booleans()))]

@@ -10,7 +10,7 @@ from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.plan.expr.expressions import Call, ColumnRef, Literal
 from floodmark.reference.changes import Change
 from floodmark.reference.rows import Row
-from floodmark.reference.tables import MergeRules, RefusedRow, merge, of_sinks, rekey
+from floodmark.reference.tables import MergeRules, RefusedRow, merge, rekey, sink_changes_by_key
 from floodmark.scalar.types import BOOLEAN, INT
 from floodmark.sql.statements import ConflictAction
 
@@ -83,10 +83,10 @@ def test_rekey_splits_updates_that_move() -> None:
 
 def test_a_delete_whose_key_is_written_again_is_none() -> None:
     changes = [(INSERT, row(1, 5)), (DELETE, row(2, 5)), (DELETE, row(3, 6))]
-    assert of_sinks([changes], ("a",)) == [[(INSERT, row(1, 5)), (DELETE, row(3, 6))]]
+    assert sink_changes_by_key([changes], ("a",)) == [[(INSERT, row(1, 5)), (DELETE, row(3, 6))]]
 
 
 def test_a_key_that_moves_from_one_sink_to_another_is_kept() -> None:
-    assert of_sinks([[(INSERT, row(1, 5))], [(DELETE, row(2, 5))]], ("a",)) == [
+    assert sink_changes_by_key([[(INSERT, row(1, 5))], [(DELETE, row(2, 5))]], ("a",)) == [
         [(INSERT, row(1, 5))], [],
     ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from floodmark.errors import NotSupported
-from floodmark.session.ddl.altering import catalog_after
+from floodmark.session.ddl.altering import alter_catalog
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
 from tests.program_reference import compile_sql
@@ -19,7 +19,7 @@ def sink_of(options: str, query: str) -> s.Definition:
     statement = parse_statement("ALTER MATERIALIZED VIEW m TO TABLE")
     assert isinstance(statement, s.Alter)
     pipeline = compile_sql(LOG + VIEW.format(options, query))
-    return catalog_after(statement, pipeline).objects["sink:m"].statement
+    return alter_catalog(statement, pipeline).objects["sink:m"].statement
 
 
 def test_a_sink_goes_on_with_the_options_of_its_view() -> None:

@@ -18,7 +18,7 @@ from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.grouping import compute
 from floodmark.reference.moment import Moment
-from floodmark.scalar.functions import aggregate_for
+from floodmark.scalar.functions import aggregate_overload
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.expressions import compile, operands_of
@@ -184,7 +184,7 @@ def test_every_aggregate_means_on_spark_what_it_means(spark: SparkSession) -> No
         context = BindContext(Span.at(text, 0, 0))
         bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context, aggregates=collector)
         call = collector.calls[0][1]
-        function = aggregate_for(call.function, tuple(a.type for a in call.args))
+        function = aggregate_overload(call.function, tuple(a.type for a in call.args))
         operands = operands_of(call.args, [compile(a) for a in call.args])
         condition = None if call.filter is None else compile(call.filter).value
         printed = function.print_batch(operands, distinct=call.distinct, condition=condition)
@@ -208,7 +208,7 @@ def test_accumulators_end_where_the_aggregate_does(spark: SparkSession) -> None:
         bind_scalar(parse_expression(text), SchemaScope(SCHEMA), context, aggregates=collector)
         call = collector.calls[0][1]
         types = tuple(a.type for a in call.args)
-        function = aggregate_for(call.function, types)
+        function = aggregate_overload(call.function, types)
         if function.decompose is None or not function.is_sum(types) or call.distinct or call.filter:
             continue
         kept = function.decompose(types, call.type)

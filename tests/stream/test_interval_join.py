@@ -11,7 +11,7 @@ import pytest
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import BoolOp, Call, Cast, ColumnRef, Expr, Literal
-from floodmark.plan.rules.interval_join import at_distance, distance
+from floodmark.plan.rules.interval_join import distance, shift_to_kind
 from floodmark.reference.interpreter import propagate
 from floodmark.scalar.types import (
     BIGINT,
@@ -131,4 +131,4 @@ def test_no_distance(above: Expr, below: Expr) -> None:
     ],
 )
 def test_a_value_at_a_distance(value: Any, by: int, kind: Kind, moved: Any) -> None:
-    assert at_distance(value, Decimal(by), kind) == moved
+    assert shift_to_kind(value, Decimal(by), kind) == moved

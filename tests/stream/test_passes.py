@@ -32,25 +32,31 @@ def steps_of(use: Use) -> list[str]:
 def test_what_is_kept_goes_through_all_but_what_is_of_queries_and_sinks() -> None:
     rest = ["temporal_filters", "keep_keys", "lower_nodes", "release_on_close", "judge_periods",
             "store_rows", "repair_updates", "colocate_state",
-            "without_snapshot", "supported", "rereads", "some_columns"]  # fmt: skip
+            "check_needs_no_snapshot", "require_supported", "rereads", "some_columns"]  # fmt: skip
     steps = steps_of(Use.STORED)
     assert steps[:2] == ["drop_orders", "plain_filters"]
     assert steps[-len(rest) :] == rest
 
 
 def test_the_tuple_says_what_each_use_is_checked_for() -> None:
-    checks = {"repeatable", "without_snapshot", "supported", "sole_writer", "rereads",
-              "some_columns"}  # fmt: skip
+    checks = {"repeatable", "check_needs_no_snapshot", "require_supported", "sole_writer",
+              "rereads", "some_columns"}  # fmt: skip
     found = {use.name: [name for name in steps_of(use) if name in checks] for use in Use}
     assert found == {
         "SELECT": [],
         "EXPLAINED": [],
         "TABLE_AS": [],
-        "VIEW": ["without_snapshot", "supported", "rereads", "some_columns"],
-        "REFRESHED": ["repeatable", "without_snapshot", "supported", "rereads", "some_columns"],
-        "STORED": ["without_snapshot", "supported", "rereads", "some_columns"],
-        "INTO_TABLE": ["without_snapshot", "supported", "sole_writer", "rereads"],
-        "OUTSIDE": ["supported", "rereads"],
+        "VIEW": ["check_needs_no_snapshot", "require_supported", "rereads", "some_columns"],
+        "REFRESHED": [
+            "repeatable",
+            "check_needs_no_snapshot",
+            "require_supported",
+            "rereads",
+            "some_columns",
+        ],
+        "STORED": ["check_needs_no_snapshot", "require_supported", "rereads", "some_columns"],
+        "INTO_TABLE": ["check_needs_no_snapshot", "require_supported", "sole_writer", "rereads"],
+        "OUTSIDE": ["require_supported", "rereads"],
     }
 
 
@@ -63,8 +69,8 @@ def test_a_query_runs_as_nodes_and_is_explained_as_operators() -> None:
 def test_operators_are_made_once_and_after_the_last_pass_over_nodes(use: Use) -> None:
     steps = steps_of(use)
     assert steps.count("lower_nodes") == (0 if use is Use.SELECT else 1)
-    on_nodes = [one.step.__qualname__.startswith("on_nodes") for one in PASSES if use in one.uses]
-    assert on_nodes == sorted(on_nodes, reverse=True)
+    of_nodes = [one.step.__qualname__.startswith("node_step") for one in PASSES if use in one.uses]
+    assert of_nodes == sorted(of_nodes, reverse=True)
 
 
 @pytest.fixture

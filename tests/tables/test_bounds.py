@@ -50,13 +50,13 @@ def _file(low: dict[str, object], high: dict[str, object], **nulls: int) -> Data
 
 def test_a_column_with_nulls_has_no_bounds() -> None:
     file = _file({"id": 1, "k": 2}, {"id": 9, "k": 3}, k=1)
-    assert bounds.of_files([file], ["id", "k"]) == {"id": (1, 9)}
+    assert bounds.file_bounds([file], ["id", "k"]) == {"id": (1, 9)}
 
 
 def test_bounds_need_statistics_of_every_file() -> None:
     files = [_file({"id": 1}, {"id": 9}), DataFile("g", 1, 3, {}, {}, {})]
-    assert bounds.of_files(files, ["id"]) == {}
-    assert bounds.of_files([], ["id"]) is None
+    assert bounds.file_bounds(files, ["id"]) == {}
+    assert bounds.file_bounds([], ["id"]) is None
 
 
 def test_windows_follow_their_time() -> None:

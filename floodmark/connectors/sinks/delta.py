@@ -15,8 +15,8 @@ from floodmark.changelog import KIND
 from floodmark.connectors.sinks.identity import (
     SinkIdentity,
     check_permission,
-    out_of_reach,
     reaching,
+    unreachable_error,
 )
 from floodmark.connectors.sinks.records import Records, refuse_other_log, unknown
 from floodmark.connectors.sinks.sink_batch import PUT, SinkBatch
@@ -113,13 +113,13 @@ class DeltaSender:
         except FloodmarkError as error:
             # Such as a full disk, or others that write all the time: nobody else has to wait.
             if isinstance(error, TransientError) or isinstance(error.__cause__, OSError):
-                raise out_of_reach(self.identity.name, self.folder, error.message) from error
+                raise unreachable_error(self.identity.name, self.folder, error.message) from error
             raise
 
     def _send(self, epoch: int, outgoing: SinkBatch, initial: bool, records: Records) -> int:
         store = self._store
         if not initial and not store.exists(self._name):
-            raise out_of_reach(
+            raise unreachable_error(
                 self.identity.name,
                 self.folder,
                 "the Delta table is gone",
@@ -240,7 +240,7 @@ class DeltaSender:
             return store.list_stage(self._name, epoch, attempt), removes, rows
         base = () if anew else handle.files
         if not base:
-            puts = (_of_kind(part, PUT) for part in outgoing.rows(self.sink))
+            puts = (_filter_kind(part, PUT) for part in outgoing.rows(self.sink))
             rows = _write(stage, (part.drop_columns([KIND]) for part in puts), self.limits)
             return store.list_stage(self._name, epoch, attempt), removes, rows
         import pyarrow as pa
@@ -250,7 +250,7 @@ class DeltaSender:
             return (), removes, 0
         changed = pa.concat_tables(parts)
         touched = self._files_with_keys(handle, changed)
-        added = _of_kind(changed, PUT).drop_columns([KIND])
+        added = _filter_kind(changed, PUT).drop_columns([KIND])
         paths = self._alike(store.paths(handle, touched), added, stage)
         rewrite.replace_rows(
             paths, changed.select(list(self.sink.key)), added, str(stage), self.limits
@@ -293,7 +293,7 @@ def _column(table: pa.Table, field: Any) -> Any:
     return table.column(field.name).cast(field.type)
 
 
-def _of_kind(part: pa.Table, kind: str) -> pa.Table:
+def _filter_kind(part: pa.Table, kind: str) -> pa.Table:
     from pyarrow import compute as pc
 
     return part.filter(pc.equal(part.column(KIND), kind))

@@ -48,12 +48,12 @@ def reaching(sink: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise out_of_reach(sink, path, error.strerror or str(error)) from error
+        raise unreachable_error(sink, path, error.strerror or str(error)) from error
     except FloodmarkError as error:
         cause = error.__cause__
         if not isinstance(cause, OSError):
             raise
-        raise out_of_reach(sink, path, cause.strerror or str(cause)) from cause
+        raise unreachable_error(sink, path, cause.strerror or str(cause)) from cause
 
 
 def check_permission(sink: str, path: Path) -> Path:
@@ -62,9 +62,9 @@ def check_permission(sink: str, path: Path) -> Path:
     while not place.exists() and place != place.parent:
         place = place.parent
     if not place.is_dir():
-        raise out_of_reach(sink, path, f"{place} is no folder")
+        raise unreachable_error(sink, path, f"{place} is no folder")
     if not os.access(place, os.W_OK | os.X_OK):
-        raise out_of_reach(sink, path, f"no permission to write into {place}")
+        raise unreachable_error(sink, path, f"no permission to write into {place}")
     return place
 
 
@@ -84,7 +84,7 @@ def probe(sink: str, path: Path) -> None:
                 left.unlink()
 
 
-def out_of_reach(
+def unreachable_error(
     sink: str,
     path: Path,
     why: str,

@@ -49,7 +49,7 @@ class SinkBatch:
             case SinkType.RETRACT:
                 yield from self._changes(columns)
             case SinkType.APPEND_ONLY:
-                yield from (_of_kinds(part, ADDED) for part in self._changes(columns))
+                yield from (_filter_kinds(part, ADDED) for part in self._changes(columns))
             case SinkType.UPSERT:
                 yield from self._upserts(columns, sink.key)
 
@@ -117,7 +117,7 @@ def _keeps_kind(sink: ExternalSink) -> bool:
     return sink.type is SinkType.UPSERT
 
 
-def _of_kinds(part: pa.Table, kinds: Sequence[str]) -> pa.Table:
+def _filter_kinds(part: pa.Table, kinds: Sequence[str]) -> pa.Table:
     import pyarrow as pa
     from pyarrow import compute as pc
 

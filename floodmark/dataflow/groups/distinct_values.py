@@ -13,7 +13,7 @@ from floodmark.changelog import WEIGHT, ChangelogMode
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups.transitions import (
-    against_stored,
+    merge_stored,
     partial_of,
     parts_of,
     transition_schema,
@@ -85,7 +85,7 @@ def _crossings(
     counted = bounds_of_expression(one.argument, below.bounds)
     within |= {} if counted is None else {VALUE_COUNT: counted}
     partial = partial_of(counts.group, rows, parts)
-    merged = against_stored(counts, partial, rows, parts, state, within, ctx)
+    merged = merge_stored(counts, partial, rows, parts, state, within, ctx)
     done = state.keep(merged, transition_schema(counts, parts), counts.group)
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)

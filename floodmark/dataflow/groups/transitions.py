@@ -78,10 +78,10 @@ def transitions(
         rows = below.rows_after(within)
         accept = None if rows is None else drop_refused(node, rows, ctx.now)
         partial = _with_scope(node, partial, scoped, accept, ctx.inputs.few)
-    return against_stored(node, partial, changes, parts, state, within, ctx)
+    return merge_stored(node, partial, changes, parts, state, within, ctx)
 
 
-def against_stored(
+def merge_stored(
     node: GroupingNode,
     partial: DataFrame,
     changes: DataFrame,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
 
 
-def in_order(
+def has_no_late_row(
     pieces: Iterable[tuple[Any, Any]], mark: WatermarkInfo, before: Any, now: datetime
 ) -> bool:
     """Tell whether surely no row is late, of pieces of one partition's rows that follow each other.

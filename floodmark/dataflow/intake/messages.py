@@ -24,10 +24,10 @@ _STEP = "__step"
 
 def message_fields(declared: Declaration) -> Schema:
     """Return the columns that operations have beside those of the row."""
-    return (Field(OPERATION, VARCHAR, nullable=False), before_field(declared))
+    return (Field(OPERATION, VARCHAR, nullable=False), old_row_field(declared))
 
 
-def before_field(declared: Declaration) -> Field:
+def old_row_field(declared: Declaration) -> Field:
     """Return the column with the old row as a message delivered it."""
     return Field(BEFORE, struct_of(*((f.name, f.type) for f in declared.physical)))
 

@@ -33,7 +33,7 @@ _KEEPS, _NOW, _STEP = "floodmark__keeps", "floodmark__now", "floodmark__step"
 _EVER = 2**63 - 1
 
 
-def of_rows(
+def transform_rows(
     frame: DataFrame,
     transform: RowTransform,
     passed: Sequence[str],
@@ -53,10 +53,10 @@ def of_rows(
     return kept.selectExpr(*made.columns(), *passed, ERROR, route)
 
 
-def of_messages(
+def transform_messages(
     frame: DataFrame, transform: RowTransform, passed: Sequence[str], row: str, now: int
 ) -> DataFrame:
-    """Return what routed operations do to the stored rows, and dead letters; as `of_rows`.
+    """Return what routed operations do to the stored rows, and dead letters; as `transform_rows`.
 
     An operation that is refused is a dead letter, and a row that goes.
     """

@@ -69,7 +69,7 @@ def add_route(
     )
 
 
-def without_over(frame: DataFrame, columns: Schema, cutoff: Cutoff) -> DataFrame:
+def discard_expired(frame: DataFrame, columns: Schema, cutoff: Cutoff) -> DataFrame:
     """Return judged rows with those routed to nothing whose TTL is over as they come."""
     if cutoff.ttl.column is None:
         return frame

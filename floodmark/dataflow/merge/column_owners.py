@@ -32,7 +32,7 @@ GOES = f"(__a.r IS NULL OR (size({_LEFT}) = 0) IS TRUE)"
 """The text of: there is no row left when the owner has cleared its columns."""
 
 
-def without_rewritten(operations: str) -> str:
+def skip_rewritten_deletes(operations: str) -> str:
     """Return the text of operations without a sink's deletes where it writes the key again."""
     again = "y -> y.w > 0 AND y.o.stage = x.o.stage AND y.o.writer = x.o.writer"
     gone = f"x.w < 0 AND x.o.stage = {SINKS} AND exists({operations}, {again})"

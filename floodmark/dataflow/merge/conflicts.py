@@ -49,7 +49,7 @@ def list_operations(
         *(F.expr(text).alias(name) for name, text in CAME.items()),
     )
     kept = f"filter({OPERATIONS}, x -> NOT (__again AND x.w < 0 AND x.o.stage = {SINKS}))"
-    kept = column_owners.without_rewritten(OPERATIONS) if owners else kept
+    kept = column_owners.skip_rewritten_deletes(OPERATIONS) if owners else kept
     return grouped.selectExpr(*map(ident, key), f"{kept} AS {OPERATIONS}", *CAME)
 
 

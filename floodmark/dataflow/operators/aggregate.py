@@ -65,7 +65,7 @@ def delta(op: StreamAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Ro
     return changes(node, read_back, parts, fills=ctx.inputs.fills)
 
 
-def at_rest(
+def stored_group_rows(
     op: StreamAggregate,
     own: Changes,
     ctx: EpochContext,
@@ -304,7 +304,7 @@ def _output_before(node: GroupingNode) -> str:
 
 def batch(node: GroupingNode, frame: DataFrame, now: int, *, strict: bool = False) -> DataFrame:
     """Return one row per group; rows that an argument refuses leave the whole group's input."""
-    frame = _of_one_zero(node, frame)
+    frame = _normalise_zeros(node, frame)
     rows = compute(node, drop_refused(node, frame, now, strict=strict), now)
     if rows.failing:
         stop = f"CASE WHEN {ERROR} IS NOT NULL THEN {raise_text(f'{ERROR}.code')} ELSE TRUE END"
@@ -313,7 +313,7 @@ def batch(node: GroupingNode, frame: DataFrame, now: int, *, strict: bool = Fals
     return rows.frame
 
 
-def _of_one_zero(node: GroupingNode, frame: DataFrame) -> DataFrame:
+def _normalise_zeros(node: GroupingNode, frame: DataFrame) -> DataFrame:
     """Return the rows with 0 for -0 in the group: Spark asks conditions on groups of their rows."""
     kinds = {f.name: f.type.kind for f in node.input.schema if f.name in node.group}
     floats = {c for c, kind in kinds.items() if kind in (Kind.REAL, Kind.DOUBLE)}

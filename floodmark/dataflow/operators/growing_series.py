@@ -14,7 +14,7 @@ from floodmark.changelog import ERROR, WEIGHT
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
-from floodmark.plan.rules.growing_series import entry_time, following, from_on
+from floodmark.plan.rules.growing_series import entry_time, following, series_tail
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
 from floodmark.spark.expressions import compile as compile_expr
@@ -70,7 +70,7 @@ def _add_up(due: DataFrame, columns: list[str]) -> DataFrame:
 
 def _add_values(node: n.GrowingSeries, series: DataFrame, now: int) -> DataFrame:
     """Add the values that are reached from the next one of each series on."""
-    values = from_on(node, ColumnRef(node.start.type, _NEXT))
+    values = series_tail(node, ColumnRef(node.start.type, _NEXT))
     compiled = compile_expr(values, now)
     label = node.call.span.text if node.call.span is not None else "generate_series"
     error = error_column([(label, compiled)], list(node.input.names))

@@ -62,7 +62,7 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
     mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
     parts: list[DataFrame | None] = []
     if mine is not None:
-        parts.append(_of_kept(node, mine, sides.old(other), now))
+        parts.append(_join_kept_side(node, mine, sides.old(other), now))
     if theirs is not None:
         after = sides.new(kept)
         if matches is None:
@@ -70,8 +70,8 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
         elif after is not None:
             few = ctx.inputs.few
             touched = set_weight(_touching(node, matches, after, theirs, now, few=few))
-            parts.append(_of_kept(node, touched, sides.new(other), now))
-            before = _of_kept(node, touched, sides.old(other), now)
+            parts.append(_join_kept_side(node, touched, sides.new(other), now))
+            before = _join_kept_side(node, touched, sides.old(other), now)
             parts.append(None if before is None else negate(before))
     present = [part for part in parts if part is not None]
     if not present:
@@ -85,7 +85,7 @@ def _initial(sides: JoinSides, now: int) -> Rows | None:
     """Return the rows of a join that had none."""
     node, come, mine = sides.node, sides.kept.rows, sides.delta(sides.kept, once=True)
     theirs = sides.new(sides.other)
-    frame = None if mine is None else _of_kept(node, mine, theirs, now)
+    frame = None if mine is None else _join_kept_side(node, mine, theirs, now)
     if come is None or frame is None:
         return None
     failing = failing_residual(node, now) is not None
@@ -221,7 +221,9 @@ def _always() -> Column:
     return F.lit(True)
 
 
-def _of_kept(node: n.Join, kept: DataFrame, other: DataFrame | None, now: int) -> DataFrame | None:
+def _join_kept_side(
+    node: n.Join, kept: DataFrame, other: DataFrame | None, now: int
+) -> DataFrame | None:
     """Return what the join makes of weighted rows of the side that it keeps; None for nothing."""
     match node.kind:
         case n.JoinKind.SEMI | n.JoinKind.ANTI:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.partitions import affected_frames, frames, recompute_partitions
-from floodmark.dataflow.partitions.frame_lists import POSITION, entries, over_entries
+from floodmark.dataflow.partitions.frame_lists import POSITION, entries, print_list_aggregate
 from floodmark.dataflow.partitions.frames import PEERS, Key, total_order
 from floodmark.dataflow.partitions.recompute_partitions import AFTER
 from floodmark.plan import nodes as n
@@ -36,7 +36,7 @@ def delta(op: StreamOverWindow, inputs: Sequence[Input], ctx: EpochContext) -> R
     (below,) = inputs
     node, key = op.node, below.operator.stream_key
     if isinstance(op.strategy, RecomputeRanges) and not ctx.inputs.fills:
-        return _of_ranges(op, below, op.strategy.reach, ctx)
+        return _recompute_ranges(op, below, op.strategy.reach, ctx)
     own = ctx.stages.own_rows(op)
     if own is not None:
         return recompute_partitions.delta_from_own(
@@ -49,7 +49,9 @@ def delta(op: StreamOverWindow, inputs: Sequence[Input], ctx: EpochContext) -> R
     return recompute_partitions.delta(op, [below], compute, ctx)
 
 
-def _of_ranges(op: StreamOverWindow, below: Input, reach: Reach, ctx: EpochContext) -> Rows | None:
+def _recompute_ranges(
+    op: StreamOverWindow, below: Input, reach: Reach, ctx: EpochContext
+) -> Rows | None:
     """Return the changes of the rows that see a change."""
     node, key = op.node, below.operator.stream_key
 
@@ -204,7 +206,7 @@ class _Printer:
             return function.print_over(operands, over, condition)
         texts = [o.sql for o in operands]
         members = entries(exclude, texts, condition, over, peers=bool(self.node.order))
-        return over_entries(function, aggregate, operands, members)
+        return print_list_aggregate(function, aggregate, operands, members)
 
 
 _FRAMELESS = (

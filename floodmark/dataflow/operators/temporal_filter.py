@@ -49,7 +49,7 @@ def delta(op: StreamTemporalFilter, inputs: Sequence[Input], ctx: EpochContext) 
     if settled is not None:
         bounded = _add_period(node, settled, bounds, ctx.now)
         later = _later(node, bounded, fails=fails)
-        parts.append(_at_once(node, bounded, fails=fails))
+        parts.append(_present_rows(node, bounded, fails=fails))
     state.keep(later, ctx.now, few=ctx.inputs.few)
     due = state.take_due(ctx.now)
     if due is not None:
@@ -94,7 +94,7 @@ def _extreme(word: str, texts: Sequence[str], otherwise: int) -> str:
     return texts[0] if len(texts) == 1 else f"{word}({', '.join(texts)})"
 
 
-def _at_once(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFrame:
+def _present_rows(node: n.TemporalFilter, bounded: DataFrame, *, fails: bool) -> DataFrame:
     """Return the changes whose rows are there now, and those on their way to the dead letters."""
     there = f"{_FROM} <= {_NOW} AND {_NOW} < {_BEFORE}"
     names = [ident(c) for c in node.names]

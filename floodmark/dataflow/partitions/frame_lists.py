@@ -39,7 +39,7 @@ def entries(
     return collected if kept is None else f"filter({collected}, e -> {kept})"
 
 
-def over_entries(
+def print_list_aggregate(
     function: AggregateFunction, call: AggCall, operands: Sequence[Operand], members: str
 ) -> str:
     """Return the text of an aggregate over a frame's list."""

@@ -13,7 +13,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.files.pruning import prune
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables import layout
-from floodmark.tables.current import current_at
+from floodmark.tables.current import current_at_cut
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,7 +64,7 @@ def _rows_before(
     io: StateIO, names: Mapping[str, str], within: Bounds
 ) -> tuple[int, DataFrame | None]:
     """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
-    current = current_at(io.tables.store, io.obj, io.before)
+    current = current_at_cut(io.tables.store, io.obj, io.before)
     if current is None:
         return 0, None
     files = prune(current.base, None, {names[c]: ends for c, ends in within.items()})

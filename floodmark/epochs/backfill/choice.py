@@ -13,7 +13,7 @@ from floodmark.storage.logs.backfills import BackfillLog
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import needs_of
-from floodmark.tables.current import current_at
+from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -97,5 +97,5 @@ def large_bytes(limits: Limits) -> int:
 
 
 def _bytes_of(warehouse: Warehouse, objects: Iterable[AnalysedObject], before: Cut) -> int:
-    found = (current_at(warehouse.store, o, before) for o in objects)
+    found = (current_at_cut(warehouse.store, o, before) for o in objects)
     return sum(rows.bytes_of(rows.base.files) for rows in found if rows is not None)

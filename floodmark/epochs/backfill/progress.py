@@ -11,19 +11,19 @@ from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def under_way(warehouse: Warehouse) -> dict[str, ObjectRecord]:
+def running_backfills(warehouse: Warehouse) -> dict[str, ObjectRecord]:
     """Return the views that are backfilling as of the last sealed epoch, with their records."""
     objects = warehouse.deployed().pipeline.objects
     records = warehouse.cut().records
     return {k: r for k, r in records.items() if r.backfilling and k in objects}
 
 
-def can_go_on(warehouse: Warehouse) -> dict[str, int]:
+def resumable_backfills(warehouse: Warehouse) -> dict[str, int]:
     """Return the views whose backfill can go on, each with the epoch that created it.
 
     A suspended view cannot, nor one whose inputs are backfilling or not created yet.
     """
-    found = under_way(warehouse)
+    found = running_backfills(warehouse)
     if not found:
         return {}
     suspended = warehouse.suspensions()

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
 from floodmark import failpoints
-from floodmark.epochs.backfill.progress import can_go_on, next_step
+from floodmark.epochs.backfill.progress import next_step, resumable_backfills
 from floodmark.epochs.backfill.step import Backfill, EndedError
 from floodmark.epochs.run import OnRecord
 from floodmark.errors import TransientError
@@ -44,7 +44,7 @@ class Workers:
     def start(self) -> None:
         """Start the backfills that can continue and that no other process works on."""
         self._collect()
-        for key, created in can_go_on(self._warehouse).items():
+        for key, created in resumable_backfills(self._warehouse).items():
             if key not in self._running:
                 backfill = Backfill(self._warehouse, key, created, self._warehouse.deployed())
                 self._running[key] = self._pool.submit(self._work, backfill)

@@ -15,7 +15,7 @@ from floodmark.tables import layout, scratch
 from floodmark.warehouse.warehouse import Warehouse
 
 
-def after_seal(
+def maintain_tables(
     warehouse: Warehouse,
     before: Mapping[str, ObjectRecord],
     after: Mapping[str, ObjectRecord],

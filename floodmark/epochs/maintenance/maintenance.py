@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import EPOCH, ERROR, WEIGHT
 from floodmark.epochs import removal
-from floodmark.epochs.backfill.progress import under_way
+from floodmark.epochs.backfill.progress import running_backfills
 from floodmark.epochs.maintenance import folding
 from floodmark.epochs.maintenance.after_seal import harmless, warn
 from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_files, write_files
@@ -98,11 +98,14 @@ def maintain(
             return MaintenanceReport()
         now = warehouse.clock.now()
         limit = now - (warehouse.settings.retention if retention is None else retention)
-        kept = warehouse.retention_record.keep_from(oldest_retained(warehouse, limit), now)
+        kept = warehouse.retention_record.keep_from(oldest_retained_epoch(warehouse, limit), now)
         horizon = _horizon(warehouse, kept.oldest, limit)
-        forget(warehouse.objects, [(r.object, r.position) for r in under_way(warehouse).values()])
+        forget(
+            warehouse.objects,
+            [(r.object, r.position) for r in running_backfills(warehouse).values()],
+        )
         _drop_scratch(warehouse)
-        _drop_left_over(warehouse, horizon)
+        _drop_orphans(warehouse, horizon)
         expired = _expire_statements(warehouse, horizon)
         folded = _fold_layers(warehouse)
         tables = list(versions_of(warehouse.cut().records.values()))
@@ -129,7 +132,7 @@ def is_due(warehouse: Warehouse) -> bool:
     return warehouse.clock.now() - since >= min(often, warehouse.settings.retention)
 
 
-def oldest_retained(warehouse: Warehouse, limit: datetime) -> int:
+def oldest_retained_epoch(warehouse: Warehouse, limit: datetime) -> int:
     """Return the oldest epoch that must stay: sealed at `limit` or later, or still needed."""
     log = warehouse.log
     needed = [max(r.position, 1) for r in warehouse.cut().records.values()]
@@ -156,7 +159,7 @@ def _horizon(warehouse: Warehouse, oldest: int, limit: datetime) -> _Horizon:
             for obj in pipeline.writing_objects
             if not layout.expires_dead_letters(obj)
         ),
-        frozenset(_tables_refilled_after(warehouse, oldest)),
+        frozenset(_refilled_tables(warehouse, oldest)),
         ending(pipeline, warehouse.cut().records),
     )
 
@@ -169,7 +172,7 @@ def _histories(obj: AnalysedObject) -> list[str]:
     return names
 
 
-def _tables_refilled_after(warehouse: Warehouse, oldest: int) -> Iterable[str]:
+def _refilled_tables(warehouse: Warehouse, oldest: int) -> Iterable[str]:
     """Yield the tables of objects that began anew after an epoch: their versions start over."""
     for version in reversed(warehouse.catalogs.versions()):
         if version.epoch <= oldest:
@@ -308,12 +311,12 @@ def _expire_statements(warehouse: Warehouse, horizon: _Horizon) -> int:
 def _drop_scratch(warehouse: Warehouse) -> None:
     """Remove what operators put aside within epochs: folders beside their states, no tables."""
     # The steps of backfills hold no lease.
-    pipeline, records = warehouse.deployed().pipeline, under_way(warehouse)
+    pipeline, records = warehouse.deployed().pipeline, running_backfills(warehouse)
     busy = {layout.state_table(pipeline[key], "any").rpartition("/")[0] for key in records}
     objects = warehouse.objects
     states = folders_in(objects, STATE, 3)
     others = (folder for folder in states if folder.rpartition("/")[0] not in busy)
-    scratch.drop_among(objects, warehouse.store, others)
+    scratch.drop_scratch(objects, warehouse.store, others)
     limit = time.time_ns() - warehouse.limits.clean_up_replay_hours * 3_600 * 10**9
     for folder in folders_in(objects, f"{ENGINE}/{REPLAYS}"):
         # What a replay leaves that was killed; one that runs holds no lease.
@@ -322,7 +325,7 @@ def _drop_scratch(warehouse: Warehouse) -> None:
             objects.remove(folder)
 
 
-def _drop_left_over(warehouse: Warehouse, horizon: _Horizon) -> None:
+def _drop_orphans(warehouse: Warehouse, horizon: _Horizon) -> None:
     """Remove tables that earlier definitions left and no epoch that is kept began with.
 
     Users may put tables of their own beside the objects' rows: those folders are not looked at.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from floodmark.tables.tables import UNDO, Writer, foreign_refused
+from floodmark.tables.tables import UNDO, Writer, foreign_rows_error
 
 
 def undo(writer: Writer, table: str, item: Mapping[str, Any]) -> None:
@@ -23,7 +23,7 @@ def undo(writer: Writer, table: str, item: Mapping[str, Any]) -> None:
     if known == present or any(i["metadata"].get("maintenance") == UNDO for i in commits):
         return
     if newest.version != item["undoes"]:
-        raise foreign_refused(
+        raise foreign_rows_error(
             f"somebody wrote into {table} again while version {item['undoes']} was taken in",
             f"restore the table to version {pinned} and resume it; then write again",
         )

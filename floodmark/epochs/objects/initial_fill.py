@@ -12,7 +12,7 @@ from floodmark.catalog.objects import ObjectKind
 from floodmark.plan import nodes as n
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.tables.current import current_at
+from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 
 
@@ -28,7 +28,7 @@ def is_initial_fill(obj: AnalysedObject, pipeline: Pipeline, before: Cut, store:
     record = before.records.get(obj.key)
     own = {} if record is None else record.versions
     return not any(store.open(table, version).files for table, version in own.items()) and all(
-        _is_empty(pipeline, key, before, store) for key in _objects_read(obj.plan.nodes)
+        _is_empty(pipeline, key, before, store) for key in _input_objects(obj.plan.nodes)
     )
 
 
@@ -37,10 +37,10 @@ def _has_rows_of_nothing(node: n.Node) -> bool:
     return node.may_give([False for _ in node.inputs])
 
 
-def _objects_read(nodes: Iterable[n.Node]) -> set[str]:
+def _input_objects(nodes: Iterable[n.Node]) -> set[str]:
     return {node.object for node in nodes if isinstance(node, n.Scan) and not node.external}
 
 
 def _is_empty(pipeline: Pipeline, key: str, before: Cut, store: Store) -> bool:
-    rows = current_at(store, pipeline[key], before)
+    rows = current_at_cut(store, pipeline[key], before)
     return rows is None or not (rows.base.files or rows.layer_files)

@@ -41,7 +41,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
-from floodmark.tables.current import current_at
+from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables, Writer, rows_of
 
@@ -260,7 +260,7 @@ class ObjectAdvance:
         Includes rows that are not visible. They also count as few if they are not many more than
         the incoming ones.
         """
-        rows = current_at(self.tables.store, self.obj, self.work.before)
+        rows = current_at_cut(self.tables.store, self.obj, self.work.before)
         if rows is None:
             return None, True
         files = prune(rows.base, None, within)

@@ -9,7 +9,7 @@ from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
 from floodmark.scalar.functions.model import RowError
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.tables.current import current_at, current_rows
+from floodmark.tables.current import current_at_cut, current_rows
 from floodmark.tables.validity_period import next_time, times
 
 
@@ -23,7 +23,7 @@ def set_period_times(task: ObjectAdvance, record: ObjectRecord) -> ObjectRecord:
         return record
     before, store, now = task.work.before, task.tables.store, task.work.now
     period = task.obj.period
-    rows, then = current_at(store, task.obj, before), before.as_of(task.obj.key)
+    rows, then = current_at_cut(store, task.obj, before), before.as_of(task.obj.key)
     moved = 0
     if rows is not None and then is not None:
         moved = times(store, rows.parts, period, micros_of(then) + 1, micros_of(now)).size

@@ -10,7 +10,7 @@ from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.epochs.objects.previous_definition import PreviousDefinitions
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.owners import Owner, owner_of, owners_of, owns
-from floodmark.stream.objects.replacement import NONE, goes_on
+from floodmark.stream.objects.replacement import NONE, continuation
 
 if TYPE_CHECKING:
     pass
@@ -36,4 +36,4 @@ def moves(task: ObjectAdvance, previous: AnalysedObject) -> bool:
     if previous.object.target != task.obj.key or not (owns(previous.object) and owns(sink.object)):
         return False
     before, after = owner_of(previous.object, key), owner_of(sink.object, key)
-    return goes_on(sink, previous) != NONE and set(before.columns) != set(after.columns)
+    return continuation(sink, previous) != NONE and set(before.columns) != set(after.columns)

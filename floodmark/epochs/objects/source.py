@@ -17,7 +17,7 @@ from floodmark.dataflow.intake import late_row_pruning, source
 from floodmark.dataflow.intake.ingest_metrics import IngestCounts
 from floodmark.dataflow.intake.primary_key_dedup import once_per_key
 from floodmark.dataflow.intake.source import PLACE, LateFilter
-from floodmark.dataflow.intake.transform import of_rows
+from floodmark.dataflow.intake.transform import transform_rows
 from floodmark.epochs.objects.object_advance import ObjectAdvance
 from floodmark.epochs.objects.period_times import set_period_times
 from floodmark.epochs.objects.watermarks import CONNECTOR
@@ -29,9 +29,9 @@ from floodmark.spark.types import ident
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.tables import layout
-from floodmark.tables.bounds import of_files
+from floodmark.tables.bounds import file_bounds
 from floodmark.tables.tables import rows_of
-from floodmark.tables.validity_period import not_over
+from floodmark.tables.validity_period import drop_ended
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -128,7 +128,9 @@ class SourceIngest:
         frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
         counted = IngestCounts(declared, fields_of(task.work.splits[task.obj.key]).lacks)
         routed = source.add_route(frame, late, columns, task.now)
-        made = of_rows(routed, transform, _PASSED, source.as_json(declared), task.now, counted)
+        made = transform_rows(
+            routed, transform, _PASSED, source.as_json(declared), task.now, counted
+        )
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
             names = [f.name for f in task.obj.relation.visible]
@@ -165,8 +167,8 @@ class SourceIngest:
         once: dict[int, tuple[DataFile, ...]] = {}
         if accepted:
             rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
-            stored, _ = task.rows_before(of_files(accepted, key) or {})
-            stored = not_over(stored, obj.period, task.work.now)
+            stored, _ = task.rows_before(file_bounds(accepted, key) or {})
+            stored = drop_ended(stored, obj.period, task.work.now)
             few = rows_of(accepted) <= task.tables.limits.broadcast_rows
             names = [f.name for f in layout.row_schema(obj)]
             promise = f"PRIMARY KEY ({', '.join(task.declaration.primary_key)})"
@@ -200,7 +202,7 @@ class SourceIngest:
         highs = self._highs(files) if counted is None else counted.highs
         marks = task.marks.raise_by({CONNECTOR: highs}).at_end(obj.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
-        fields = fields_in(task.work.splits[obj.key], counted or read)
+        fields = field_differences(task.work.splits[obj.key], counted or read)
         record = ObjectRecord(
             obj.key,
             versions,
@@ -233,12 +235,14 @@ class SourceIngest:
             earlier = before.get(mark.column)
             if mark.column in delivered:
                 whole = self.connector.bounds(splits, mark.column)
-                if whole is not None and late_row_pruning.in_order([whole], mark, earlier, now):
+                if whole is not None and late_row_pruning.has_no_late_row(
+                    [whole], mark, earlier, now
+                ):
                     continue
                 pieces = self.connector.pieces(splits, mark.column)
                 if pieces is None:
                     unknown.append(mark)
-                elif late_row_pruning.in_order(pieces, mark, earlier, now):
+                elif late_row_pruning.has_no_late_row(pieces, mark, earlier, now):
                     continue
             kept.append(mark)
         limits = self.task.tables.limits
@@ -307,7 +311,7 @@ def reading(routed: DataFrame, splits: Sequence[Split]) -> tuple[DataFrame, Inge
     return counted.observe(routed), counted
 
 
-def fields_in(splits: Sequence[Split], read: IngestCounts | None) -> Fields:
+def field_differences(splits: Sequence[Split], read: IngestCounts | None) -> Fields:
     """Return missing and additional fields of splits; a field that a row in `read` has is not
     missing.
 

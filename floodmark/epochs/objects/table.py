@@ -16,7 +16,7 @@ from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.intake import messages, not_null_filter, source
 from floodmark.dataflow.intake.source import PLACE, LateFilter
-from floodmark.dataflow.intake.transform import of_messages
+from floodmark.dataflow.intake.transform import transform_messages
 from floodmark.dataflow.merge import merge
 from floodmark.dataflow.merge.column_owners import add_owners
 from floodmark.dataflow.stages import ObjectStages
@@ -30,7 +30,7 @@ from floodmark.epochs.objects.previous_definition import (
     with_columns,
 )
 from floodmark.epochs.objects.row_owners import moves, with_former_owners
-from floodmark.epochs.objects.source import fields_in, reading
+from floodmark.epochs.objects.source import field_differences, reading
 from floodmark.epochs.objects.table_merge import Counts, Operations, TableMerge
 from floodmark.epochs.objects.watermarked_table import WatermarkedTable
 from floodmark.epochs.objects.watermarks import DML, SINK, Marks
@@ -46,12 +46,12 @@ from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.owners import owns
-from floodmark.stream.objects.replacement import NONE, goes_on
+from floodmark.stream.objects.replacement import NONE, continuation
 from floodmark.stream.objects.sinks import keeps_rows
 from floodmark.stream.objects.stored import ORIGIN
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
-from floodmark.tables.bounds import of_files
+from floodmark.tables.bounds import file_bounds
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.tables.expiry import record_expiry
 from floodmark.tables.row_ids import are_fresh
@@ -240,7 +240,7 @@ class TableIngest(TablePart):
         return Operations(operations, self._key_bounds(files), DML, None, 0, adds, paths, fresh)
 
     def _key_bounds(self, files: Sequence[DataFile]) -> Bounds:
-        return of_files(files, layout.merge_key(self.obj)) or {}
+        return file_bounds(files, layout.merge_key(self.obj)) or {}
 
     def _connector_operations(self, sessions: Sessions, connector: Connector) -> Operations | None:
         """Return the operations of the object's own connector."""
@@ -258,7 +258,7 @@ class TableIngest(TablePart):
         if declared.transform is not None:
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
-            routed = of_messages(routed, declared.transform, passed, text, task.now)
+            routed = transform_messages(routed, declared.transform, passed, text, task.now)
             columns = self._operation_fields()
         scratch = layout.state_table(self.obj, "connector")
         files = task.writer.write_routed(scratch, routed)
@@ -269,7 +269,7 @@ class TableIngest(TablePart):
         accepted = files.get(source.GOOD, ())
         good = self.stages.read_scratch(scratch, accepted, columns)
         came = sum(rows_of(f) for f in files.values())
-        self.arrivals = came, fields_in(splits, read)
+        self.arrivals = came, field_differences(splits, read)
         self.rows_in += came
         if good is None:
             return None
@@ -304,7 +304,7 @@ class TableIngest(TablePart):
         """Add the old row that messages deliver, and others do not, where one is looked at."""
         if not self.merging.firsts:
             return operations
-        type_ = spark_type(messages.before_field(self.declaration).type)
+        type_ = spark_type(messages.old_row_field(self.declaration).type)
         return operations.selectExpr("*", f"CAST(NULL AS {type_}) AS {BEFORE}")
 
     def _fed(self, name: str, ordinal: int) -> Operations | None:
@@ -313,7 +313,7 @@ class TableIngest(TablePart):
         assert sink.plan is not None
         inputs = self.task.work.inputs(self.task.tables, sink)
         previous = self.task.work.previous.get(name)
-        silent = previous is not None and goes_on(sink, previous) == NONE
+        silent = previous is not None and continuation(sink, previous) == NONE
         mine = replace(self.stages, owner=sink)
         if silent:
             # Of rows that are not written there are no letters, either.

@@ -21,8 +21,8 @@ from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import Bounds, hull
 from floodmark.tables import key_uniqueness, layout
-from floodmark.tables.bounds import of_files
-from floodmark.tables.current import current_at
+from floodmark.tables.bounds import file_bounds
+from floodmark.tables.current import current_at_cut
 from floodmark.tables.cutoff import Cutoff
 from floodmark.tables.watermark_ttl import drop_expired
 
@@ -122,7 +122,7 @@ class TableMerge(TablePart):
         if stored is None:
             return None
         over = cutoff.expired_rows(stored, self.columns)
-        within = of_files(parts, layout.merge_key(self.obj)) or {}
+        within = file_bounds(parts, layout.merge_key(self.obj)) or {}
         rows = sum(file.rows for file in parts)
         return Operations(merge.expiry_operations(over, self.columns), within, ended=rows)
 
@@ -143,7 +143,7 @@ class TableMerge(TablePart):
         self, chosen: Callable[[DataFile], bool]
     ) -> tuple[DataFrame | None, list[DataFile]]:
         """Return the rows at rest in some files, and those files; None where there are none."""
-        current = current_at(self.task.tables.store, self.obj, self.task.work.before)
+        current = current_at_cut(self.task.tables.store, self.obj, self.task.work.before)
         if current is None:
             return None, []
         parts = [file for _, files in current.parts for file in files if chosen(file)]

@@ -36,7 +36,7 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
     """
     obj, work = task.obj, task.work
     assert obj.plan is not None
-    stages = _without_past(task)
+    stages = _empty_stages(task)
     inputs = work.inputs(task.tables, obj)
     rows = Evaluation(obj.plan, inputs, stages).root()
     table, schema = layout.current_table(obj), layout.current_schema(obj)
@@ -74,7 +74,7 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
     )
 
 
-def _without_past(task: ObjectAdvance) -> ObjectStages:
+def _empty_stages(task: ObjectAdvance) -> ObjectStages:
     """Return stages of a view that has no rows yet."""
     before = task.work.before
     others = {key: r for key, r in before.records.items() if key != task.obj.key}

@@ -15,7 +15,12 @@ from floodmark import failpoints
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.intake import source
 from floodmark.dataflow.intake.source import LateFilter
-from floodmark.dataflow.intake.watermark_filter import WRITERS, add_route, keep_route, without_over
+from floodmark.dataflow.intake.watermark_filter import (
+    WRITERS,
+    add_route,
+    discard_expired,
+    keep_route,
+)
 from floodmark.dataflow.merge import merge
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.object_advance import TablePart
@@ -181,7 +186,7 @@ class WatermarkedTable(TablePart):
         ]
         frame = reduce(lambda a, b: a.unionAll(b), frames)
         if cutoff is not None:
-            frame = without_over(frame, columns, cutoff)
+            frame = discard_expired(frame, columns, cutoff)
         files = self.task.writer.write_routed(table, frame)
         for i, (partition, _) in enumerate(operations):
             if partition != CONNECTOR:

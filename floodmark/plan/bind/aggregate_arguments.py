@@ -16,7 +16,7 @@ from floodmark.scalar.types import DOUBLE, INTERVAL, VARCHAR, Kind, list_of, str
 Order = tuple[tuple[Expr, bool, bool], ...]
 
 
-def check_within(name: str, *, within: bool, plain: bool, span: Span | None) -> None:
+def check_within_group(name: str, *, within: bool, plain: bool, span: Span | None) -> None:
     """Refuse WITHIN GROUP where it cannot stand, and its absence where it must.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.aggregate_arguments import check_within
+from floodmark.plan.bind.aggregate_arguments import check_within_group
 from floodmark.plan.bind.call_parts import CallParts, arguments_of, bind_order, check_star
 from floodmark.plan.bind.calls import check_constants, choose_overload, operand_of
 from floodmark.plan.bind.coercion import refuse
@@ -24,7 +24,7 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expression) -> Expr:
     """Return the column of a collected aggregate call."""
     parts, span = CallParts(node), binder.span(node)
     plain = not (parts.distinct or parts.order)
-    check_within(parts.name, within=parts.within is not None, plain=plain, span=span)
+    check_within_group(parts.name, within=parts.within is not None, plain=plain, span=span)
     if parts.ignore_nulls:
         hint = f"{parts.name}(x) FILTER (WHERE x IS NOT NULL)"
         raise refuse(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from floodmark.errors import BindError, Span
-from floodmark.plan.bind.aggregate_arguments import check_within
+from floodmark.plan.bind.aggregate_arguments import check_within_group
 from floodmark.plan.bind.aggregate_calls import is_user_aggregate
 from floodmark.plan.bind.call_parts import CallParts, arguments_of, bind_order, check_star
 from floodmark.plan.bind.calls import check_constants, choose_overload, operand_of
@@ -35,7 +35,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     if parts.within is not None or parts.order:
         clause = "ORDER BY inside" if parts.within is None else "WITHIN GROUP"
         raise refuse(f"{parts.name} with {clause} and OVER is not available", span, _JOIN_GROUPS)
-    check_within(parts.name, within=False, plain=True, span=span)
+    check_within_group(parts.name, within=False, plain=True, span=span)
     inner = binder.without_windows()
     overloads: tuple[AggregateFunction | WindowFunction, ...] = (
         *WINDOWS.get(parts.name, ()),

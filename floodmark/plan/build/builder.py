@@ -18,7 +18,7 @@ from floodmark.plan.build.aliases import rename_columns
 from floodmark.plan.build.ordering import order_rows
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.protocol import BoundNode
-from floodmark.plan.build.relations import build_from
+from floodmark.plan.build.relations import build_from_clause
 from floodmark.plan.build.select import select_rows
 from floodmark.plan.build.set_operations import set_operation
 from floodmark.plan.build.values import build_values
@@ -80,7 +80,7 @@ class Builder:
                 return order_rows(inner, inner.query(query.this), query)
             case exp.Select():
                 inner = replace(inner, given=None)
-                return select_rows(inner, query, build_from(inner, query), self.given)
+                return select_rows(inner, query, build_from_clause(inner, query), self.given)
             case exp.SetOperation():
                 return order_rows(inner, set_operation(inner, query), query)
             case exp.Values():

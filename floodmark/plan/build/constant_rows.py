@@ -97,11 +97,11 @@ def reader_of(type_: SqlType) -> ReadLiteral:
     def read_literal(text: str) -> Literal | None:
         first = text[0]
         if first == "'":
-            return _of_text(text, type_) if reads_text and _STRING.fullmatch(text) else None
+            return _parse_literal(text, type_) if reads_text and _STRING.fullmatch(text) else None
         if number is not None and (first == "-" or first.isdigit()):
             return number(text)
         if named is not None and (typed := named.fullmatch(text)):
-            return _of_text(typed[1], type_)
+            return _parse_literal(typed[1], type_)
         word = text.lower()
         if word == "null":
             return null
@@ -112,7 +112,7 @@ def reader_of(type_: SqlType) -> ReadLiteral:
     return read_literal
 
 
-def _of_text(text: str, type_: SqlType) -> Literal | None:
+def _parse_literal(text: str, type_: SqlType) -> Literal | None:
     plain = text[1:-1].replace("''", "'")
     if type_ == VARCHAR:
         return Literal(VARCHAR, plain)

@@ -19,7 +19,7 @@ from floodmark.plan.bind.collectors import AggregateCollector
 from floodmark.plan.bind.scope import OUTER, CorrelationError, OuterScope, QueryScope
 from floodmark.plan.build.parentheses import without_parentheses
 from floodmark.plan.build.protocol import BoundNode, QueryBuilder
-from floodmark.plan.build.relations import build_from
+from floodmark.plan.build.relations import build_from_clause
 from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.table_functions import ONE_ROW
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of, transform
@@ -87,7 +87,7 @@ def build_correlated(
 ) -> tuple[BoundNode, list[Expr]]:
     """Return FROM and WHERE of a subquery, and the conditions that read outer columns."""
     inner = builder.with_ctes(query)
-    bound = build_from(inner, query) or BoundNode(ONE_ROW, QueryScope())
+    bound = build_from_clause(inner, query) or BoundNode(ONE_ROW, QueryScope())
     bound = replace(bound, scope=replace(bound.scope, outer=OuterScope(scope, allowed=True)))
     where = query.args.get("where")
     conditions: list[Expr] = []

@@ -115,7 +115,7 @@ class GroupedQuery:
         return (expr, "__group") if same is None else (same.expr, same.name)
 
 
-def over_groups(expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
+def rewrite_over_groups(expr: Expr, replaced: Mapping[Expr, ColumnRef], node: n.Node) -> Expr:
     """Return the expression over the aggregate's output; E0217 for a column that is not."""
     out = transform(expr, lambda e: replaced.get(without_places(e), e))
     made = (SET_COLUMN, OVER_COLUMN)

@@ -21,7 +21,7 @@ from floodmark.plan.build.window_tables import window_table
 from floodmark.sql.nodes import WindowTable
 
 
-def build_from(builder: QueryBuilder, select: exp.Expression) -> BoundNode | None:
+def build_from_clause(builder: QueryBuilder, select: exp.Expression) -> BoundNode | None:
     """Return the joined relations of a SELECT, or None when it has no FROM."""
     clause = select.args.get("from_") or select.args.get("from")
     if clause is None:

@@ -23,7 +23,7 @@ from floodmark.plan.build.joins import rename_clashes
 from floodmark.plan.build.ordering import one_of_each
 from floodmark.plan.build.outputs import ColumnTypes, visible_name
 from floodmark.plan.build.protocol import BoundNode, QueryBuilder
-from floodmark.plan.build.relations import build_from, scan_of
+from floodmark.plan.build.relations import build_from_clause, scan_of
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.targets import not_writable
 from floodmark.plan.build.where import filter_rows
@@ -81,7 +81,7 @@ def find_rows(
     bound = BoundNode(scan_of(relation, builder.source), target.scope)
     others: tuple[Source, ...] = ()
     if beside is not None:
-        joined = build_from(builder, beside)
+        joined = build_from_clause(builder, beside)
         assert joined is not None
         right = rename_clashes(bound, joined)
         others = right.scope.sources

@@ -18,7 +18,7 @@ from floodmark.plan.bind.collectors import (
 )
 from floodmark.plan.bind.scope import QueryScope
 from floodmark.plan.bind.set_calls import zip_sets
-from floodmark.plan.build.grouping import GroupedQuery, over_groups, refuse_grouping_sets
+from floodmark.plan.build.grouping import GroupedQuery, refuse_grouping_sets, rewrite_over_groups
 from floodmark.plan.build.ordering import distinct_on, limit_rows
 from floodmark.plan.build.outputs import (
     ColumnTypes,
@@ -101,9 +101,9 @@ class SelectBody:
                 self.builder, self.query, self.bound, self.subqueries, collector
             )
             node, replaced = grouping.aggregate(node, items, read)
-            over = partial(over_groups, replaced=replaced, node=node)
+            over = partial(rewrite_over_groups, replaced=replaced, node=node)
             node = self.subqueries.attach(node, over)
-            over = partial(over_groups, replaced=replaced, node=node)
+            over = partial(rewrite_over_groups, replaced=replaced, node=node)
             items = [Item(i.name, over(i.expr)) for i in items]
             order = [(over(e), d, f) for e, d, f in order]
             on = [over(e) for e in on]

@@ -35,7 +35,7 @@ def whole_sessions(call: n.WindowCall) -> n.WindowCall:
     return replace(call, frame=None if call.function in _FRAMELESS else _WHOLE)
 
 
-def in_sessions(
+def add_sessions(
     node: n.Node, partition: tuple[str, ...], order: tuple[n.SortKey, ...], gap: str
 ) -> tuple[n.Node, tuple[str, ...]]:
     """Return the rows with the bounds of their sessions, and the columns that tell these apart."""

@@ -44,7 +44,7 @@ from floodmark.plan.expr.expressions import (
     transform,
 )
 from floodmark.plan.nodes.columns import with_column
-from floodmark.scalar.functions import AGGREGATES, aggregate_for
+from floodmark.scalar.functions import AGGREGATES, aggregate_overload
 from floodmark.scalar.functions.single_row import SINGLE_ROW
 from floodmark.scalar.types import BIGINT, BOOLEAN
 
@@ -134,9 +134,9 @@ class Subqueries:
         value = one_value(self.builder, [ColumnRef(f.type, f.name) for f in shown], node)
         name = self.name()
         right = n.Project(below, ((name, value),), span=self.builder.span(node))
-        if not _at_most_one(below):
+        if not _yields_one_row(below):
             return self._only(right, (), value, name, n.JoinKind.INNER, ())
-        always = not isinstance(_above_aggregate(below), n.Filter)
+        always = not isinstance(_skip_projections(below), n.Filter)
         self._add(right, n.JoinKind.INNER if always else n.JoinKind.LEFT)
         return ColumnRef(value.type, name, span=self.builder.span(node))
 
@@ -179,7 +179,7 @@ class Subqueries:
         renamed = {**keys, **names}
         shown = tuple((new, ColumnRef(fields[old].type, old)) for old, new in renamed.items())
         self._add(n.Project(groups, shown), n.JoinKind.LEFT, tests)
-        empty = {name: _of_nothing(call) for name, call in calls}
+        empty = {name: _value_of_no_rows(call) for name, call in calls}
 
         def with_empty(e: Expr) -> Expr:
             if not isinstance(e, ColumnRef):
@@ -284,25 +284,25 @@ def _rename_inner(expr: Expr, names: dict[str, str]) -> Expr:
     return transform(expr, rename)
 
 
-def _above_aggregate(node: n.Node) -> n.Node:
+def _skip_projections(node: n.Node) -> n.Node:
     """Return the node below projections."""
     while isinstance(node, n.Project):
         node = node.input
     return node
 
 
-def _at_most_one(node: n.Node) -> bool:
+def _yields_one_row(node: n.Node) -> bool:
     """Tell whether a node is an aggregate without groups, or its row filtered."""
-    node = _above_aggregate(node)
+    node = _skip_projections(node)
     while isinstance(node, n.Filter | n.Project):
         node = node.input
     return isinstance(node, n.Aggregate) and not node.group
 
 
-def _of_nothing(call: AggCall) -> Literal | None:
+def _value_of_no_rows(call: AggCall) -> Literal | None:
     """Return what an aggregate gives for no rows, None for NULL."""
     if call.function not in AGGREGATES:
         return None
     types = tuple(arg.type for arg in call.args)
-    value = aggregate_for(call.function, types).python([], types, call.type)
+    value = aggregate_overload(call.function, types).python([], types, call.type)
     return None if value is None else Literal(call.type, value)

@@ -13,7 +13,7 @@ from floodmark.plan.bind.collectors import AggregateCollector, WindowCollector, 
 from floodmark.plan.bind.context import BindContext
 from floodmark.plan.bind.scope import Scope
 from floodmark.plan.bind.window_calls import overridden, window_parts
-from floodmark.plan.build.session_frames import gap_of, in_sessions, whole_sessions
+from floodmark.plan.build.session_frames import add_sessions, gap_of, whole_sessions
 from floodmark.plan.expr.expressions import Case, ColumnRef, Expr, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.functions import AGGREGATES
@@ -98,7 +98,7 @@ def add_windows(node: n.Node, sites: Sites, above: Sequence[Expr]) -> n.Node:
     for (partition, keys, gap), members in sorted(windows.items(), key=lambda w: bool(w[0][2])):
         calls = tuple((name, whole_sessions(site.call)) for name, site in members)
         if gap is not None:
-            out, partition = in_sessions(out, partition, keys, gap)
+            out, partition = add_sessions(out, partition, keys, gap)
         out = n.OverWindow(out, partition, keys, calls, span=members[0][1].span)
     return out
 

@@ -39,10 +39,10 @@ def expiring(
     check_names(st.options, st.name.span)
     ttl = bind_ttl(st.options, types, append_only=st.append_only, span=st.name.span)
     if ttl is not None:
-        _check_kept(st)
+        _check_ttl_applies(st)
     if not marked:
         return Expiry(ttl)
-    _check_marked(st, marked[0], key)
+    _check_ttl_column(st, marked[0], key)
     if ttl is not None:
         raise BindError(
             "E0757",
@@ -66,7 +66,7 @@ def _refuse_source(st: s.CreateSource, marked: tuple[WatermarkDef, ...]) -> None
         )
 
 
-def _check_kept(st: s.CreateTable) -> None:
+def _check_ttl_applies(st: s.CreateTable) -> None:
     """Refuse a TTL of rows that never change, or that are kept elsewhere."""
     options = {o.name.lower(): o for o in st.options}
     named = next(options[name] for name in OPTIONS if name in options)
@@ -87,7 +87,7 @@ def _check_kept(st: s.CreateTable) -> None:
         )
 
 
-def _check_marked(st: s.CreateTable, mark: WatermarkDef, key: tuple[str, ...]) -> None:
+def _check_ttl_column(st: s.CreateTable, mark: WatermarkDef, key: tuple[str, ...]) -> None:
     """Refuse WITH TTL where rows do not replace each other by key, or several clocks tell."""
     if st.append_only:
         raise _mark_error(

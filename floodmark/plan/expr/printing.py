@@ -255,7 +255,7 @@ def _negative(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     return _UNARY, f"-{printer.text(args[0], _ATOM)}"
 
 
-def _in_list(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
+def _print_in_list(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     values = ", ".join(printer.text(a) for a in args[1:])
     return _IS, f"{printer.text(args[0], _COMPARE)} IN ({values})"
 
@@ -265,7 +265,7 @@ def _extract(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     return _ATOM, f"extract({part} FROM {printer.text(args[1])})"
 
 
-def _at_zone(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
+def _print_at_zone(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
     return _OTHER, f"{printer.text(args[0], _OTHER)} AT TIME ZONE {printer.text(args[1], _ADD)}"
 
 
@@ -275,8 +275,8 @@ def _to_jsonb(printer: _Printer, args: tuple[Expr, ...]) -> tuple[int, str]:
 
 
 _SPECIAL: Mapping[str, Callable[[_Printer, tuple[Expr, ...]], tuple[int, str]]] = MappingProxyType({
-    "not": _not, "neg": _negative, "in": _in_list, "extract": _extract, "timezone": _at_zone,
-    "json_text": _to_jsonb, "json_number": _to_jsonb,
+    "not": _not, "neg": _negative, "in": _print_in_list, "extract": _extract,
+    "timezone": _print_at_zone, "json_text": _to_jsonb, "json_number": _to_jsonb,
 })  # fmt: skip
 
 

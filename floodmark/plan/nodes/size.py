@@ -67,7 +67,7 @@ def check_columns(count: int, span: Span | None) -> None:
 
 
 @contextmanager
-def within_stack(span: Span | None) -> Iterator[None]:
+def guard_stack(span: Span | None) -> Iterator[None]:
     """Refuse what is nested too deeply to be planned on this call stack: E0136."""
     try:
         yield

@@ -38,7 +38,7 @@ def _is_upwards(step: tuple[int, int, int]) -> bool:
     return any(step) and all(part >= 0 for part in step)
 
 
-def from_on(node: n.GrowingSeries, value: Expr) -> Expr:
+def series_tail(node: n.GrowingSeries, value: Expr) -> Expr:
     """Return the values of the series from one of them on."""
     assert isinstance(node.call, Call)
     return replace(node.call, args=(value, *node.call.args[1:]))

@@ -60,13 +60,13 @@ class Distance:
         return _shift_value(column, -self.by, self.other_kind)
 
 
-def at_distance(value: Any, by: Decimal, kind: Kind) -> Any:
+def shift_to_kind(value: Any, by: Decimal, kind: Kind) -> Any:
     """Return a value moved, as one of another kind: the greatest that is not above.
 
     Beyond the values of that kind it is the last of them.
 
     >>> from datetime import date
-    >>> at_distance(date(2024, 1, 3), Decimal(-1), Kind.DATE)
+    >>> shift_to_kind(date(2024, 1, 3), Decimal(-1), Kind.DATE)
     datetime.date(2024, 1, 2)
     """
     try:
@@ -75,7 +75,7 @@ def at_distance(value: Any, by: Decimal, kind: Kind) -> Any:
         if kind in _NUMBERS:
             limit = 1 << _NUMBERS[kind]
             return limit - 1 if value + by > 0 else -limit
-        return _of_kind(datetime.max if by > 0 else datetime.min, kind)
+        return _convert_moment(datetime.max if by > 0 else datetime.min, kind)
 
 
 def _shift_value(value: Any, by: Decimal, kind: Kind) -> Any:
@@ -88,10 +88,10 @@ def _shift_value(value: Any, by: Decimal, kind: Kind) -> Any:
         assert not by, (value, by, kind)
         return value
     moment = value if isinstance(value, datetime) else datetime.combine(value, time())
-    return _of_kind(moment.replace(tzinfo=None) + timedelta(microseconds=int(by)), kind)
+    return _convert_moment(moment.replace(tzinfo=None) + timedelta(microseconds=int(by)), kind)
 
 
-def _of_kind(moment: datetime, kind: Kind) -> Any:
+def _convert_moment(moment: datetime, kind: Kind) -> Any:
     if kind is Kind.DATE:
         return moment.date()
     return moment.replace(tzinfo=UTC) if kind is Kind.TIMESTAMPTZ else moment

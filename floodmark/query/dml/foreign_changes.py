@@ -24,7 +24,7 @@ from floodmark.storage.logs.epochs import dml_of
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
-from floodmark.tables.tables import foreign_refused, own_commit
+from floodmark.tables.tables import foreign_rows_error, own_commit
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -172,7 +172,7 @@ def _compute_generated(reader: Reader, obj: AnalysedObject, rows: DataFrame) -> 
 
 
 def _refusal(obj: AnalysedObject, before: Handle, why: str) -> DataError:
-    return foreign_refused(
+    return foreign_rows_error(
         f"what another program wrote into {before.table} after version {before.version} "
         f"cannot be taken in: {why}",
         f"restore the table to version {before.version} and resume {obj.name}",

@@ -33,7 +33,7 @@ from floodmark.plan.build.targets import check_written, not_writable
 from floodmark.plan.declaration import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.query.dml.generated import without_generated
-from floodmark.query.query import Reader, as_run
+from floodmark.query.query import Reader, rewrite_to_run
 from floodmark.query.static_rows import check_static
 from floodmark.scalar.types import BIGINT, Field
 from floodmark.sql import statements as s
@@ -87,11 +87,13 @@ def plan_dml(statement: Dml, target: AnalysedObject, reader: Reader) -> PlannedD
     asked = _returning(statement, changing, rows, reader)
     passed = () if asked is None else asked.passed
     if isinstance(statement, s.Delete):
-        return PlannedDml(as_run(build_delete(changing, rows, passed)), RowsEffect.DELETE, asked)
+        return PlannedDml(
+            rewrite_to_run(build_delete(changing, rows, passed)), RowsEffect.DELETE, asked
+        )
     # Where a row would meet the stored one, it goes first: what a statement sets is what is set.
     moves = moves_key(statement, target) or not replaces(target)
     node = build_update(builder, changing, rows, statement, passed, with_old=moves)
-    return PlannedDml(as_run(node), RowsEffect.MOVE if moves else RowsEffect.UPDATE, asked)
+    return PlannedDml(rewrite_to_run(node), RowsEffect.MOVE if moves else RowsEffect.UPDATE, asked)
 
 
 def check_target(statement: Dml | s.CopyFrom, target: AnalysedObject) -> None:

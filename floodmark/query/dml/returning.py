@@ -13,7 +13,7 @@ from floodmark.dataflow.merge.merge import DML_ORDINAL
 from floodmark.plan.build.row_changes import WRITTEN
 from floodmark.query.dml.overlay import merge_rows
 from floodmark.query.dml.plan_dml import PlannedDml, RowsEffect, replaces
-from floodmark.query.query import Reader, as_run
+from floodmark.query.query import Reader, rewrite_to_run
 from floodmark.spark import keyed
 from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.round_trips import fetch
@@ -41,7 +41,7 @@ def returning_result(
     mode = ChangelogMode.APPEND_ONLY
     relation = Relation(WRITTEN, ObjectKind.VIEW, asked.written, (DML_ORDINAL,), mode)
     over = reader.with_rows(relation, lambda: _read_written(plan, target, reader, paths))
-    frame = over.frame(as_run(asked.node)).orderBy(DML_ORDINAL)
+    frame = over.frame(rewrite_to_run(asked.node)).orderBy(DML_ORDINAL)
     shown = asked.node.schema[:-1]
     return table_result(shown, fetch(frame.select(*(ident(f.name) for f in shown))))
 

@@ -75,8 +75,8 @@ __all__ = [
     "SetFunction",
     "Var",
     "WindowFunction",
-    "aggregate_for",
-    "function_for",
+    "aggregate_overload",
+    "function_overload",
     "lookup",
     "nearest_names",
 ]
@@ -90,12 +90,12 @@ class _HasName(Protocol):
 N = TypeVar("N", bound=_HasName)
 
 
-def _by_name(entries: Iterable[N]) -> Mapping[str, tuple[N, ...]]:
+def _group_by_name(entries: Iterable[N]) -> Mapping[str, tuple[N, ...]]:
     ordered = sorted(entries, key=lambda e: e.name)
     return MappingProxyType({n: tuple(g) for n, g in groupby(ordered, key=lambda e: e.name)})
 
 
-REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
+REGISTRY: Mapping[str, tuple[Function, ...]] = _group_by_name(
     [
         *arithmetic(),
         *numbers(),
@@ -126,7 +126,7 @@ REGISTRY: Mapping[str, tuple[Function, ...]] = _by_name(
     ]
 )
 """Scalar functions and operators by name; operators are under their symbol, e.g. `+`."""
-AGGREGATES: Mapping[str, tuple[AggregateFunction, ...]] = _by_name(aggregates())
+AGGREGATES: Mapping[str, tuple[AggregateFunction, ...]] = _group_by_name(aggregates())
 ORDERED_SETS = frozenset(name for name, found in AGGREGATES.items() if found[0].ordered_set)
 """The aggregates that are called with WITHIN GROUP."""
 SYNONYMS: Mapping[str, str] = MappingProxyType(
@@ -137,17 +137,17 @@ SYNONYMS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Aggregates that are others: what is asked for approximately is counted exactly."""
-WINDOWS: Mapping[str, tuple[WindowFunction, ...]] = _by_name(window_functions())
-SETS: Mapping[str, tuple[SetFunction, ...]] = _by_name(sets())
+WINDOWS: Mapping[str, tuple[WindowFunction, ...]] = _group_by_name(window_functions())
+SETS: Mapping[str, tuple[SetFunction, ...]] = _group_by_name(sets())
 """Set-returning functions by name."""
 
 
 @cache
-def function_for(name: str, types: tuple[SqlType, ...]) -> Function:
+def function_overload(name: str, types: tuple[SqlType, ...]) -> Function:
     """Return the overload of a bound call; the argument types are already coerced.
 
     >>> from floodmark.scalar.types import INT
-    >>> function_for("+", (INT, INT)).signature
+    >>> function_overload("+", (INT, INT)).signature
     '+(integer, integer)'
     """
     known: tuple[Function, ...] = REGISTRY.get(name) or SETS[name]
@@ -174,10 +174,10 @@ def lookup(call: _Call) -> Function:
     entry: Function | None = getattr(call, "entry", None)
     if entry is not None:
         return entry
-    return function_for(call.function, tuple(arg.type for arg in call.args))
+    return function_overload(call.function, tuple(arg.type for arg in call.args))
 
 
-def aggregate_for(name: str, types: Iterable[SqlType]) -> AggregateFunction:
+def aggregate_overload(name: str, types: Iterable[SqlType]) -> AggregateFunction:
     """Return the overload of a bound aggregate call."""
     found = choose(AGGREGATES[name], tuple(types))
     assert found is not None, (name, types)

@@ -244,7 +244,7 @@ def _integer_divisions(type_: SqlType, bits: int) -> list[Function]:
             else a - b * int(EXACT.divide_int(a, b))
         )
 
-    def by_zero(o: Operands, value: str) -> str | None:
+    def division_by_zero(o: Operands, value: str) -> str | None:
         return None if _nonzero(o[1]) else zero(o, value)
 
     return [
@@ -252,7 +252,12 @@ def _integer_divisions(type_: SqlType, bits: int) -> list[Function]:
         Function("div", pair, type_, divide, quotient, error=divide_error),
         *(
             Function(
-                n, pair, type_, lambda o: f"({o[0]} % {_divisor(o[1])})", remainder, error=by_zero
+                n,
+                pair,
+                type_,
+                lambda o: f"({o[0]} % {_divisor(o[1])})",
+                remainder,
+                error=division_by_zero,
             )
             for n in ("%", "mod")
         ),

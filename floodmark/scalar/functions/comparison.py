@@ -159,7 +159,7 @@ def sorts_apart(type_: SqlType) -> bool:
     return type_.kind in (Kind.INTERVAL, Kind.LIST, Kind.STRUCT)
 
 
-def _in_form(o: Operands) -> str:
+def _print_in(o: Operands) -> str:
     return f"({spark_order(o[0])} IN ({', '.join(spark_order(x) for x in o[1:])}))"
 
 
@@ -196,7 +196,7 @@ def comparison() -> list[Function]:
         *_truths(),
         Function("not", (Kind.BOOLEAN,), BOOLEAN, "(NOT {0})", lambda a: not a),
         Function(
-            "in", (_C, _C), BOOLEAN, _in_form, _is_in, variadic=True, typed=True, strict=False
+            "in", (_C, _C), BOOLEAN, _print_in, _is_in, variadic=True, typed=True, strict=False
         ),
         Function(
             "nullif", (_C, _C), _first_type, "nullif({0}, {1})", _nullif, typed=True, strict=False

@@ -18,7 +18,7 @@ from floodmark.scalar.functions.model import (
     RowErrorCode,
     null_means,
 )
-from floodmark.scalar.functions.years import limit_to_years, within_years
+from floodmark.scalar.functions.years import limit_to_years, null_outside_years
 from floodmark.scalar.types import DATE, INT, INTERVAL, TIMESTAMP, TIMESTAMPTZ, Kind
 
 _TS, _TZ, _DATE, _INTERVAL = Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.DATE, Kind.INTERVAL
@@ -103,7 +103,7 @@ def _shift(sign: int, kind: Kind, *, swapped: bool = False) -> Function:
         if kind is _DATE:
             value = f"CAST({value} AS TIMESTAMP_NTZ)"
         moved = print_shift(value, o[interval_at], sign)
-        return moved if is_near(o[interval_at]) else within_years(moved, result)
+        return moved if is_near(o[interval_at]) else null_outside_years(moved, result)
 
     def python(*args: Any) -> datetime:
         value, interval = args[value_at], args[interval_at]
@@ -239,7 +239,7 @@ def _date_operators() -> list[Function]:
     def shift_operator(symbol: str, word: str, python: Callable[[date, int], date]) -> Function:
         def spark(o: Operands) -> str:
             text = (safe_date % word).format(*o)
-            return text if is_near(o[1]) else within_years(text, DATE)
+            return text if is_near(o[1]) else null_outside_years(text, DATE)
 
         return Function(
             symbol, (_DATE, Kind.INT), DATE, spark, python, monotone=0, error=_shift_error(1)
@@ -315,7 +315,7 @@ def _from_seconds(seconds: float) -> datetime:
     return cal.datetime_of(round((seconds - _TO_2000) * 1e6) + _TO_2000 * 1_000_000, zoned=True)
 
 
-def _in_utc(value: datetime, zone: str) -> datetime:
+def _swap_utc(value: datetime, zone: str) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.replace(tzinfo=None)
 
 
@@ -358,7 +358,7 @@ def datetimes() -> list[Function]:
             (_TS, Kind.VARCHAR),
             TIMESTAMPTZ,
             _zone("TIMESTAMP_LTZ"),
-            _in_utc,
+            _swap_utc,
             constant=frozenset({1}),
             monotone=keep,
         ),
@@ -367,7 +367,7 @@ def datetimes() -> list[Function]:
             (_TZ, Kind.VARCHAR),
             TIMESTAMP,
             _zone("TIMESTAMP_NTZ"),
-            _in_utc,
+            _swap_utc,
             constant=frozenset({1}),
             monotone=keep,
         ),

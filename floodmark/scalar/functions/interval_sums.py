@@ -60,15 +60,15 @@ def _interval_aggregate(
 
 def _python_sum(rows: SetRows, types: Types, result: SqlType) -> Interval | None:
     values = present(rows)
-    return _in_range(lambda: fit_interval(reduce(combine, values))) if values else None
+    return _check_range(lambda: fit_interval(reduce(combine, values))) if values else None
 
 
 def _python_avg(rows: SetRows, types: Types, result: SqlType) -> Interval | None:
     total, count = _python_sum(rows, types, result), len(present(rows))
-    return None if total is None else _in_range(lambda: divide_interval(total, count))
+    return None if total is None else _check_range(lambda: divide_interval(total, count))
 
 
-def _in_range(compute: Callable[[], Interval]) -> Interval:
+def _check_range(compute: Callable[[], Interval]) -> Interval:
     """Return a group's value; what refuses its row is the same for all aggregates."""
     try:
         return compute()

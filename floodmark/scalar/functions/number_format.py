@@ -210,14 +210,14 @@ def _print_last(template: Template) -> str:
 def _print_pieces(template: Template) -> Iterator[str]:
     """Yield the texts of a template's pieces, of a struct `x`."""
 
-    def of_sign(minus: str, plus: str) -> str:
+    def print_sign(minus: str, plus: str) -> str:
         return f"CASE WHEN x.n THEN {quote(minus)} ELSE {quote(plus)} END"
 
     at = "x.p + CASE WHEN x.h AND NOT coalesce(substring(x.t, x.l + 1, 1) = '.', false) THEN 1 ELSE 0 END"  # noqa: E501
     if template.zeros is not None:
         at = f"least(x.p, {template.zeros})"
     front, behind = (
-        of_sign(f("-", template), f("+", template)) for f in (_sign_prefix, _sign_suffix)
+        print_sign(f("-", template), f("+", template)) for f in (_sign_prefix, _sign_suffix)
     )
     k, digits = 0, "false"
     yield "''"
@@ -231,7 +231,7 @@ def _print_pieces(template: Template) -> Iterator[str]:
         elif mark == ",":
             yield f"CASE WHEN {digits} THEN ',' ELSE {quote('' if template.bare else ' ')} END"
         elif mark in ("MI", "SG"):
-            yield of_sign(*(_apart(sign, mark, template) for sign in "-+"))
+            yield print_sign(*(_apart(sign, mark, template) for sign in "-+"))
 
 
 def _print_digit(k: int, mark: str, template: Template) -> str:

@@ -31,7 +31,7 @@ def _to_number(
             break
         match mark:
             case "9" | "0" | ".":
-                rest, sign, digits = _read(rest, sign, digits, mark, template)
+                rest, sign, digits = _read_place(rest, sign, digits, mark, template)
             case ",":
                 passed = not template.bare and rest[0] == ","
                 rest = rest[passed:]
@@ -46,7 +46,9 @@ def _to_number(
     return fit_decimal(Decimal(sign.strip() + digits), result)
 
 
-def _read(rest: str, sign: str, digits: str, mark: str, template: Template) -> tuple[str, str, str]:
+def _read_place(
+    rest: str, sign: str, digits: str, mark: str, template: Template
+) -> tuple[str, str, str]:
     rest = rest.removeprefix(" ")
     if sign == _NO_SIGN and digits in ("", ".") and mark != ".":
         minus = "-<" if "PR" in template.marks else "-"

@@ -159,14 +159,14 @@ _DEGREE = 0.017453292519943295
 _UNLESS_LOST = f"CASE WHEN NOT (abs({{{{0}}}}) < {_INFINITY} AND abs({{0}}) = {_INFINITY}) AND NOT ({{0}} = 0 AND {{{{0}}}} <> 0) THEN {{0}} END"  # noqa: E501
 
 
-def _unless_lost(value: float, result: float) -> float:
+def _refuse_lost(value: float, result: float) -> float:
     """Return a result; raises `RowError` where it has left the range that the value is in."""
     if (math.isinf(result) and not math.isinf(value)) or (result == 0 and value):
         raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
     return result
 
 
-def _of_double(
+def _double_function(
     name: str, spark: str, python: Callable[..., Any], *, fails: bool = False, order: bool = False
 ) -> Function:
     """Return a function of one DOUBLE; with `order` a larger argument gives no smaller value."""
@@ -187,11 +187,16 @@ def _roundings() -> list[Function]:
         "ELSE {0} END"
     )
     return [
-        _of_double("round", "rint({0})", _rint, order=True),
-        *(_of_double(n, _WHOLE.format("ceil"), ceil, order=True) for n in ("ceil", "ceiling")),
-        _of_double("floor", _WHOLE.format("floor"), floor, order=True),
-        _of_double("trunc", trunc, _whole_float(math.trunc), order=True),
-        _of_double("sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))),
+        _double_function("round", "rint({0})", _rint, order=True),
+        *(
+            _double_function(n, _WHOLE.format("ceil"), ceil, order=True)
+            for n in ("ceil", "ceiling")
+        ),
+        _double_function("floor", _WHOLE.format("floor"), floor, order=True),
+        _double_function("trunc", trunc, _whole_float(math.trunc), order=True),
+        _double_function(
+            "sign", "sign({0})", lambda x: x if math.isnan(x) else float((x > 0) - (x < 0))
+        ),
     ]
 
 
@@ -204,11 +209,14 @@ def _powers() -> list[Function]:
         return math.nan if math.isnan(x) else math.log10(x)
 
     return [
-        _of_double("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
-        _of_double("cbrt", "cbrt({0})", math.cbrt, order=True),
+        _double_function("sqrt", "CASE WHEN {0} >= 0 THEN sqrt({0}) END", math.sqrt, fails=True),
+        _double_function("cbrt", "cbrt({0})", math.cbrt, order=True),
         Function("exp", (_D,), DOUBLE, _EXP, _domain(_exp), error=over, monotone=0, version=2),
-        _of_double("ln", positive.format("ln"), _log, fails=True),
-        *(_of_double(n, positive.format("log10"), log10, fails=True) for n in ("log", "log10")),
+        _double_function("ln", positive.format("ln"), _log, fails=True),
+        *(
+            _double_function(n, positive.format("log10"), log10, fails=True)
+            for n in ("log", "log10")
+        ),
         *(
             Function(n, (_D, _D), DOUBLE, _POWER, _domain(_power), error=either, version=2)
             for n in ("power", "pow", "^")
@@ -225,7 +233,7 @@ def _angles() -> list[Function]:
             (_D,),
             DOUBLE,
             _UNLESS_LOST.format(f"{{0}} / {_DEGREE}D"),
-            lambda x: _unless_lost(x, x / _DEGREE),
+            lambda x: _refuse_lost(x, x / _DEGREE),
             error=lost,
             monotone=0,
             version=2,
@@ -235,16 +243,19 @@ def _angles() -> list[Function]:
             (_D,),
             DOUBLE,
             _UNLESS_LOST.format(f"{{0}} * {_DEGREE}D"),
-            lambda x: _unless_lost(x, x * _DEGREE),
+            lambda x: _refuse_lost(x, x * _DEGREE),
             error=lost,
             monotone=0,
             version=2,
         ),
         *(
-            _of_double(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
+            _double_function(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
             for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")
         ),
-        *(_of_double(n, within.format(n), getattr(math, n), fails=True) for n in ("asin", "acos")),
+        *(
+            _double_function(n, within.format(n), getattr(math, n), fails=True)
+            for n in ("asin", "acos")
+        ),
         Function("atan2", (_D, _D), DOUBLE, "atan2({0}, {1})", math.atan2),
         Function("pi", (), DOUBLE, "pi()", lambda: math.pi),
     ]

@@ -28,11 +28,11 @@ from floodmark.scalar.functions.variance import present
 from floodmark.scalar.types import DOUBLE, INTERVAL, Kind, SqlType, list_of
 
 
-def _between_doubles(low: float, high: float, share: float) -> float:
+def _interpolate_doubles(low: float, high: float, share: float) -> float:
     return low + share * (high - low)
 
 
-def _between_intervals(low: Interval, high: Interval, share: float) -> Interval:
+def _interpolate_intervals(low: Interval, high: Interval, share: float) -> Interval:
     try:
         way = scale_interval(fit_interval(combine(high, low, -1)), share)
         return fit_interval(combine(way, low))
@@ -126,7 +126,7 @@ def _print_mode(o: Operands) -> str:
 
 def ordered_sets() -> list[AggregateFunction]:
     """Return percentiles and the most frequent value."""
-    doubles, intervals = _continuous(_between_doubles), _continuous(_between_intervals)
+    doubles, intervals = _continuous(_interpolate_doubles), _continuous(_interpolate_intervals)
     return [
         *_percentile("percentile_cont", Kind.DOUBLE, DOUBLE, doubles, _DOUBLES),
         *_percentile("percentile_cont", Kind.INTERVAL, INTERVAL, intervals, _print_intervals()),

@@ -28,14 +28,14 @@ def group_of_first_match(text: str, regex: str, number: int = 1) -> str:
     if not 0 < number <= len(places):
         return "CAST(NULL AS STRING)"
     every = f"regexp_extract_all({text}, {quote(regex)}, {places[number - 1]})"
-    return _if_taken(text, regex, places[number - 1], f"get({every}, 0)")
+    return _null_if_absent(text, regex, places[number - 1], f"get({every}, 0)")
 
 
 def every_match(text: str, regex: str) -> tuple[str, str]:
     """Return a list with an entry per match, and what makes its groups of its place `__i`."""
     places = _places(regex)
     every = [f"regexp_extract_all({text}, {quote(regex)}, {i})" for i in places]
-    groups = [_of_each(text, regex, i, f) for i, f in zip(places, every, strict=True)]
+    groups = [_print_group_per_match(text, regex, i, f) for i, f in zip(places, every, strict=True)]
     return every[0], f"array({', '.join(groups)})"
 
 
@@ -45,20 +45,20 @@ def _places(regex: str) -> list[int]:
 
 
 def _group(text: str, regex: str, i: int) -> str:
-    return _if_taken(text, regex, i, f"regexp_extract({text}, {quote(regex)}, {i})")
+    return _null_if_absent(text, regex, i, f"regexp_extract({text}, {quote(regex)}, {i})")
 
 
-def _if_taken(text: str, regex: str, i: int, group: str) -> str:
+def _null_if_absent(text: str, regex: str, i: int, group: str) -> str:
     """Return what was found of a group, NULL where it took no part in the first match."""
-    if not may_stay_out(regex, i):
+    if not may_be_absent(regex, i):
         return group
     start, same = (f"regexp_instr({text}, {quote(r)})" for r in (regex, _with_group(regex, i)))
     return f"CASE WHEN {group} <> '' OR {start} = {same} THEN {group} END"
 
 
-def _of_each(text: str, regex: str, i: int, every: str) -> str:
+def _print_group_per_match(text: str, regex: str, i: int, every: str) -> str:
     found = f"get({every}, __i)"
-    if not may_stay_out(regex, i):
+    if not may_be_absent(regex, i):
         return found
     # Where the group took part, a character beside the match is another; in '' there is none.
     beside = rf"(?:(?=\{i}([\s\S]))|(?=\{i})(?<=([\s\S]))|)"
@@ -70,12 +70,12 @@ def _of_each(text: str, regex: str, i: int, every: str) -> str:
     return f"CASE WHEN {found} <> '' OR {marks} OR {alone} THEN {found} END"
 
 
-def may_stay_out(regex: str, i: int) -> bool:
+def may_be_absent(regex: str, i: int) -> bool:
     """Tell whether a group can take no part in a match.
 
     It, or what it stands in, is optional, or part of an alternative or of a look around.
 
-    >>> may_stay_out("(a|b)c(d*)", 1), may_stay_out("(a)|b", 1), may_stay_out("((a)b)?", 2)
+    >>> may_be_absent("(a|b)c(d*)", 1), may_be_absent("(a)|b", 1), may_be_absent("((a)b)?", 2)
     (False, True, True)
     """
     if i == 0:

@@ -33,7 +33,7 @@ def _with_flags(pattern: str, flags: str) -> str:
     return f"(?i){pattern}" if "i" in flags else pattern
 
 
-def _of_first(o: Operands, name: str) -> str:
+def _first_match_pattern(o: Operands, name: str) -> str:
     """Return the checked pattern of what looks for one match; E0372 for the flag that wants all."""
     if len(o) > 2 and "g" in str(o[2].constant or ""):
         hint = "regexp_matches gives them all"
@@ -81,11 +81,11 @@ def _group(s: str, pattern: str, *flags_and_number: Any) -> str | None:
 def _print_group(o: Operands) -> str:
     number = o[-1].constant
     assert isinstance(number, int)
-    return group_of_first_match(o[0].sql, _of_first(o[:-1], "regexp_match"), number)
+    return group_of_first_match(o[0].sql, _first_match_pattern(o[:-1], "regexp_match"), number)
 
 
 def _print_groups(o: Operands) -> str:
-    return first_match(o[0].sql, _of_first(o, "regexp_match"))
+    return first_match(o[0].sql, _first_match_pattern(o, "regexp_match"))
 
 
 def python_every_match(s: str, pattern: str, flags: str = "") -> tuple[Any, ...]:
@@ -179,7 +179,7 @@ def regexes() -> list[Function]:
     pattern, flags = frozenset({1}), frozenset({1, 2})
 
     def test(o: Operands) -> str:
-        return f"({o[0]} RLIKE {quote(_of_first(o, 'regexp_like'))})"
+        return f"({o[0]} RLIKE {quote(_first_match_pattern(o, 'regexp_like'))})"
 
     matches: Callable[..., bool] = lambda s, p, f="": _search(s, p, f) is not None  # noqa: E731
     return [

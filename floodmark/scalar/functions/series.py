@@ -32,13 +32,13 @@ def series(start: Any, stop: Any, step: Any = 1) -> tuple[Any, ...]:
         _check(step != 0 and (stop - start) // step < LONGEST)
         return tuple(range(start, stop + (1 if step > 0 else -1), step))
     if step[0]:
-        return _by_months(start, stop, step)
+        return _month_series(start, stop, step)
     low, high, by = cal.micros_of(start), cal.micros_of(stop), step[1] * cal.DAY_MICROS + step[2]
     zoned = start.tzinfo is not None
     return tuple(cal.datetime_of(value, zoned=zoned) for value in series(low, high, by))
 
 
-def _by_months(start: datetime, stop: datetime, step: cal.Interval) -> tuple[datetime, ...]:
+def _month_series(start: datetime, stop: datetime, step: cal.Interval) -> tuple[datetime, ...]:
     sign = 1 if step[0] > 0 else -1
     far = (cal.micros_of(stop) - cal.micros_of(start)) * sign
     _check(all(part * sign >= 0 for part in step))
@@ -69,10 +69,10 @@ def print_times(o: Operands) -> str:
     """Return the Spark text of a series of timestamps."""
     constant = o[2].constant
     if o[2].is_constant and (constant is None or not constant[0]):
-        return _by_micros(o)
+        return _print_micro_series(o)
     if o[2].is_constant:
         return _monthly(o)
-    return f"CASE WHEN {o[2]}.months = 0 THEN {_by_micros(o)} ELSE {_monthly(o)} END"
+    return f"CASE WHEN {o[2]}.months = 0 THEN {_print_micro_series(o)} ELSE {_monthly(o)} END"
 
 
 def _numbers(low: str, high: str, step: str, type_: str) -> str:
@@ -96,7 +96,7 @@ def _micros(o: Operand) -> str:
     return f"unix_micros(CAST({o} AS TIMESTAMP_LTZ))"
 
 
-def _by_micros(o: Operands) -> str:
+def _print_micro_series(o: Operands) -> str:
     word = "TIMESTAMP_LTZ" if o[0].type.kind is Kind.TIMESTAMPTZ else "TIMESTAMP_NTZ"
     step = f"(CAST({o[2]}.days AS DECIMAL(20,0)) * {cal.DAY_MICROS} + {o[2]}.micros)"
     values = _numbers(_micros(o[0]), _micros(o[1]), step, "BIGINT")

@@ -111,7 +111,7 @@ def _parse(text: str, pattern: str, what: str) -> datetime:
     read: dict[str, int] = {}
     reached = [(f, t) for f, t in zip(compiled.fields, match.groups(), strict=True) if t]
     for field, group in reached:
-        part, value = _read(field, group)
+        part, value = _read_field(field, group)
         if read.get(part, value) not in (0, value):
             raise RowError(RowErrorCode.INVALID_TEXT)
         read[part] = value
@@ -129,7 +129,7 @@ def _parse(text: str, pattern: str, what: str) -> datetime:
         raise RowError(RowErrorCode.INVALID_TEXT) from None
 
 
-def _read(field: str, text: str) -> tuple[str, int]:
+def _read_field(field: str, text: str) -> tuple[str, int]:
     if field in _WORDS:
         part, words = _WORDS[field]
         return part, words.index(text.lower()) + (part == "month")

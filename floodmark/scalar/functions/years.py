@@ -39,11 +39,11 @@ class OutOfRange:
 OUT_OF_RANGE = null_means(RowErrorCode.TIME_OUT_OF_RANGE)
 
 
-def within_years(value: str, type_: SqlType) -> str:
+def null_outside_years(value: str, type_: SqlType) -> str:
     """Return the Spark text of a date or timestamp that is NULL outside of the years.
 
     >>> from floodmark.scalar.types import DATE
-    >>> within_years("`d`", DATE)
+    >>> null_outside_years("`d`", DATE)
     "CASE WHEN `d` BETWEEN DATE'0001-01-01' AND DATE'9999-12-31' THEN `d` END"
     """
     first, last = ENDS[type_.kind]
@@ -92,6 +92,6 @@ def limit_to_years(function: Function) -> Function:
     assert isinstance(result, SqlType), function.signature
 
     def spark(o: Operands) -> str:
-        return within_years(function.print_value(o), result)
+        return null_outside_years(function.print_value(o), result)
 
     return replace(function, spark=spark, error=function.error or OUT_OF_RANGE, version=2)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import EPOCH, KIND
-from floodmark.epochs.summary import fields_said
+from floodmark.epochs.summary import describe_field_differences
 from floodmark.errors import DataError
-from floodmark.session.inspect.closed_windows import below_watermark
-from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at
+from floodmark.session.inspect.closed_windows import late_condition
+from floodmark.session.inspect.reporting import STORED, ObjectReport, files_at_version
 from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.storage.files.pruning import prune
@@ -135,7 +135,7 @@ class _Audit:
             FINAL: lambda: self._final(counted),
             COLUMNS: lambda: self._columns(counted),
         }
-        said = fields_said(self.obj, [step.after for step in self.report.steps])
+        said = describe_field_differences(self.obj, [step.after for step in self.report.steps])
         return tuple(
             CheckResult(FIELDS, {"unlike": int(said is not None)}, said or "")
             if name == FIELDS
@@ -171,7 +171,7 @@ class _Audit:
     def _files(self) -> tuple[DataFile, ...]:
         table = layout.current_table(self.obj)
         version = self.report.steps[-1].after.versions.get(table)
-        return () if version is None else files_at(self.warehouse, table, version) or ()
+        return () if version is None else files_at_version(self.warehouse, table, version) or ()
 
     def _missing_rows(self, counted: Mapping[str, int]) -> dict[str, int]:
         """Rows that came in and are neither stored, left out or ignored, late nor dead letters."""
@@ -207,7 +207,7 @@ class _Audit:
         if not self.obj.emits_on_close:
             return "FALSE"
         steps, limits = self.report.steps, self.warehouse.limits
-        return below_watermark(self.obj, steps, self._files(), limits) or "FALSE"
+        return late_condition(self.obj, steps, self._files(), limits) or "FALSE"
 
     def _columns(self, counted: Mapping[str, int]) -> dict[str, int]:
         files = self._files() if self.report.steps else ()
@@ -289,14 +289,14 @@ def is_proven(rule: RowRule, files: Sequence[DataFile]) -> bool:
     for file in files:
         if file.nulls.get(rule.column) == file.rows:
             continue
-        if rule.low is not None and not _at_least(file.low.get(rule.column), rule.low):
+        if rule.low is not None and not _is_at_least(file.low.get(rule.column), rule.low):
             return False
-        if rule.high is not None and not _at_least(rule.high, file.high.get(rule.column)):
+        if rule.high is not None and not _is_at_least(rule.high, file.high.get(rule.column)):
             return False
     return True
 
 
-def _at_least(value: Any, bound: Any) -> bool:
+def _is_at_least(value: Any, bound: Any) -> bool:
     try:
         return value is not None and bound is not None and bool(value >= bound)
     except TypeError:

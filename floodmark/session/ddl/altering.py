@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sqlglot import exp
 
-from floodmark.catalog.alterations import apply_alter, catalog_with, find_object
+from floodmark.catalog.alterations import apply_alter, find_object, with_definition
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, title_of
 from floodmark.errors import BindError, FloodmarkError, NotSupported
@@ -23,7 +23,7 @@ from floodmark.warehouse.changes import ObjectChange
 from floodmark.warehouse.row_reuse import reshaping
 
 
-def catalog_after(statement: s.Alter, pipeline: Pipeline) -> Catalog:
+def alter_catalog(statement: s.Alter, pipeline: Pipeline) -> Catalog:
     """Return the catalog after an ALTER; the same catalog if nothing changes."""
     catalog = pipeline.catalog
     if isinstance(statement, s.AlterToTable):
@@ -48,7 +48,7 @@ def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
                 span=action.span,
                 hint="DROP COLUMN first, and ADD COLUMN in a statement of its own",
             )
-        catalog = catalog_after(action, pipeline)
+        catalog = alter_catalog(action, pipeline)
         if catalog is not pipeline.catalog:
             pipeline = analyse_catalog(catalog, pipeline)
     return pipeline.catalog
@@ -71,7 +71,7 @@ def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
             hint=f"ALTER MATERIALIZED VIEW {obj.name} RESET (refresh) first",
         )
     table, sink = table_of_view(pipeline[obj.key])
-    catalog = catalog_with(pipeline.catalog, obj, table)
+    catalog = with_definition(pipeline.catalog, obj, table)
     # The sink knows of the columns that the view knew of.
     made = catalog.create(sink, Origin.STATEMENT)
     key = next(key for key in made.objects if key not in catalog.objects)
@@ -149,7 +149,9 @@ def refuse_loss(statement: s.Alter, changes: Iterable[ObjectChange], pipeline: P
             )
 
 
-def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, calling: bool) -> None:
+def check_fill_value(
+    before: AnalysedObject | None, after: AnalysedObject, *, calling: bool
+) -> None:
     """Raise E0839 if the DEFAULT of a new column has no value for stored rows.
 
     Checks either the DEFAULTs that call a user's Python function or all others, because planning
@@ -175,15 +177,15 @@ def check_filled(before: AnalysedObject | None, after: AnalysedObject, *, callin
         )
 
 
-def refuse_behind(
+def refuse_lagging(
     changes: Iterable[ObjectChange],
     behind: Mapping[str, str],
     pipeline: Pipeline,
-    goes_on: Collection[str] = (),
+    continuing: Collection[str] = (),
 ) -> None:
     """Raise E0838 if an object that keeps its rows, or one that reads such rows, is not up to date.
 
-    `behind` has the reasons, by key. What is in `goes_on` takes in what it missed under its new
+    `behind` has the reasons, by key. What is in `continuing` takes in what it missed under its new
     definition, or that of the sink that writes it.
     """
     for change in changes:
@@ -194,7 +196,7 @@ def refuse_behind(
         readers = [
             o.key for o in pipeline.writing_objects if {home, change.key} & _reads(o.key, pipeline)
         ]
-        own = () if home in goes_on else (home,)
+        own = () if home in continuing else (home,)
         late = [key for key in (*own, *obj.reads, *readers) if key in behind]
         if late:
             place = obj.object.statement.name.span

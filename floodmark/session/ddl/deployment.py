@@ -16,7 +16,7 @@ from floodmark.catalog.renames import free_names, rename_object
 from floodmark.connectors.registry import check_connector, spec_of
 from floodmark.errors import UserError
 from floodmark.plan.declare.table_options import check_values
-from floodmark.session.ddl.altering import catalog_after, check_filled, refuse_loss
+from floodmark.session.ddl.altering import alter_catalog, check_fill_value, refuse_loss
 from floodmark.session.ddl.desired import (
     DesiredState,
     catalog_of_files,
@@ -127,7 +127,7 @@ def _make_plan(
         if obj.key in changed:
             _check_said_once(obj, deployed.pipeline)
             check_outside(obj)
-            check_filled(deployed.pipeline.objects.get(obj.key), obj, calling=False)
+            check_fill_value(deployed.pipeline.objects.get(obj.key), obj, calling=False)
     check_folders(pipeline, changed)
     return plan
 
@@ -171,7 +171,7 @@ def check_outside(obj: AnalysedObject) -> None:
         raise problem.with_span(obj.object.statement.name.span) from None
 
 
-def plan_corrected(key: str, number: int, deployed: Deployed) -> DeploymentPlan:
+def plan_correction(key: str, number: int, deployed: Deployed) -> DeploymentPlan:
     """Return the plan that applies a view's corrections to its rows and to its readers."""
     pipeline = deployed.pipeline
     changes = changes_between(pipeline, pipeline, {key})
@@ -209,7 +209,7 @@ def _altering(
     statement: s.Alter, deployed: Deployed, project: Path | None
 ) -> DeploymentPlan | None:
     """Return what an ALTER changes; None where there is nothing to do."""
-    catalog = catalog_after(statement, deployed.pipeline)
+    catalog = alter_catalog(statement, deployed.pipeline)
     if catalog is deployed.catalog:
         return None
     plan = _make_plan(catalog, deployed, project=project)

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from floodmark.catalog.catalog import Catalog, name_taken
-from floodmark.catalog.definition_order import in_order
+from floodmark.catalog.catalog import Catalog, taken_name_error
+from floodmark.catalog.definition_order import order_definitions
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, catalog_name, kind_of
 from floodmark.catalog.places import project_of
 from floodmark.catalog.renames import find_file_renames, rename_part, rewrite_names
 from floodmark.errors import FloodmarkError, NotSupported, UserError
 from floodmark.plan.declare.functions import check, function_of, functions_of
 from floodmark.session.ddl.altering import keeping_columns
-from floodmark.session.ddl.file_objects import as_deployed
+from floodmark.session.ddl.file_objects import find_deployed
 from floodmark.sql import statements as s
 from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.parse import parse_script
@@ -22,9 +22,9 @@ from floodmark.stream.ndu import DeterminismMode, with_default
 from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
-from floodmark.stream.objects.table_of_query import is_continuous, sink_as, table_as
+from floodmark.stream.objects.table_of_query import define_sink, define_table, is_continuous
 from floodmark.warehouse.deployed import Deployed
-from floodmark.warehouse.settings import mode_named, value_of
+from floodmark.warehouse.settings import determinism_mode, value_of
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def read_files(folder: Path) -> DesiredState:
                 settings.append(statement)
                 value = value_of(statement)
                 if statement.name.lower() == OPTION and value is not None:
-                    mode = mode_named(value, statement.span)
+                    mode = determinism_mode(value, statement.span)
             else:
-                raise out_of_place(statement)
+                raise misplaced_statement(statement)
     return DesiredState(tuple(definitions), tuple(settings), project_of(folder))
 
 
@@ -73,7 +73,7 @@ def no_pipelines(path: Path) -> UserError:
     )
 
 
-def out_of_place(statement: s.Statement) -> NotSupported:
+def misplaced_statement(statement: s.Statement) -> NotSupported:
     """Return the error for a statement that is neither CREATE nor SET in a pipeline file."""
     return NotSupported(
         "E0360",
@@ -90,17 +90,17 @@ def catalog_of_files(
 
     The files may still have the former names of renamed objects.
     """
-    definitions, catalog = in_order(tuple(definitions)), Catalog()
+    definitions, catalog = order_definitions(tuple(definitions)), Catalog()
     names = find_file_renames(definitions, deployed.catalog)
     for written in definitions:
-        check_filed(written)
+        check_file_definition(written)
         named = (rewrite_names(written, names) if names.keys else None) or written
         said = None if named is written else written
         for part in definitions_of(named, catalog, deployed.pipeline):
             statement = part if said is None else rename_part(part, written, names)
             created = catalog.create(statement, Origin.FILE)
             fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
-            same = [as_deployed(made, said, names, deployed.catalog) for made in fresh]
+            same = [find_deployed(made, said, names, deployed.catalog) for made in fresh]
             catalog = created.replace(same)
             if not _is_refused_at_rest(same, deployed):
                 check_new_object(catalog, statement)
@@ -124,7 +124,7 @@ def _is_refused_at_rest(objects: Iterable[CatalogObject], deployed: Deployed) ->
     return False
 
 
-def check_filed(written: s.Definition) -> None:
+def check_file_definition(written: s.Definition) -> None:
     """Raise E0848 for a definition that a file cannot have."""
     if isinstance(written, s.CreateTableAs) and not is_continuous(written):
         raise NotSupported(
@@ -145,9 +145,9 @@ def definitions_of(
     there = catalog.objects.get(catalog_name(statement.name))
     if there is not None:
         # Said of what is written, not of the table that it stands for.
-        raise name_taken(statement, there.name, there.kind.value)
-    table = table_as(statement, analyse_catalog(catalog, known))
-    return (table, sink_as(statement)) if is_continuous(statement) else (table,)
+        raise taken_name_error(statement, there.name, there.kind.value)
+    table = define_table(statement, analyse_catalog(catalog, known))
+    return (table, define_sink(statement)) if is_continuous(statement) else (table,)
 
 
 def check_new_object(catalog: Catalog, statement: s.Definition) -> Catalog:

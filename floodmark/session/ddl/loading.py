@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.declare.python_functions import check_loaded
-from floodmark.session.ddl.altering import check_filled
+from floodmark.session.ddl.altering import check_fill_value
 from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.warehouse.deployed import Deployed
 
@@ -21,4 +21,4 @@ def check_code(plan: DeploymentPlan, deployed: Deployed) -> None:
     changed = {c.key for c in plan.changes if c.action != "suspend"}
     for obj in plan.pipeline.writing_objects:
         if obj.key in changed:
-            check_filled(deployed.pipeline.objects.get(obj.key), obj, calling=True)
+            check_fill_value(deployed.pipeline.objects.get(obj.key), obj, calling=True)

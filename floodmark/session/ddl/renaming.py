@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from floodmark.epochs.backfill.progress import under_way, words
+from floodmark.epochs.backfill.progress import running_backfills, words
 from floodmark.errors import NotSupported
 from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.sql import statements as s
@@ -52,7 +52,7 @@ def check_at_rest(plan: DeploymentPlan, warehouse: Warehouse, statement: s.State
     """
     if not plan.renamed:
         return
-    for filling in under_way(warehouse).values():
+    for filling in running_backfills(warehouse).values():
         raise NotSupported(
             "E0793",
             f"{filling.object} is {words(warehouse, filling)}: nothing can be renamed until then",

@@ -8,7 +8,7 @@ from floodmark.catalog.objects import ObjectKind
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.replacement import DIFF, goes_on
+from floodmark.stream.objects.replacement import DIFF, continuation
 from floodmark.warehouse.changes import ObjectChange, former_definitions, keys_to_refill
 
 
@@ -57,4 +57,4 @@ def _reads_again(obj: AnalysedObject, previous: AnalysedObject | None) -> bool:
     if obj.object.target is None:
         return obj.object.begins_whole
     # What a sink has written into a table stays there when it is rebuilt: it has no former query.
-    return previous is not None and goes_on(obj, previous) == DIFF
+    return previous is not None and continuation(obj, previous) == DIFF

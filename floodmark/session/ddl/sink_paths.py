@@ -21,7 +21,7 @@ def check_sink_paths(plan: DeploymentPlan, warehouse: Warehouse) -> None:
     `probe_sink_paths`.
     """
     for obj in _sinks_to_fill(plan, warehouse):
-        with _at_its_name(obj):
+        with _point_at_name(obj):
             _check_root(obj, Path(warehouse.objects.place))
             sender_of(obj, warehouse.seed, warehouse.limits).check()
 
@@ -30,7 +30,7 @@ def probe_sink_paths(plan: DeploymentPlan, warehouse: Warehouse) -> None:
     """Raise E0741 if nothing can be written to the path of such a sink, as on a full disk."""
     for obj in _sinks_to_fill(plan, warehouse):
         assert obj.external_sink is not None
-        with _at_its_name(obj):
+        with _point_at_name(obj):
             probe(obj.name, obj.external_sink.path)
 
 
@@ -45,7 +45,7 @@ def _sinks_to_fill(plan: DeploymentPlan, warehouse: Warehouse) -> Iterator[Analy
 
 
 @contextmanager
-def _at_its_name(obj: AnalysedObject) -> Iterator[None]:
+def _point_at_name(obj: AnalysedObject) -> Iterator[None]:
     try:
         yield
     except UserError as problem:

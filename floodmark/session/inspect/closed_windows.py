@@ -14,7 +14,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject
 
 
-def below_watermark(
+def late_condition(
     obj: AnalysedObject, steps: Sequence[EpochStep], files: Sequence[DataFile], limits: Limits
 ) -> str | None:
     """Return the condition that a row of a view is below the watermark before its epoch.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from floodmark.catalog.objects import ObjectKind
-from floodmark.epochs.backfill.progress import under_way
+from floodmark.epochs.backfill.progress import running_backfills
 from floodmark.errors import DataError
 from floodmark.session.ddl.renaming import Renames, renames_of
 from floodmark.storage.logs.epochs import Event, ObjectRecord, OpenRecord
@@ -93,7 +93,7 @@ def reports(warehouse: Warehouse, book: Mapping[str, LastReport]) -> list[Object
     if not pipeline.objects.keys() <= book.keys():
         names = renames_of(warehouse)
         book = {names.now(key, last.epoch): last for key, last in book.items()} | dict(book)
-    filling = {key for key in under_way(warehouse) if key not in suspended}
+    filling = {key for key in running_backfills(warehouse) if key not in suspended}
     seen = {key: book.get(key, LastReport()) for key in pipeline.objects if key not in filling}
     steps = _steps(warehouse, seen, head, names)
     out: dict[str, ObjectReport] = {}
@@ -158,7 +158,7 @@ def advance_epochs(
     }
 
 
-def after_told(book: Mapping[str, LastReport], epoch: int) -> dict[str, LastReport]:
+def mark_reported(book: Mapping[str, LastReport], epoch: int) -> dict[str, LastReport]:
     """Return a book in which everything up to an epoch is reported, with or without checks."""
     return {key: replace(x, epoch=max(x.epoch, x.told, epoch)) for key, x in book.items()}
 
@@ -199,7 +199,7 @@ def _steps(
     for opened, records in _epoch_records(warehouse, first, head):
         # What begins anew has nothing before it, and none of what it closed was closed before;
         # another query may go on from the rows that are there.
-        new, previous = opened.renamed, _keys_continued(warehouse, opened)
+        new, previous = opened.renamed, _continued_keys(warehouse, opened)
         anew = {*opened.restarted} - previous
         known = {new.get(k, k): r for k, r in before.items() if k not in anew}
         for key, after in records.items() if opened.epoch > first else ():
@@ -212,14 +212,14 @@ def _steps(
         for key, after in warehouse.log.partial_records(open_.epoch).items():
             if open_.epoch > last.get(key, open_.epoch):
                 then = next((old for old, new in open_.renamed.items() if new == key), key)
-                previous = _keys_continued(warehouse, open_)
+                previous = _continued_keys(warehouse, open_)
                 last_one = None if key in {*open_.restarted} - previous else before.get(then)
                 step = EpochStep(open_.epoch, open_.now, last_one, after, key in previous)
                 out.setdefault(key, []).append(step)
     return out
 
 
-def _keys_continued(warehouse: Warehouse, opened: OpenRecord) -> set[str]:
+def _continued_keys(warehouse: Warehouse, opened: OpenRecord) -> set[str]:
     """Return the objects of which another query goes on from the rows in an epoch."""
     if not opened.restarted:
         return set()
@@ -313,7 +313,7 @@ def sizes(report: ObjectReport, warehouse: Warehouse) -> dict[str, int]:
     record = steps[-1].after if steps else warehouse.cut().records.get(report.key)
     versions: Mapping[str, int] = {} if record is None else record.versions
     state = [f for table in versions if table.startswith(f"{STATE}/")
-             for f in files_at(warehouse, table, versions[table]) or ()]  # fmt: skip
+             for f in files_at_version(warehouse, table, versions[table]) or ()]  # fmt: skip
     row_count = None
     with suppress(DataError):  # a version that is not kept any more
         row_count = count_rows(warehouse.store, report.obj, record)
@@ -324,7 +324,7 @@ def sizes(report: ObjectReport, warehouse: Warehouse) -> dict[str, int]:
     }
 
 
-def files_at(warehouse: Warehouse, table: str, version: int) -> tuple[DataFile, ...] | None:
+def files_at_version(warehouse: Warehouse, table: str, version: int) -> tuple[DataFile, ...] | None:
     """Return the files of a table at a version; None if the version has expired."""
     try:
         return warehouse.store.open(table, version).files

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.changelog import is_hidden
-from floodmark.epochs.backfill.progress import under_way
+from floodmark.epochs.backfill.progress import running_backfills
 from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.session.inspect.watermark_blockers import watermark_blockers
 from floodmark.storage.logs.object_record import lag_of
@@ -69,7 +69,7 @@ def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
 
 
 def _objects(warehouse: Warehouse, pipeline: Pipeline) -> list[tuple[Any, ...]]:
-    states = dict.fromkeys(under_way(warehouse), "backfilling")
+    states = dict.fromkeys(running_backfills(warehouse), "backfilling")
     states |= dict.fromkeys(warehouse.suspensions(), "suspended")
     return [
         (

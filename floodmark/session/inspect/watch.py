@@ -37,7 +37,7 @@ class EpochChanges:
     changes: tuple[ShownChange, ...]
 
 
-def check_kept(obj: AnalysedObject, after: int, warehouse: Warehouse) -> None:
+def check_retention(obj: AnalysedObject, after: int, warehouse: Warehouse) -> None:
     """Raise E0413 if some of the changes after an epoch have expired."""
     oldest = warehouse.retention_record.kept_epochs().oldest
     if after + 1 < oldest and not obj.append_only:
@@ -76,12 +76,12 @@ def changes_after(
         return
     handle = warehouse.store.open(table, version)
     for epoch in range(after + 1, until + 1):
-        for rows in _of_epoch(obj, handle, epoch, warehouse):
+        for rows in _epoch_changes(obj, handle, epoch, warehouse):
             now = warehouse.log.open_record(epoch).now
             yield EpochChanges(epoch, now, obj.relation.visible, rows)
 
 
-def _of_epoch(
+def _epoch_changes(
     obj: AnalysedObject, handle: Handle, epoch: int, warehouse: Warehouse
 ) -> Iterator[tuple[ShownChange, ...]]:
     import pyarrow as pa

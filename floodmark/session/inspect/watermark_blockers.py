@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from floodmark.plan import nodes as n
-from floodmark.plan.declaration import TIMES, at_clock
+from floodmark.plan.declaration import TIMES, clock_value
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.operators.walks import propagate
 from floodmark.tables.cutoff import LAST
@@ -48,4 +48,4 @@ def _far_ahead(obj: AnalysedObject) -> dict[str, Any]:
     """Return watermarks in time that hold nothing back."""
     types = {f.name: f.type for f in obj.relation.columns}
     columns = (column for column, _ in obj.relation.watermarks)
-    return {c: at_clock(LAST, types[c]) for c in columns if types[c].kind in TIMES}
+    return {c: clock_value(LAST, types[c]) for c in columns if types[c].kind in TIMES}

@@ -9,7 +9,7 @@ from sqlglot import exp
 from floodmark.errors import Span
 from floodmark.sql.parser.clauses import refuse_twice, set_clause
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.options import read_with_options
 
 
@@ -27,7 +27,7 @@ def _read_emit(cursor: Cursor) -> Span | None:
 def read_as_query(cursor: Cursor, what: str) -> exp.Expression:
     """Read `AS query` in the definition of a `what`."""
     cursor.expect("as", hint=f"write CREATE {what} name AS SELECT …")
-    if not at_query(cursor):
+    if not is_at_query(cursor):
         raise cursor.syntax_error("a query", hint="a query starts with SELECT, WITH or VALUES")
     return cursor.query()
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 from floodmark.errors import SqlSyntaxError
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.ordering import read_order_by
 from floodmark.sql.parser.windows import read_window_body
 from floodmark.sql.words import RESERVED
@@ -118,7 +118,7 @@ def read_arguments(cursor: Cursor) -> list[exp.Expression]:
 
 def read_subquery_or_expression(cursor: Cursor) -> exp.Expression:
     """Read a query without its own parentheses, or an expression."""
-    if at_query(cursor) and not cursor.is_at("("):
+    if is_at_query(cursor) and not cursor.is_at("("):
         start = cursor.index
         return cursor.node(start, exp.Subquery(this=cursor.descend(Cursor.query)))
     return cursor.expression()

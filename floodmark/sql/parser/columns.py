@@ -45,13 +45,13 @@ def read_elements(cursor: Cursor) -> Elements:
     if cursor.accept(")"):
         return elements
     cursor.comma_list(lambda cursor: _read_element(cursor, elements))
-    cursor.expect(")", hint=_after_column_hint(cursor))
+    cursor.expect(")", hint=_missing_comma_hint(cursor))
     if len(elements.keys) > 1:
         refuse_twice("PRIMARY KEY", elements.keys[1].span)
     return elements
 
 
-def _after_column_hint(cursor: Cursor) -> str | None:
+def _missing_comma_hint(cursor: Cursor) -> str | None:
     if cursor.current.kind is TokenKind.WORD and not cursor.at_end():
         return "a comma is missing between two columns, or the column's constraint is unknown"
     return None

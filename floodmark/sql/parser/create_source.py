@@ -12,7 +12,7 @@ from floodmark.sql.parser.clauses import set_clause
 from floodmark.sql.parser.columns import read_elements
 from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.ingestion import read_ingestion_clause
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.options import read_with_options
 from floodmark.sql.statements import CreateSource, Option, Transform
 
@@ -71,7 +71,7 @@ def _read_transform(cursor: Cursor, parts: dict[str, Any]) -> Transform:
     options: tuple[Option, ...] = ()
     if cursor.accept("transform", "using"):
         cursor.expect("(")
-        if not at_query(cursor):
+        if not is_at_query(cursor):
             raise cursor.syntax_error("a query")
         query = cursor.query()
         cursor.expect(")")

@@ -24,7 +24,7 @@ from floodmark.sql.statements import (
 def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> Statement:
     """Read `(elements)` and the clauses, or AS a query."""
     names_at = cursor.index
-    if _at_bare_names(cursor):
+    if _is_at_bare_names(cursor):
         columns = read_names(cursor)
         return _read_table_as(cursor, start, head, {}, columns)
     elements = read_elements(cursor)
@@ -53,7 +53,7 @@ def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
     )
 
 
-def _at_bare_names(cursor: Cursor) -> bool:
+def _is_at_bare_names(cursor: Cursor) -> bool:
     """Tell `(a, b)` from `(a int, …)`."""
     return cursor.is_at("(") and cursor.peek(2).value in (",", ")") and cursor.peek(1).value != ")"
 

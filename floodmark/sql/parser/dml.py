@@ -9,7 +9,7 @@ from floodmark.sql.lexer import TokenKind
 from floodmark.sql.nodes import ConstantRows
 from floodmark.sql.parser.conflicts import read_assignment
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.names import read_object_name, read_placed_name
 from floodmark.sql.parser.relations import read_from_list
 from floodmark.sql.parser.select import read_projection
@@ -20,7 +20,7 @@ def read_insert(cursor: Cursor, start: int) -> Insert:
     """Read what follows INSERT."""
     cursor.expect("into")
     table = read_object_name(cursor, "a table name")
-    named = cursor.is_at("(") and not at_query(cursor)
+    named = cursor.is_at("(") and not is_at_query(cursor)
     columns = cursor.paren_list(read_placed_name) if named else []
     at = cursor.index
     if cursor.accept("default", "values"):
@@ -28,7 +28,7 @@ def read_insert(cursor: Cursor, start: int) -> Insert:
         query: exp.Expression = cursor.node(at, exp.Values(expressions=[row]))
     elif cursor.is_at("values") and cursor.peek().kind is TokenKind.ROWS:
         query = _read_constant_rows(cursor)
-    elif at_query(cursor):
+    elif is_at_query(cursor):
         query = cursor.query()
     else:
         raise cursor.syntax_error("VALUES or a query")

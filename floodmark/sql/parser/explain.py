@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.names import read_object_kind, read_object_name
 from floodmark.sql.statements import Explain, ExplainFormat
 from floodmark.sql.words import FIRST_WORDS
@@ -17,7 +17,7 @@ def read_explain(cursor: Cursor, start: int) -> Explain:
         hint = "EXPLAIN tells the plan, EXPLAIN (STATE) v the sizes of v's tables; "
         hint += "floodmark status tells how long epochs took"
         raise cursor.syntax_error("a query, a CREATE statement or a name", hint=hint)
-    if cursor.is_at("(") and not at_query(cursor):
+    if cursor.is_at("(") and not is_at_query(cursor):
         cursor.expect("(")
         while not cursor.accept(")"):
             word = cursor.accept_any("format", "state")

@@ -12,8 +12,8 @@ from floodmark.limits import LIMITS
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.parser.calls import read_call_or_column, read_subquery_or_expression
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.literals import at_typed_literal, read_interval, read_typed_literal
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.literals import is_at_typed_literal, read_interval, read_typed_literal
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.special_forms import read_case, read_special_form
 from floodmark.sql.parser.types import TYPES, read_data_type
 
@@ -209,7 +209,7 @@ def _read_between(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expre
 def _read_in(cursor: Cursor, start: int, left: exp.Expression) -> exp.Expression:
     open_ = cursor.index
     cursor.expect("(")
-    if at_query(cursor, enclosed=True):
+    if is_at_query(cursor, enclosed=True):
         query = cursor.query()
         cursor.expect(")")
         subquery = cursor.node(open_, exp.Subquery(this=query))
@@ -326,14 +326,14 @@ def _read_word(cursor: Cursor, start: int, word: str) -> exp.Expression:
         return special
     if word == "interval" and cursor.peek().kind in (TokenKind.STRING, TokenKind.NUMBER):
         return read_interval(cursor)
-    if word in TYPES and at_typed_literal(cursor):
+    if word in TYPES and is_at_typed_literal(cursor):
         return read_typed_literal(cursor)
     return read_call_or_column(cursor)
 
 
 def _read_parenthesis(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("(")
-    if at_query(cursor, enclosed=True):
+    if is_at_query(cursor, enclosed=True):
         query = cursor.descend(Cursor.query)
         cursor.expect(")")
         return cursor.node(start, exp.Subquery(this=query))

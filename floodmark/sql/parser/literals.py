@@ -19,7 +19,7 @@ _SPANS = {
 }  # fmt: skip
 
 
-def at_typed_literal(cursor: Cursor) -> bool:
+def is_at_typed_literal(cursor: Cursor) -> bool:
     """Look whether `type 'text'` follows: a type word, its suffixes, then a string."""
     if cursor.peek().kind is TokenKind.STRING:
         return True

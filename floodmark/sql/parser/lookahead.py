@@ -14,7 +14,7 @@ _EMPTY_LIST_HINTS = {
 }
 
 
-def at_query(cursor: Cursor, *, enclosed: bool = False) -> bool:
+def is_at_query(cursor: Cursor, *, enclosed: bool = False) -> bool:
     """Tell whether a query comes next, also behind opening parentheses.
 
     With `enclosed` the query reaches to a closing parenthesis: `(SELECT 1) + 2)` is none.

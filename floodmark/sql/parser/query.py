@@ -9,7 +9,7 @@ from floodmark.sql.lexer import TokenKind
 from floodmark.sql.nodes import ChangelogOf
 from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.expressions import read_primary
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.ordering import read_order_by
 from floodmark.sql.parser.relations import read_named_table
 from floodmark.sql.parser.select import read_select
@@ -54,7 +54,7 @@ def _read_cte(cursor: Cursor) -> exp.CTE:
     if cursor.accept("not", "materialized"):
         materialized = False
     cursor.expect("(")
-    if not at_query(cursor):
+    if not is_at_query(cursor):
         raise cursor.syntax_error("a query")
     query = cursor.descend(Cursor.query)
     cursor.expect(")")

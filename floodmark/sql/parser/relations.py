@@ -11,7 +11,7 @@ from floodmark.sql.lexer import TokenKind
 from floodmark.sql.nodes import WindowTable
 from floodmark.sql.parser.calls import read_call
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.names import refuse_long_name
 from floodmark.sql.words import AFTER_EXPRESSION
 
@@ -74,13 +74,13 @@ def read_from_list(cursor: Cursor, from_at: int) -> tuple[exp.From, list[exp.Joi
 
 def _read_joins(cursor: Cursor) -> list[exp.Join]:
     joins = []
-    while _at_join(cursor):
+    while _is_at_join(cursor):
         joins.append(_read_join(cursor))
     return joins
 
 
-def _at_join(cursor: Cursor) -> bool:
-    if _at_other_join(cursor):
+def _is_at_join(cursor: Cursor) -> bool:
+    if _is_at_other_join(cursor):
         _refuse_join(cursor)
     if cursor.current.kind is not TokenKind.WORD or not cursor.at_any(*_JOIN_STARTS):
         return False
@@ -101,7 +101,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
         cursor.accept("outer")
     elif kind is not None:
         parts["kind"] = kind.upper()
-    if _at_other_join(cursor):
+    if _is_at_other_join(cursor):
         _refuse_join(cursor)
     cursor.expect("join")
     join = exp.Join(this=_read_relation(cursor), **parts)
@@ -113,7 +113,7 @@ def _read_join(cursor: Cursor, *, nested: bool = False) -> exp.Join:
         join.set("on", cursor.expression())
     elif cursor.accept("using"):
         join.set("using", cursor.paren_list(Cursor.identifier))
-    elif _at_join(cursor):
+    elif _is_at_join(cursor):
         _read_nested_join(cursor, join)
     else:
         if cursor.is_at("for", "system_time"):
@@ -181,7 +181,7 @@ def read_named_table(cursor: Cursor) -> exp.Table:
 
 
 def _read_parenthesised(cursor: Cursor, start: int) -> exp.Expression:
-    if at_query(cursor):
+    if is_at_query(cursor):
         cursor.expect("(")
         query = cursor.query()
         cursor.expect(")")
@@ -268,7 +268,7 @@ def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Exp
     alias_at = cursor.index
     if cursor.accept("as"):
         name = cursor.identifier("an alias", any_word=True)
-    elif cursor.at_name() and not _at_keyword_after_table(cursor):
+    elif cursor.at_name() and not _is_at_keyword_after_table(cursor):
         name = cursor.identifier("an alias")
     else:
         return cursor.node(start, relation)
@@ -281,7 +281,7 @@ def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Exp
     return cursor.node(start, relation)
 
 
-def _at_other_join(cursor: Cursor) -> bool:
+def _is_at_other_join(cursor: Cursor) -> bool:
     return cursor.at_any(*_OTHER_JOINS) and cursor.peek().value == "join"
 
 
@@ -295,9 +295,9 @@ def _refuse_join(cursor: Cursor) -> NoReturn:
     )
 
 
-def _at_keyword_after_table(cursor: Cursor) -> bool:
+def _is_at_keyword_after_table(cursor: Cursor) -> bool:
     token = cursor.current
-    if _at_other_join(cursor):
+    if _is_at_other_join(cursor):
         return True
     if token.kind is not TokenKind.WORD or token.value not in AFTER_EXPRESSION:
         return False

@@ -55,7 +55,7 @@ def read_projection(cursor: Cursor) -> exp.Expression:
         return _read_except(cursor, start, value)
     if cursor.accept("as"):
         alias = cursor.identifier("an alias", any_word=True)
-    elif cursor.at_name() and not _at_clause(cursor):
+    elif cursor.at_name() and not _is_at_clause(cursor):
         alias = cursor.identifier("an alias")
     else:
         return value
@@ -82,7 +82,7 @@ def _read_column_name(cursor: Cursor) -> exp.Column:
     return cursor.node(start, exp.Column(**dict(zip(names, reversed(parts), strict=False))))
 
 
-def _at_clause(cursor: Cursor) -> bool:
+def _is_at_clause(cursor: Cursor) -> bool:
     token = cursor.current
     if token.kind is not TokenKind.WORD or token.value not in AFTER_EXPRESSION:
         return False

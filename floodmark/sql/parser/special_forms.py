@@ -8,7 +8,7 @@ from floodmark.errors import SqlSyntaxError
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.parser.calls import make_call, read_arguments, read_call_clauses
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.types import read_data_type
 
 
@@ -92,7 +92,7 @@ def _read_cast(cursor: Cursor, start: int) -> exp.Expression:
 
 def _read_exists(cursor: Cursor, start: int) -> exp.Expression:
     cursor.expect("exists", "(")
-    if not at_query(cursor):
+    if not is_at_query(cursor):
         raise cursor.syntax_error("a query")
     query = cursor.descend(Cursor.query)
     cursor.expect(")")

@@ -17,7 +17,7 @@ from floodmark.sql.parser.drop import read_drop
 from floodmark.sql.parser.elsewhere import refuse_elsewhere
 from floodmark.sql.parser.explain import read_explain
 from floodmark.sql.parser.expressions import read_expression, read_operand
-from floodmark.sql.parser.lookahead import at_query
+from floodmark.sql.parser.lookahead import is_at_query
 from floodmark.sql.parser.query import read_query
 from floodmark.sql.parser.set import read_set
 from floodmark.sql.parser.show import read_describe, read_show
@@ -96,7 +96,7 @@ STATEMENTS: dict[str, Callable[[Cursor, int], Statement]] = {
 def read_statement(cursor: Cursor) -> Statement:
     """Read one statement up to its semicolon."""
     start, token = cursor.index, cursor.current
-    if at_query(cursor):
+    if is_at_query(cursor):
         return _read_query_statement(cursor, start)
     if token.kind is not TokenKind.WORD:
         raise cursor.syntax_error("a statement")

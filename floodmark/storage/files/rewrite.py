@@ -63,8 +63,8 @@ def rewrite(
     changed = read_files(changes, (*columns, KIND))
     if changed is None:
         return False
-    added = _stamp_epoch(_of_kinds(changed, ADDED).select(list(columns)), epoch)
-    gone = _of_kinds(changed, GONE).select(list(key))
+    added = _stamp_epoch(_filter_kinds(changed, ADDED).select(list(columns)), epoch)
+    gone = _filter_kinds(changed, GONE).select(list(key))
     return replace_rows(touched if key else (), gone, added, folder, limits)
 
 
@@ -189,7 +189,7 @@ def _types_at(path: str, columns: Sequence[str]) -> list[Any]:
     return [schema.field(c).type if c in schema.names else None for c in columns]
 
 
-def _of_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
+def _filter_kinds(changes: pa.Table, kinds: Sequence[str]) -> pa.Table:
     import pyarrow as pa
     from pyarrow import compute as pc
 

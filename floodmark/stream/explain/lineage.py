@@ -26,7 +26,7 @@ def column_lineage(root: n.Node) -> dict[str, ColumnOrigins]:
             calls = {name: _origins_of(call.children, below[0]) for name, call in root.aggregates}
             return {name: below[0][name] for name in root.group} | calls
         case _ if root.positional_columns is not None:
-            return _by_position(root.names, root.positional_columns, below)
+            return _merge_by_position(root.names, root.positional_columns, below)
         case n.OverWindow():
             calls = {name: _origins_of(call.args, below[0]) for name, call in root.calls}
             return below[0] | calls
@@ -46,7 +46,7 @@ def _origins_of(expressions: Iterable[Expr], below: Mapping[str, ColumnOrigins])
     return frozenset(origin for name in read for origin in below[name])
 
 
-def _by_position(
+def _merge_by_position(
     names: Sequence[str], met: Sequence[Sequence[str]], below: Sequence[Mapping[str, ColumnOrigins]]
 ) -> dict[str, ColumnOrigins]:
     sides = [[known[c] for c in columns] for known, columns in zip(below, met, strict=True)]

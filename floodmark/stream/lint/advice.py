@@ -55,7 +55,7 @@ def merges_epochs(obj: AnalysedObject) -> bool:
     """
     if obj.plan is None or obj.refreshes or obj.emits_on_close:
         return False
-    return not any(rule(obj.plan) for rule in (_reads_now, _volatile, _looks_up))
+    return not any(rule(obj.plan) for rule in (_reads_now, _volatile, _lookup_notes))
 
 
 def _late_rows(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
@@ -69,16 +69,16 @@ def _late_rows(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     )
 
 
-def _of_operators(plan: StreamPlan) -> Notes:
+def _operator_notes(plan: StreamPlan) -> Notes:
     labels = labels_of(plan.root)
     notes = [note for operator in plan.operators.values() for note in operator.advise(labels)]
     grows = [note for note in notes if note[0] == "A102"]
     return tuple(Note(code, text) for code, text in notes if (code, text) not in grows[1:])
 
 
-def _looks_up(plan: StreamPlan) -> Notes:
+def _lookup_notes(plan: StreamPlan) -> Notes:
     """Return the notes on what is looked up at the cut of an epoch."""
-    return tuple(note for note in _of_operators(plan) if note.code == "A113")
+    return tuple(note for note in _operator_notes(plan) if note.code == "A113")
 
 
 def _arrangements(plan: StreamPlan) -> Notes:
@@ -142,7 +142,7 @@ def _periods(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _volatile(plan: StreamPlan) -> Notes:
-    retracting = (node for node in plan.nodes if _over_updates(node, plan))
+    retracting = (node for node in plan.nodes if _reads_updates(node, plan))
     exprs = (e for node in retracting for e in node.expressions)
     names = {
         part.function
@@ -160,7 +160,7 @@ def _varying_classes(call: Call) -> tuple[Determinism, ...]:
     return (Determinism.VOLATILE, *stable)
 
 
-def _over_updates(node: n.Node, plan: StreamPlan) -> bool:
+def _reads_updates(node: n.Node, plan: StreamPlan) -> bool:
     return any(plan[child].mode is not ChangelogMode.APPEND_ONLY for child in node.inputs)
 
 
@@ -224,5 +224,5 @@ _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
     _several_writers, _clock_options, _feeder_notes, _fades, _condition_notes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[StreamPlan], Notes], ...] = (
-    _of_operators, _arrangements, _reads_now, _volatile,
+    _operator_notes, _arrangements, _reads_now, _volatile,
 )  # fmt: skip

@@ -129,7 +129,7 @@ def _any_rows(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
             yield Advice("A124", text, span_of(limit, obj.object.span))
 
 
-def _by_position(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
+def _positional_writes(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say which sinks write columns by their place."""
     if obj.kind is not ObjectKind.SINK or obj.object.target is None:
         return
@@ -145,5 +145,5 @@ def _by_position(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
 
 
 _RULES: tuple[Callable[[AnalysedObject, Pipeline], Iterator[Advice]], ...] = (
-    _unused_advice, _every_column, _no_key, _order_of_nothing, _any_rows, _by_position,
+    _unused_advice, _every_column, _no_key, _order_of_nothing, _any_rows, _positional_writes,
 )  # fmt: skip

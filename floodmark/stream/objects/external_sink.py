@@ -326,7 +326,7 @@ def check_said_once(statement: s.CreateSink) -> None:
     given = {option.name.lower(): option for option in statement.options}
     for option in () if statement.format is None else statement.format.options:
         if option.name.lower() in given:
-            raise _said_twice(option, f"{option.name} is in WITH, too", "keep one of them")
+            raise _conflicting_option(option, f"{option.name} is in WITH, too", "keep one of them")
     said = None if statement.format is None else statement.format.encode
     by = "FORMAT … ENCODE"
     for name in ("encode", "format"):
@@ -334,11 +334,13 @@ def check_said_once(statement: s.CreateSink) -> None:
             option = given[name]
             if said is not None and option.value.lower() != said.lower():
                 what = f"{name} = '{option.value}' is not what {by} says"
-                raise _said_twice(option, what, f"write {name} = '{said.lower()}', or leave it out")
+                raise _conflicting_option(
+                    option, what, f"write {name} = '{said.lower()}', or leave it out"
+                )
             said, by = option.value, name
 
 
-def _said_twice(option: s.Option, what: str, hint: str) -> BindError:
+def _conflicting_option(option: s.Option, what: str, hint: str) -> BindError:
     return BindError("E0721", what, span=option.span, hint=hint)
 
 

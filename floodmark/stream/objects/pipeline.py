@@ -16,7 +16,7 @@ from floodmark.plan.declare.available import check_available
 from floodmark.plan.declare.definitions import check_external
 from floodmark.plan.declare.functions import Functions, functions_of
 from floodmark.plan.nodes import Node
-from floodmark.plan.nodes.size import within_stack
+from floodmark.plan.nodes.size import guard_stack
 from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.owners import owners_of
@@ -57,8 +57,8 @@ def analyse_catalog(
             stored = _known_relation(catalog_object, known, done)
             stays = stored is not None or at_rest is not None
             try:
-                _check_known(catalog_object, catalog, done)
-                with within_stack(catalog_object.statement.name.span):
+                _check_inputs(catalog_object, catalog, done)
+                with guard_stack(catalog_object.statement.name.span):
                     obj = analyse_object(catalog_object, catalog, done, functions)
                 if runs and obj.refused is not None and not stays:
                     raise obj.refused
@@ -94,7 +94,7 @@ def _known_relation(
     return before.relation
 
 
-def _check_known(obj: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]) -> None:
+def _check_inputs(obj: CatalogObject, catalog: Catalog, done: Mapping[str, AnalysedObject]) -> None:
     """Raise why an object cannot be analysed: its text, a function, or an input is refused."""
     refused = refusal_at_rest(obj, catalog)
     if refused is not None:
@@ -141,14 +141,14 @@ def analyse_object(
     """Return one object with its properties; `done` has all that its definition names."""
     known = dict(obj.sees)
     relations = {
-        o.key: _known_of(o.relation, known.get(o.key))
+        o.key: _hide_unknown(o.relation, known.get(o.key))
         for o in done.values()
         if o.kind is not ObjectKind.SINK
     }
     views = plain_views(done.values())
     match obj.statement:
         case s.CreateSource() | s.CreateTable():
-            return _stored(obj, catalog, relations, views, functions)
+            return _analyse_stored(obj, catalog, relations, views, functions)
         case s.CreateSink():
             feeders = () if obj.target is None else catalog.feeders(obj.target)
             return _sink(obj, feeders, done, relations, views, functions)
@@ -167,7 +167,7 @@ def _refusal(obj: CatalogObject) -> NotSupported | None:
     return None
 
 
-def _stored(
+def _analyse_stored(
     obj: CatalogObject,
     catalog: Catalog,
     relations: Mapping[str, Relation],
@@ -217,7 +217,7 @@ def _view(
     if again and getattr(statement, "emit_on_window_close", False):
         refuse_on_close(statement)
     use = Use.REFRESHED if again else Use.STORED if stored_rows else Use.VIEW
-    return _analysed(plan_of(node, use, obj))
+    return _object_of_draft(plan_of(node, use, obj))
 
 
 def _sink(
@@ -232,10 +232,10 @@ def _sink(
     assert isinstance(statement, s.CreateSink)
     node = build_query(statement.query, relations, statement.span, views=views, functions=functions)
     use = Use.OUTSIDE if obj.target is None else Use.INTO_TABLE
-    return _analysed(plan_of(node, use, obj, done, feeders))
+    return _object_of_draft(plan_of(node, use, obj, done, feeders))
 
 
-def _analysed(draft: Draft) -> AnalysedObject:
+def _object_of_draft(draft: Draft) -> AnalysedObject:
     """Return the object that a planned draft defines."""
     return AnalysedObject(
         draft.object,
@@ -249,7 +249,7 @@ def _analysed(draft: Draft) -> AnalysedObject:
     )
 
 
-def _known_of(relation: Relation, names: tuple[str, ...] | None) -> Relation:
+def _hide_unknown(relation: Relation, names: tuple[str, ...] | None) -> Relation:
     """Return a relation without the columns that a definition does not know of.
 
     One with another key is another relation: all of it is seen.

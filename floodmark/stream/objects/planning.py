@@ -110,7 +110,7 @@ class Pass:
     uses: Collection[Use]
 
 
-def on_nodes(rule: Rule) -> Step:
+def node_step(rule: Rule) -> Step:
     """Return the step that rewrites the nodes, before there are operators."""
 
     def step(draft: Draft) -> Draft:
@@ -220,12 +220,12 @@ def repeatable(draft: Draft) -> None:
     check_repeatable(draft.plan)
 
 
-def without_snapshot(draft: Draft) -> None:
+def check_needs_no_snapshot(draft: Draft) -> None:
     """Check that nothing needs the rows of before, where there is no snapshot."""
     check_snapshot(draft.plan, draft.object, stores=draft.use is not Use.INTO_TABLE)
 
 
-def supported(draft: Draft) -> None:
+def require_supported(draft: Draft) -> None:
     """Check that each operator runs."""
     check_supported(draft.plan, refreshes=draft.use is Use.REFRESHED)
 
@@ -260,12 +260,12 @@ VIEWS = {Use.VIEW, Use.REFRESHED, Use.STORED}
 SINKS = {Use.INTO_TABLE, Use.OUTSIDE}
 
 PASSES: tuple[Pass, ...] = (
-    Pass(on_nodes(drop_orders), ALL - QUERIES),
-    *(Pass(on_nodes(rule), ALL) for rule in RULES),
-    Pass(on_nodes(conditions_lifted), QUERIES),
-    Pass(on_nodes(temporal_filters), ALL - QUERIES - {Use.REFRESHED}),
-    Pass(on_nodes(keep_order_keys), {Use.SELECT}),
-    Pass(on_nodes(keep_keys), LOWERED),
+    Pass(node_step(drop_orders), ALL - QUERIES),
+    *(Pass(node_step(rule), ALL) for rule in RULES),
+    Pass(node_step(conditions_lifted), QUERIES),
+    Pass(node_step(temporal_filters), ALL - QUERIES - {Use.REFRESHED}),
+    Pass(node_step(keep_order_keys), {Use.SELECT}),
+    Pass(node_step(keep_keys), LOWERED),
     Pass(lower_nodes, LOWERED),
     Pass(release_on_close, KEPT),
     Pass(judge_periods, {*KEPT, Use.VIEW}),
@@ -276,8 +276,8 @@ PASSES: tuple[Pass, ...] = (
     Pass(colocate_state, KEPT),
     Pass(drop_state, {Use.REFRESHED}),
     Pass(noting(repeatable), {Use.REFRESHED}),
-    Pass(noting(without_snapshot), {*VIEWS, Use.INTO_TABLE}),
-    Pass(noting(supported), {*VIEWS, *SINKS}),
+    Pass(noting(check_needs_no_snapshot), {*VIEWS, Use.INTO_TABLE}),
+    Pass(noting(require_supported), {*VIEWS, *SINKS}),
     Pass(noting(sole_writer), {Use.INTO_TABLE}),
     Pass(rereads, {*VIEWS, *SINKS}),
     Pass(some_columns, VIEWS),

@@ -17,7 +17,7 @@ DIFF, NONE = "diff", "none"
 """What the new query gives less what the former one gave; nothing."""
 
 
-def goes_on(sink: AnalysedObject, previous: AnalysedObject) -> str:
+def continuation(sink: AnalysedObject, previous: AnalysedObject) -> str:
     """Return how a sink with another query goes on: its option, else by what it writes.
 
     One that is its own former definition has nothing to make up for. What one has written that
@@ -39,7 +39,7 @@ def check_difference(
 ) -> None:
     """Raise E0843 where what a sink's former query gave cannot be taken out of its target."""
     declared = target.declared
-    if goes_on(sink, previous) == NONE or declared is None:
+    if continuation(sink, previous) == NONE or declared is None:
         return
     action = declared.conflict.action
     reasons = (

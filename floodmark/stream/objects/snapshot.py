@@ -38,7 +38,7 @@ def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> Non
             )
 
 
-def check_goes_on(plan: StreamPlan, obj: CatalogObject, key: tuple[str, ...] | None) -> None:
+def check_continues(plan: StreamPlan, obj: CatalogObject, key: tuple[str, ...] | None) -> None:
     """Raise E0851 where a sink cannot go on with a view that began without a snapshot.
 
     What its operators keep is not handed on, and a table without its key begins anew.

@@ -17,7 +17,7 @@ from floodmark.plan.declare.transform import bind_transform
 from floodmark.plan.nodes import Node
 from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.sql import statements as s
-from floodmark.stream.properties.watermark import check_declared
+from floodmark.stream.properties.watermark import check_declaration
 
 ORIGIN = "__origin"
 """VARCHAR: on a table without a key, the upstream stream key of a row that a sink wrote."""
@@ -43,7 +43,7 @@ def declaration(
 ) -> StoredRelation:
     """Return what a source or table declares; a query that is split may read other relations."""
     columns = declare_columns(obj, functions)
-    check_declared(columns)
+    check_declaration(columns)
     _check_messages(obj, columns)
     raw = raw_relation(obj, columns)
     statement = obj.statement

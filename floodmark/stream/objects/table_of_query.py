@@ -19,7 +19,7 @@ from floodmark.stream.ndu.mode import OPTION
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import plain_views
 from floodmark.stream.objects.planning import Use, plan_of
-from floodmark.stream.objects.snapshot import SNAPSHOT, check_goes_on
+from floodmark.stream.objects.snapshot import SNAPSHOT, check_continues
 
 CONTINUOUS = "continuous"
 """The option of CREATE TABLE … AS that says whether the table is fed for as long as it is there."""
@@ -35,7 +35,7 @@ def is_continuous(statement: s.CreateTableAs) -> bool:
     return True
 
 
-def table_as(statement: s.CreateTableAs, pipeline: Pipeline) -> s.CreateTable:
+def define_table(statement: s.CreateTableAs, pipeline: Pipeline) -> s.CreateTable:
     """Return the table of a query's columns; its key is the query's, where rows change.
 
     E0845 where rows change by a key that is hidden.
@@ -61,7 +61,7 @@ def table_as(statement: s.CreateTableAs, pipeline: Pipeline) -> s.CreateTable:
     return _table(statement.name, shown, declared, statement, options, statement.span)
 
 
-def sink_as(statement: s.CreateTableAs) -> s.CreateSink:
+def define_sink(statement: s.CreateTableAs) -> s.CreateSink:
     """Return the sink of a query into the table of its name."""
     query = statement.query
     return _sink(statement.name, query, statement.span)
@@ -77,7 +77,7 @@ def table_of_view(obj: AnalysedObject) -> tuple[s.CreateTable, s.CreateSink]:
     statement, relation = obj.object.statement, obj.relation
     assert isinstance(statement, s.CreateMaterializedView) and obj.plan is not None
     key = _key_of(relation, statement.name)
-    check_goes_on(obj.plan, obj.object, key)
+    check_continues(obj.plan, obj.object, key)
     shown = relation.visible
     table = _table(statement.name, shown, key, None, (), statement.span)
     sink = _sink(

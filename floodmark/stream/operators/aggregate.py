@@ -17,7 +17,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
-from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import VALUE_COUNT, OwnTableState, StateTable, values_name
@@ -65,7 +65,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         return True
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.group, self.input.watermark_names),)
+        return (scope_cleaning(self.node.group, self.input.watermark_names),)
 
     def derive_beside(self) -> OwnTableState | None:
         """Each row of the object is one group, and its accumulators are hidden columns beside it.

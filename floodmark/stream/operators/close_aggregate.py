@@ -12,7 +12,7 @@ from floodmark.stream.operators.closing import closes_from_input
 from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
@@ -54,7 +54,7 @@ class StreamCloseAggregate(StreamGrouping[n.CloseAggregate]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope((self.node.window,), self.input.watermark_names),)
+        return (scope_cleaning((self.node.window,), self.input.watermark_names),)
 
     def derive_beside(self) -> OwnTableState | None:
         return None

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.printing import interval_words, show_name
-from floodmark.scalar.time_windows import align, shift_clamped, windows_of
+from floodmark.scalar.time_windows import align, shift_and_clamp, windows_of
 from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.fixed_window import FixedWindow
 from floodmark.stream.operators.texts import offset_texts
@@ -48,8 +48,8 @@ class StreamHop(FixedWindow[n.Hop]):
             return below
         windows = windows_of(below[node.time], node.slide, node.size, node.offset)
         # Between two windows that one is over, and the next one is open.
-        following = shift_clamped(align(below[node.time], node.slide, node.offset), node.slide)
-        start, end = windows[0] if windows else (following, shift_clamped(following, node.size))
+        following = shift_and_clamp(align(below[node.time], node.slide, node.offset), node.slide)
+        start, end = windows[0] if windows else (following, shift_and_clamp(following, node.size))
         return {**below, node.start: start, node.end: end}
 
     def propagate_highest(

@@ -11,7 +11,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.plan.expr.expressions import columns_of
-from floodmark.plan.rules.interval_join import at_distance, distances
+from floodmark.plan.rules.interval_join import distances, shift_to_kind
 from floodmark.scalar.functions.comparison import order_key
 from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.pairing import (
@@ -170,7 +170,7 @@ class StreamJoin(StreamPairing[n.Join]):
         both = {**left, **right}
         for far in distances(self.node):
             if far.column in both and far.other in both:
-                least = at_distance(both[far.other], far.by, far.kind)
+                least = shift_to_kind(both[far.other], far.by, far.kind)
                 hold(far.column, both[far.column], least)
         return values_among(out, self.names)
 

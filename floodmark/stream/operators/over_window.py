@@ -10,7 +10,7 @@ from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, columns_of
 from floodmark.plan.expr.printing import order_text, window_text
-from floodmark.scalar.functions import WINDOWS, aggregate_for
+from floodmark.scalar.functions import WINDOWS, aggregate_overload
 from floodmark.scalar.types import Kind
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import (
@@ -23,7 +23,7 @@ from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
-from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
@@ -106,7 +106,9 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.partition, self.input.watermark_names) or self._by_frames(),)
+        return (
+            scope_cleaning(self.node.partition, self.input.watermark_names) or self._by_frames(),
+        )
 
     def _by_frames(self) -> Cleaning | None:
         """Return the cleaning of rows that frames look back, and ahead, to: a time, or so many."""
@@ -227,5 +229,5 @@ def _has_unsupported_frame(call: n.WindowCall) -> bool:
     if call.frame is None or call.frame[3] == "NO OTHERS" or call.function in WINDOWS:
         return False
     types = [arg.type for arg in call.args]
-    found = aggregate_for(call.function, types)
+    found = aggregate_overload(call.function, types)
     return found.over_list is None and found.extremum is None and not found.is_sum(types)

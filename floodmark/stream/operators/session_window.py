@@ -9,12 +9,12 @@ from typing import TypeVar
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.expr.printing import interval_words, show_name
-from floodmark.scalar.time_windows import shift_clamped
+from floodmark.scalar.time_windows import shift_and_clamp
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
@@ -68,7 +68,7 @@ class SessionWindow(StreamOperator[S], family=True):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.partition, self.input.watermark_names),)
+        return (scope_cleaning(self.node.partition, self.input.watermark_names),)
 
     def derive_beside(self) -> OwnTableState | None:
         return None
@@ -89,7 +89,9 @@ class SessionWindow(StreamOperator[S], family=True):
     ) -> WatermarkValues:
         node, values = self.node, inputs[0]
         known = node.time in values
-        return {**values, node.end: shift_clamped(values[node.time], node.gap)} if known else values
+        return (
+            {**values, node.end: shift_and_clamp(values[node.time], node.gap)} if known else values
+        )
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return EVERYWHERE

@@ -14,7 +14,7 @@ from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.stream.properties.cleaning import Cleaning, by_equality
+from floodmark.stream.properties.cleaning import Cleaning, equality_cleaning
 from floodmark.stream.properties.determinism_check import NONE, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_among
@@ -73,7 +73,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
         left, right = (side.watermark_names for side in self.inputs)
         met = next(((a, b) for a, b in self.node.pairs if a in left and b in right), None)
-        return (None, None) if met is None else by_equality(*met)
+        return (None, None) if met is None else equality_cleaning(*met)
 
     def derive_strategy(self) -> Strategy:
         return RecomputeScopes(ScopeKind.ROWS, tuple(self.node.positional_columns))

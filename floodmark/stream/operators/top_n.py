@@ -16,7 +16,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.calc import calc_of
-from floodmark.stream.properties.cleaning import Cleaning, by_scope
+from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.first_rows import check_first_rows
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -89,7 +89,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         return False
 
     def derive_cleaning(self) -> tuple[Cleaning | None, ...]:
-        return (by_scope(self.node.group, self.input.watermark_names),)
+        return (scope_cleaning(self.node.group, self.input.watermark_names),)
 
     def derive_strategy(self) -> Strategy:
         node = self.node

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from floodmark.plan.expr.expressions import AggCall
-from floodmark.scalar.functions import AggregateFunction, aggregate_for
+from floodmark.scalar.functions import AggregateFunction, aggregate_overload
 
 
 def aggregate_of(call: AggCall) -> AggregateFunction:
     """Return the registry's entry of an aggregate call."""
-    return aggregate_for(call.function, (arg.type for arg in call.args))
+    return aggregate_overload(call.function, (arg.type for arg in call.args))
 
 
 def overflows(call: AggCall) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr, Literal
-from floodmark.scalar.time_windows import align, shift_clamped, windows_of
+from floodmark.scalar.time_windows import align, shift_and_clamp, windows_of
 from floodmark.stream.properties.monotonicity import monotone_columns
 
 Bounds = Mapping[str, tuple[Any, Any]]
@@ -86,5 +86,5 @@ def hop_bounds(node: n.Hop, bounds: Bounds) -> Bounds:
         return bounds
     low, high = bounds[node.time]
     last = align(high, node.slide, node.offset)
-    starts = shift_clamped(low, node.size, -1), last
-    return {**bounds, node.start: starts, node.end: (low, shift_clamped(last, node.size))}
+    starts = shift_and_clamp(low, node.size, -1), last
+    return {**bounds, node.start: starts, node.end: (low, shift_and_clamp(last, node.size))}

@@ -31,7 +31,7 @@ class Cleaning:
     last: int = 0
 
 
-def by_scope(scope: Sequence[str], marks: Columns) -> Cleaning | None:
+def scope_cleaning(scope: Sequence[str], marks: Columns) -> Cleaning | None:
     """Return the cleaning of rows that meet only those with the same values."""
     column = next((c for c in scope if c in marks), None)
     return None if column is None else Cleaning(column, ((column, Decimal(0)),))
@@ -42,7 +42,7 @@ def join_cleaning(
 ) -> tuple[Cleaning | None, Cleaning | None]:
     for a, b in node.equi:
         if a in left and b in right:
-            return by_equality(a, b)
+            return equality_cleaning(a, b)
     known = left | right
     found = [d for d in all_distances(node) if {d.column, d.other} <= known and d.is_exact]
     to_left = next((d for d in found if d.column in left), None)
@@ -63,7 +63,7 @@ def join_cleaning(
     return (second, first) if node.kind.pads_left else (first, second)
 
 
-def by_equality(a: str, b: str) -> tuple[Cleaning, Cleaning]:
+def equality_cleaning(a: str, b: str) -> tuple[Cleaning, Cleaning]:
     """Return the cleaning of rows that meet where two columns are equal."""
     terms = ((a, Decimal(0)), (b, Decimal(0)))
     return Cleaning(a, terms), Cleaning(b, terms)

@@ -11,7 +11,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.functions.comparison import order_key
-from floodmark.scalar.time_windows import align, shift_clamped
+from floodmark.scalar.time_windows import align, shift_and_clamp
 from floodmark.scalar.types import SqlType
 from floodmark.stream.properties.monotonicity import monotone_columns
 from floodmark.stream.properties.watermark_values import WatermarkValues
@@ -39,7 +39,7 @@ def highest_window(
     if node.time not in values:
         return values
     start = align(values[node.time], step, node.offset)
-    return {**values, node.start: start, node.end: shift_clamped(start, node.size)}
+    return {**values, node.start: start, node.end: shift_and_clamp(start, node.size)}
 
 
 def highest(values: Iterable[Any], type_: SqlType) -> Any:

@@ -50,14 +50,14 @@ def look_ahead(node: n.OverWindow) -> LookAhead | None:
         return None
     total = _NOTHING
     for _, call in node.calls:
-        found = of_call(node, call)
+        found = call_look_ahead(node, call)
         if found is None:
             return None
         total = total.and_also(found)
     return total
 
 
-def of_call(node: n.OverWindow, call: n.WindowCall) -> LookAhead | None:
+def call_look_ahead(node: n.OverWindow, call: n.WindowCall) -> LookAhead | None:
     """Return how far one call of an ordered window looks ahead; None for to the end of time."""
     descending = node.order[0].descending
     if call.function in _RANKS:

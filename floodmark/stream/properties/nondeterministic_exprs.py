@@ -18,7 +18,7 @@ from floodmark.plan.expr.expressions import (
     transform,
     walk,
 )
-from floodmark.scalar.functions import Determinism, aggregate_for
+from floodmark.scalar.functions import Determinism, aggregate_overload
 from floodmark.stream.properties.monotonicity import monotone_column
 
 _COMPARISONS = ("<", "<=", ">", ">=", "=")
@@ -32,7 +32,7 @@ def nondeterministic_exprs(expressions: Iterable[Expr]) -> tuple[str, ...]:
 
 def volatile_aggregate(call: AggCall) -> str | None:
     """Return the aggregate function's name where it is non-deterministic itself."""
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     # Only functions that users define say so; the built-in ones order their input.
     declared = getattr(entry, "determinism", Determinism.DETERMINISTIC)
     return None if declared is Determinism.DETERMINISTIC else f"{call.function}()"

@@ -14,7 +14,7 @@ from typing import Literal
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Expr
-from floodmark.scalar.functions import aggregate_for
+from floodmark.scalar.functions import aggregate_overload
 from floodmark.stream.properties.reach import Reach
 
 Key = tuple[str, ...]
@@ -173,7 +173,7 @@ def _distinct_arguments(calls: tuple[AggCall, ...]) -> tuple[Distinct, ...]:
 
 def _counts_values(call: AggCall) -> bool:
     """Tell whether an aggregate with DISTINCT is a sum over the values that are there."""
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     if not needs_each_value(call):
         return False
     if not entry.is_sum(arg.type for arg in call.args):
@@ -185,7 +185,7 @@ def _upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
     """Return how one aggregate is kept; `closes` tells that it emits on window close."""
     if _counts_values(call) and not closes:
         return Upkeep.VALUES
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     if needs_each_value(call) or (call.order_by and not entry.ordered_set):
         return Upkeep.SCOPE
     if entry.is_sum(arg.type for arg in call.args):
@@ -196,5 +196,5 @@ def _upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
 
 def needs_each_value(call: AggCall) -> bool:
     """Tell whether an aggregate with DISTINCT gives another value than one without."""
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     return call.distinct and not entry.ignores_distinct

@@ -34,7 +34,7 @@ class Watermarks:
     pairs: tuple[WatermarkPair, ...] = ()
 
 
-def check_declared(declared: Declaration) -> None:
+def check_declaration(declared: Declaration) -> None:
     """Raise E0244 for a declared watermark that does not follow its column.
 
     The greatest value of the column gives the greatest of the expression: one is computed from the

@@ -29,9 +29,9 @@ from floodmark.tables import layout
 from floodmark.tables.bounds import keeper
 from floodmark.tables.correction_table import WEIGHED, application, corrections, newest
 from floodmark.tables.tables import Tables
-from floodmark.tables.window_finality import as_time, closes_in_time, final_until
+from floodmark.tables.window_finality import as_time, closes_in_time, final_bound
 from floodmark.tools.corrections.differences import differences
-from floodmark.tools.corrections.in_place import check_readers, take_in
+from floodmark.tools.corrections.in_place import apply_in_place, check_readers
 from floodmark.tools.corrections.recompute import Recomputation
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def correct(
     if in_place:
         check_readers(floodmark, _closing(floodmark, name))
     done = _correct(floodmark, name, span)
-    return replace(done, taken_in=take_in(floodmark, done.object)) if in_place else done
+    return replace(done, taken_in=apply_in_place(floodmark, done.object)) if in_place else done
 
 
 def _correct(floodmark: Floodmark, name: str, span: EpochSpan) -> CorrectionResult:
@@ -117,8 +117,8 @@ def _correct(floodmark: Floodmark, name: str, span: EpochSpan) -> CorrectionResu
     obj = _closing(floodmark, name)
     again = Recomputation(reader, micros_of(warehouse.log.open_record(reader.cut.epoch).now))
     again.check(obj)
-    _check_closed(obj, reader, span)
-    _check_kept(obj, floodmark, again, span)
+    _check_windows_closed(obj, reader, span)
+    _check_late_retention(obj, floodmark, again, span)
     with floodmark.sessions().guard():
         handle = _open_table(obj, reader.tables, floodmark.warehouse.objects)
         number = newest(floodmark.store, obj) + 1
@@ -162,9 +162,9 @@ def _column(obj: AnalysedObject) -> Field:
     return column
 
 
-def _check_closed(obj: AnalysedObject, reader: Reader, span: EpochSpan) -> None:
+def _check_windows_closed(obj: AnalysedObject, reader: Reader, span: EpochSpan) -> None:
     """Raise E0303 where windows of the span have not been emitted."""
-    mark = final_until(obj, reader.cut.records.get(obj.key))
+    mark = final_bound(obj, reader.cut.records.get(obj.key))
     if mark is None or span.end > mark:
         reached = (
             "nothing is closed yet" if mark is None else f"closed is what is below {_text(mark)}"
@@ -177,7 +177,7 @@ def _check_closed(obj: AnalysedObject, reader: Reader, span: EpochSpan) -> None:
         )
 
 
-def _check_kept(
+def _check_late_retention(
     obj: AnalysedObject, floodmark: Floodmark, again: Recomputation, span: EpochSpan
 ) -> None:
     """Raise E0415 where late rows that could be of the span are not kept any more."""
@@ -192,7 +192,7 @@ def _check_kept(
         record = records.get(names.then(obj.key, epoch))
         if record is None and floodmark.store.exists(layout.corrections_table(obj)):
             record = floodmark.status().get(obj.key)  # they may be of what the view began with
-        mark = final_until(obj, record)
+        mark = final_bound(obj, record)
         if mark is not None and span.first <= mark:
             raise DataError(
                 "E0415",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def check_readers(floodmark: Floodmark, obj: AnalysedObject) -> None:
     """Raise E0305 for the first object fed by a view that cannot take back what it was given."""
-    plan = deployment.plan_corrected(obj.key, 0, floodmark.deployed)
+    plan = deployment.plan_correction(obj.key, 0, floodmark.deployed)
     positions = floodmark.warehouse.log.positions()
     for change in plan.changes:
         reader = plan.pipeline[change.key]
@@ -52,7 +52,7 @@ def _refuses(reader: AnalysedObject) -> str | None:
     return None
 
 
-def take_in(floodmark: Floodmark, key: str) -> int:
+def apply_in_place(floodmark: Floodmark, key: str) -> int:
     """Put the corrections of a view into its rows in one epoch, and return that; 0 for none."""
     loop, warehouse = floodmark.loop, floodmark.warehouse
     what = f"corrections of {key} in place"
@@ -63,5 +63,5 @@ def take_in(floodmark: Floodmark, key: str) -> int:
         if number <= deployed.corrected.get(key, 0):
             return 0
         check_readers(floodmark, obj)
-        plan = deployment.plan_corrected(key, number, deployed)
+        plan = deployment.plan_correction(key, number, deployed)
         return apply_plan(plan, loop, progress).epoch

@@ -24,7 +24,7 @@ from floodmark.stream.operators.scan import StreamScan
 from floodmark.stream.operators.sort_buffer import StreamSortBuffer
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
-from floodmark.tables.current import current_at
+from floodmark.tables.current import current_at_cut
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,7 +52,7 @@ class Recomputation:
     def rows_to_scan(self, scan: n.Scan, keeps: FileFilter | None) -> DataFrame:
         """Return the rows at rest of what a scan reads, at least those of the files that matter."""
         obj = self.reader.pipeline[scan.object]
-        rows = current_at(self.reader.tables.store, obj, self.reader.cut)
+        rows = current_at_cut(self.reader.tables.store, obj, self.reader.cut)
         files = None if rows is None or keeps is None else tuple(filter(keeps, rows.base.files))
         frame = None if rows is None else rows.visible_rows(self.reader.tables, files, scan.names)
         if frame is None:

@@ -17,7 +17,7 @@ from floodmark.api import connect
 from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.fields import Fields, fields_of
 from floodmark.connectors.registry import make_connector
-from floodmark.epochs.summary import of_fields
+from floodmark.epochs.summary import field_notes
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
 from floodmark.scalar.types import BIGINT, TIMESTAMP, VARCHAR, Field
@@ -152,7 +152,7 @@ def test_a_renamed_field_is_told_by_the_run_and_the_doctor(site: Site) -> None:
             f"{name}: ts is in none of 2 rows; the rows have id, time, v"
             for name in (*(f"of_{e}" for e in encodes), *takers)
         }
-        assert len(of_fields(epoch.objects, fm.deployed.pipeline)) == 6
+        assert len(field_notes(epoch.objects, fm.deployed.pipeline)) == 6
         found = fm.status()
         assert found["of_csv"].lacking == ("ts",) and found["of_csv"].unused == ("time",)
 

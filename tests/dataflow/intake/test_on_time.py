@@ -70,7 +70,7 @@ def test_pieces_in_order_have_no_late_row() -> None:
         size = drawn.choice((1, 4, 60))
         times = [[at for *_, at in rows[i : i + size] if at] for i in range(0, 60, size)]
         pieces = [(min(piece), max(piece)) for piece in times if piece]
-        on = late_row_pruning.in_order(pieces, mark, before, START)
+        on = late_row_pruning.has_no_late_row(pieces, mark, before, START)
         assert not (on and is_late(rows, before))
         told[on] += 1
     assert min(told.values()) >= 20, told

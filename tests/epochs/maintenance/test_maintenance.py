@@ -77,7 +77,7 @@ def test_what_fails_after_a_seal_is_a_warning(tmp_path: Path) -> None:
         floodmark.execute("CREATE TABLE t (a INT PRIMARY KEY)")
         (tmp_path / "public/t/_delta_log/00000000000000000001.checkpoint.parquet").mkdir()
         floodmark.warehouse.limits = Limits(checkpoint_commits=1)
-        after_seal.after_seal(floodmark.warehouse, {}, floodmark.status())
+        after_seal.maintain_tables(floodmark.warehouse, {}, floodmark.status())
         (warning,) = floodmark.warehouse.log.events(2)
         assert warning.kind == "warning" and "E0508" in warning.message
 

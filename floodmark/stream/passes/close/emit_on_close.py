@@ -69,7 +69,7 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
             refuse_endless(node, plan)
             return node.with_inputs([left, _rewrite(node.right, plan)])
         case n.Session():
-            closed = _closed(node.input, plan)
+            closed = _close_aggregates(node.input, plan)
             if node.time not in closed.top.watermark_names:
                 return node.with_inputs([closed.root])
             return n.CloseSession(
@@ -78,7 +78,7 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
             )  # fmt: skip
         case n.OverWindow():
             base = windows(node)[-1].input
-            over = _lowered(rebase_windows(node, _closed(base, plan).root), plan)
+            over = _lower_node(rebase_windows(node, _close_aggregates(base, plan).root), plan)
             assert isinstance(over.root, n.OverWindow)
             waits = any(_waits(window, over) for window in windows(over.root))
             return release_rows(over.root) if waits else over.root
@@ -86,19 +86,19 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
             return node.with_inputs([_rewrite(child, plan) for child in node.inputs])
 
 
-def _closed(node: n.Node, plan: StreamPlan) -> StreamPlan:
+def _close_aggregates(node: n.Node, plan: StreamPlan) -> StreamPlan:
     """Return a node of the plan with its aggregates emitting on close, lowered."""
-    return _lowered(_rewrite(node, plan), plan)
+    return _lower_node(_rewrite(node, plan), plan)
 
 
-def _lowered(node: n.Node, plan: StreamPlan) -> StreamPlan:
+def _lower_node(node: n.Node, plan: StreamPlan) -> StreamPlan:
     """Return the plan of a node; its operators are those of the plan where it has the node."""
     return replace(plan, root=node) if node in plan.operators else lower(keep_keys(node))
 
 
 def _window_above(node: n.Aggregate, plan: StreamPlan) -> tuple[n.Node, str]:
     """Return the input of an aggregate, emitting on close, and the column that closes groups."""
-    below = _closed(node.input, plan)
+    below = _close_aggregates(node.input, plan)
     return below.root, window_of(replace(node, input=below.root), below)
 
 

@@ -14,7 +14,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, Literal, columns_of
 from floodmark.plan.nodes.columns import fresh_name
 from floodmark.scalar.types import INT
-from floodmark.stream.properties.look_ahead import LookAhead, look_ahead, of_call
+from floodmark.stream.properties.look_ahead import LookAhead, call_look_ahead, look_ahead
 
 
 def waits_for_rows(node: n.OverWindow) -> bool:
@@ -31,7 +31,7 @@ def release_rows(node: n.OverWindow) -> n.Node:
     window = _outermost(node)
     ahead = look_ahead(window)
     assert ahead is not None
-    calls = {name: of_call(window, call) for name, call in window.calls}
+    calls = {name: call_look_ahead(window, call) for name, call in window.calls}
     # What looks ahead for a time has to be final before the rows are counted.
     apart = [name for name, found in calls.items() if found is not None and found.distance]
     below = window.input
@@ -40,14 +40,14 @@ def release_rows(node: n.OverWindow) -> n.Node:
         below = replace(window, calls=rest)
     closes = fresh_name(f"{HIDDEN_PREFIX}closes", set(window.names))
     own = tuple((name, call) for name, call in window.calls if name not in apart)
-    note = (closes, _last_seen(window, ahead))
+    note = (closes, _last_seen_call(window, ahead))
     waits = replace(window, input=below, calls=(*own, note), close_call=closes)
     buffer = n.SortBuffer(waits, closes, span=node.span)
     columns = tuple((f.name, ColumnRef(f.type, f.name)) for f in node.schema)
     return n.Project(buffer, columns, span=node.span)
 
 
-def _last_seen(node: n.OverWindow, ahead: LookAhead) -> n.WindowCall:
+def _last_seen_call(node: n.OverWindow, ahead: LookAhead) -> n.WindowCall:
     """Return the call that gives the time of the last row that a row looks ahead to."""
     key = node.order[0]
     type_ = node.input.field(key.column).type
@@ -89,11 +89,11 @@ def _outermost(node: n.OverWindow) -> n.OverWindow:
     out: n.Node = windows(node)[-1].input
     for window in reversed(windows(node)):
         if window is not last:
-            assert not _columns_read(window) & {name for name, _ in last.calls}
+            assert not _used_columns(window) & {name for name, _ in last.calls}
             out = replace(window, input=out)
     return replace(last, input=out)
 
 
-def _columns_read(node: n.OverWindow) -> set[str]:
+def _used_columns(node: n.OverWindow) -> set[str]:
     args = (c for _, call in node.calls for arg in call.args for c in columns_of(arg))
     return {*args, *node.partition, *(k.column for k in node.order)}

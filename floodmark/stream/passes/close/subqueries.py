@@ -31,7 +31,7 @@ def refuse_endless(node: n.Join, plan: StreamPlan) -> None:
         said = (
             "a subquery is compared by no column with a watermark, so each later row may change it"
         )
-        hint = _by_time(node, aggregate, plan)
+        hint = _time_hint(node, aggregate, plan)
     else:
         said = "what a subquery says over all of its rows may change with each later one"
         hint = f"{ELSEWHERE}; {_PER_WINDOW}"
@@ -52,7 +52,7 @@ def _answer(node: n.Node) -> n.Aggregate | None:
     return node if isinstance(node, n.Aggregate) else None
 
 
-def _by_time(node: n.Join, aggregate: n.Aggregate, plan: StreamPlan) -> str:
+def _time_hint(node: n.Join, aggregate: n.Aggregate, plan: StreamPlan) -> str:
     """Return the hint to compare times, too, where both sides have some of one type."""
     inner = aggregate.input
     while isinstance(inner, n.Project | n.Filter) and not plan[inner].watermarks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.close.names import choice_text, readable, watermark_texts
-from floodmark.stream.properties.look_ahead import of_call
+from floodmark.stream.properties.look_ahead import call_look_ahead
 from floodmark.stream.properties.reach import parts_of
 
 _OF_THE_WHOLE = ("percent_rank", "cume_dist", "ntile")
@@ -23,7 +23,7 @@ def window_hint(node: n.OverWindow, plan: StreamPlan) -> str:
         written = readable(node.input, key)
         own = f"the ORDER BY column{f' `{written}`' if written else ''}"
         return f"{own} must be a watermark column: {times}; or {within}"
-    endless = [call for _, call in node.calls if of_call(node, call) is None]
+    endless = [call for _, call in node.calls if call_look_ahead(node, call) is None]
     return _call_hint(node, endless[0], within) if endless else within
 
 
