@@ -185,9 +185,9 @@ class Floodmark:
         Also raises the errors that would refuse a run.
         """
         refuse_unready(self.warehouse)
-        return self._planned(pipelines)
+        return self._plan_files(pipelines)
 
-    def _planned(self, pipelines: str | Path) -> DeploymentPlan:
+    def _plan_files(self, pipelines: str | Path) -> DeploymentPlan:
         """Return what would change, without the checks for writing."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
@@ -218,7 +218,7 @@ class Floodmark:
 
     def deploy(self, pipelines: Path) -> DeploymentPlan:
         """Apply a folder whose objects are all new or unchanged; a changed one is E0361."""
-        plan = self._planned(pipelines)
+        plan = self._plan_files(pipelines)
         changed = [c for c in plan.changes if c.action != "create"]
         if changed:
             what = ", ".join(f"{c.key} ({c.reason})" for c in changed)
@@ -330,7 +330,7 @@ class Floodmark:
             case s.Definition() | s.Drop() | s.Alter():
                 return statements.run_definition(statement, self.loop, self.reader)
             case s.Explain():
-                return explain_result(statement, self.deployed, self.sizes, self._explained)
+                return explain_result(statement, self.deployed, self.sizes, self._explain_statement)
             case s.Show() | s.Describe():
                 return show(statement, self.deployed, self.warehouse.settings.values)
             case s.SetOption():
@@ -365,7 +365,7 @@ class Floodmark:
             )
         cut = warehouse.cut(at_epoch)
         version = warehouse.log.catalog_version(cut.epoch)
-        pipeline = warehouse.at_version(version).pipeline
+        pipeline = warehouse.deployed_version(version).pipeline
         return Reader(
             warehouse.tables, pipeline, cut, self.clock.now(), system.tables(warehouse, pipeline)
         )
@@ -390,9 +390,9 @@ class Floodmark:
         deployed = deployed or self.deployed
         if deployed.get(name) is not None:
             return explain_name(name, deployed)
-        return self._explained(self.resolve_options(parse_statement(name)), deployed)
+        return self._explain_statement(self.resolve_options(parse_statement(name)), deployed)
 
-    def _explained(self, statement: s.Statement, deployed: Deployed) -> Explanation:
+    def _explain_statement(self, statement: s.Statement, deployed: Deployed) -> Explanation:
         return statements.explain(statement, deployed, self.warehouse, self.reader)
 
     def _set(self, statement: s.SetOption) -> Result:

@@ -124,7 +124,7 @@ class Catalog:
         """Return the objects of which one object is the last: itself, and what it is split off."""
         if obj.part is None or obj.name != catalog_name(obj.part.output.name):
             return (obj,)
-        return tuple(self.objects[key] for key in self.output_named(obj.name))
+        return tuple(self.objects[key] for key in self.output_members(obj.name))
 
     def group_of(self, name: str) -> tuple[str, ...]:
         """Return the keys of what a CREATE SOURCE of that name made, if that was several."""
@@ -145,7 +145,7 @@ class Catalog:
             out.append(replace(obj, reads=(*obj.reads, *used)) if used else obj)
         return tuple(out)
 
-    def output_named(self, name: str) -> tuple[str, ...]:
+    def output_members(self, name: str) -> tuple[str, ...]:
         """Return the keys of the objects of one output, if that has several."""
         parts = ((k, o.part) for k, o in self.objects.items())
         return tuple(k for k, part in parts if part and catalog_name(part.output.name) == name)
@@ -167,7 +167,7 @@ class Catalog:
                     frontier.append(other.key)
         return tuple(found)
 
-    def functions_below(self, reads: Iterable[str]) -> tuple[str, ...]:
+    def used_functions(self, reads: Iterable[str]) -> tuple[str, ...]:
         """Return the keys of the functions among what is read, and of those that they call."""
         found: dict[str, None] = {}
         left = [key for key in reads if key.startswith(FUNCTION_PREFIX)]

@@ -84,7 +84,7 @@ def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tu
     kind, text = named_kind(statement), catalog_name(name)
     assert kind is not None
     if kind is ObjectKind.SOURCE and (
-        group := catalog.group_of(text) or catalog.output_named(text)
+        group := catalog.group_of(text) or catalog.output_members(text)
     ):
         return group
     key = key_of(text, kind)

@@ -77,12 +77,14 @@ def plan(
         started = pending_epoch(connection.warehouse)
         refused = refusals(connection)
         if settings.json:
-            rebases = {key: list(names) for key, names in connection.deployed.to_rebase.items()}
+            rebases = {
+                key: list(names) for key, names in connection.deployed.sources_to_rebase.items()
+            }
             more = {"to_rebase": rebases, "open": started, "refused": refused}
             typer.echo(json.dumps(plan_json(note, drifted) | more))
         else:
             show(note, drifted)
-            for key, names in connection.deployed.to_rebase.items():
+            for key, names in connection.deployed.sources_to_rebase.items():
                 what = f"{', '.join(names)} means something else"
                 typer.echo(f"! {key} does not go on (E0377): {what}; ALTER SOURCE {key} REBASE")
             for key, said in refused.items():

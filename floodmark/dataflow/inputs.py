@@ -165,7 +165,7 @@ class EpochInputs:
         handle, columns = self._changes_of(obj.key)
         if obj.append_only:
             columns = tuple(field for field in columns if field.name in wanted)
-        frame = self.tables.of_epochs(handle, columns, self._first, self.epoch)
+        frame = self.tables.rows_of_epochs(handle, columns, self._first, self.epoch)
         if frame is None:
             return None
         if obj.append_only:

@@ -147,7 +147,7 @@ class OperatorOutput:
 
         def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
             output = self._outputs[op.node]
-            return self._parts.at_rest(output.operator, rows, output.readers)
+            return self._parts.write_large(output.operator, rows, output.readers)
 
         spark = ctx.inputs.spark
         return batch.rows_within(self.operator, within, leaf, spark, ctx.now, finish)

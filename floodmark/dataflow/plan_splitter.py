@@ -43,7 +43,7 @@ class PlanSplitter:
             return False
         return self._sizes.size_of(rows.frame) > self._most_of(room)
 
-    def at_rest(
+    def write_large(
         self, op: Operator, rows: DataFrame | None, readers: Iterable[Operator]
     ) -> DataFrame | None:
         """Return rows at rest that were put together again, written where they are large.

@@ -52,8 +52,10 @@ def advances_by_clock(
         known = {key: record.watermarks for key, record in cut.records.items()}
         return _propagate(pipeline, {**known, **sources}, until, needed - held, propagate)
 
-    now = {key: mark.at_end(True).visible for key, mark in marks.items()}
-    last = {key: _marks_at_end_of_time(mark).at_end(True).visible for key, mark in marks.items()}
+    now = {key: mark.close_epoch(True).visible for key, mark in marks.items()}
+    last = {
+        key: _marks_at_end_of_time(mark).close_epoch(True).visible for key, mark in marks.items()
+    }
     rows = {key: _highest(mark) for key, mark in marks.items()}
     reach = _propagate(pipeline, rows, until, needed - held, propagate_highest)
     return _is_worth(release({}), release(now), release(last), reach)

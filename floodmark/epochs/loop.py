@@ -98,7 +98,7 @@ class EpochLoop:
             return warehouse.log.open_record(head.open.epoch) if undone else head.open
         removal.finish(warehouse)
         latest = warehouse.catalogs.last()
-        if latest > self._in_force(head.sealed):
+        if latest > self._catalog_version(head.sealed):
             return self._open_without_offsets(latest)
         return None
 
@@ -125,7 +125,7 @@ class EpochLoop:
             choose(self.warehouse.objects, self.warehouse.durable)
             self._may_write = True
 
-    def _in_force(self, epoch: int) -> int:
+    def _catalog_version(self, epoch: int) -> int:
         """Return the catalog version of an epoch, 0 before the first; E0431 where it is missing."""
         version = self.warehouse.log.catalog_version(epoch)
         self.warehouse.catalogs.check_has(version, epoch)
@@ -143,8 +143,8 @@ class EpochLoop:
         head = warehouse.log.head()
         if head.open is not None:
             return True
-        chosen = None if select is None else self._select_stored(select)
-        if warehouse.catalogs.last() > self._in_force(head.sealed) or (
+        chosen = None if select is None else self._stored_objects(select)
+        if warehouse.catalogs.last() > self._catalog_version(head.sealed) or (
             select is None and (resumable_backfills(warehouse) or self._sinks.reachable())
         ):
             return True
@@ -171,7 +171,7 @@ class EpochLoop:
         and the last summary says which ones it waits for. The next run without a selection
         completes it.
         """
-        chosen = None if select is None else self._select_stored(select)
+        chosen = None if select is None else self._stored_objects(select)
         # What falls due later is for the next run: else time would pass, and this one never end.
         self._begin()
         until = now or self.warehouse.epoch_time()
@@ -195,7 +195,7 @@ class EpochLoop:
                 if not note.sealed:
                     return
 
-    def _select_stored(self, keys: Collection[str]) -> frozenset[str]:
+    def _stored_objects(self, keys: Collection[str]) -> frozenset[str]:
         """Return the stored objects that a selection stands for: a sink is a part of its table."""
         pipeline = self.warehouse.deployed().pipeline
         objects = (pipeline[key] for key in keys)
@@ -221,7 +221,8 @@ class EpochLoop:
         new_splits = self._new_splits(select)
         if not new_splits:
             joins = select is None and (
-                self._behind(epoch) or bool(backfills(warehouse, epoch, deployed.version, ()))
+                self._has_lagging_objects(epoch)
+                or bool(backfills(warehouse, epoch, deployed.version, ()))
             )
             if not (again or joins or changing or advances_by_clock(warehouse, until, select)):
                 suspend_damaged(warehouse, unreadable(warehouse))
@@ -234,7 +235,7 @@ class EpochLoop:
         failpoints.reach("offsets_chosen")
         return self._run(opening(now or warehouse.epoch_time(), new_splits), select)
 
-    def _behind(self, epoch: int) -> bool:
+    def _has_lagging_objects(self, epoch: int) -> bool:
         """Tell whether something can catch up: its definition was refused by another version."""
         warehouse = self.warehouse
         pipeline = warehouse.deployed().pipeline
@@ -279,7 +280,9 @@ class EpochLoop:
         kept = version_rollback.attempt(warehouse, record.catalog_version, preparing)
         if kept is None:
             return self._run(warehouse.log.open_record(record.epoch), select)
-        deployed = relocate_paths(warehouse.at_version(record.catalog_version), warehouse.home)
+        deployed = relocate_paths(
+            warehouse.deployed_version(record.catalog_version), warehouse.home
+        )
         pipeline, change = deployed.pipeline, warehouse.change_at(record.epoch, deployed.version)
         created = change.new_keys
         anew = {k for k, r in record.backfills.items() if not r.versions}

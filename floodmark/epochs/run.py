@@ -69,7 +69,7 @@ class Run:
         self.catches_up = catches_up
         self.suspended = set(warehouse.suspensions())
         # What is caught up goes by the pins in force, not by those of the epoch that was missed.
-        self._in_force = warehouse.deployed()
+        self._deployed = warehouse.deployed()
         self._splits = {
             source: [Split.from_json(split) for split in taken]
             for source, taken in record.splits.items()
@@ -188,7 +188,7 @@ class Run:
 
     def _check_functions(self, obj: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""
-        changed = self._in_force.functions_changed(obj.key)
+        changed = self._deployed.changed_functions(obj.key)
         if changed:
             raise UserError(
                 CHANGED_FUNCTIONS,
@@ -264,7 +264,7 @@ class Run:
         marks = dict(before.watermarks)
         timed: dict[str, Any] = {}
         if obj.declared is not None and obj.declared.clock.acts:
-            after = Marks.from_record(obj.declared, before, work.now).at_end(
+            after = Marks.from_record(obj.declared, before, work.now).close_epoch(
                 obj.key in work.exhausted
             )
             marks, timed = dict(after.visible), after.record_fields

@@ -79,5 +79,5 @@ def _skip(cursor: Cursor, start: int) -> None:
     """Go to the end of the statement: a semicolon, or a CREATE that begins the next one."""
     if cursor.index == start:
         cursor.advance()
-    while not (cursor.at_end() or cursor.is_at("create")):
+    while not (cursor.is_at_end() or cursor.is_at("create")):
         cursor.advance()

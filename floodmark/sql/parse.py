@@ -89,7 +89,7 @@ def _script(text: str, file: str | None) -> tuple[Statement, ...]:
 def _whole(cursor: Cursor, read: Callable[[Cursor], T]) -> T:
     result = read(cursor)
     cursor.accept(";")
-    if not cursor.at_end():
+    if not cursor.is_at_end():
         raise cursor.syntax_error("the end")
     return result
 

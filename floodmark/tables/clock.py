@@ -96,9 +96,9 @@ class ClockGuard:
         """
         if not self._files.has(NAME):
             return None
-        return self._files.read_derived(NAME, Witness) or self._of_log()
+        return self._files.read_derived(NAME, Witness) or self._log_witness()
 
-    def _of_log(self) -> Witness | None:
+    def _log_witness(self) -> Witness | None:
         head = self._log.head()
         last = head.sealed if head.open is None else head.open.epoch
         return Witness(self._log.open_record(last).opened_at.isoformat(), "", 0.0) if last else None

@@ -97,11 +97,13 @@ class Tables:
         """Return the files with rows which epochs of a range wrote, merged with others or not."""
         return prune(handle, None, {EPOCH: (first, last)})
 
-    def of_epoch(self, handle: Handle, columns: Schema, epoch: int) -> DataFrame | None:
+    def epoch_rows(self, handle: Handle, columns: Schema, epoch: int) -> DataFrame | None:
         """Return the rows that one epoch wrote."""
-        return self.of_epochs(handle, columns, epoch, epoch)
+        return self.rows_of_epochs(handle, columns, epoch, epoch)
 
-    def of_epochs(self, handle: Handle, columns: Schema, first: int, last: int) -> DataFrame | None:
+    def rows_of_epochs(
+        self, handle: Handle, columns: Schema, first: int, last: int
+    ) -> DataFrame | None:
         """Return the rows that the epochs from `first` to `last` wrote."""
         files = self.files_of_epochs(handle, first, last)
         mixed = any(
@@ -179,7 +181,7 @@ class Writer:
             hint=f"restore the table to version {pinned} and resume the object, or create it again",
         )
 
-    def find_recorded(self, table: str) -> Handle | None:
+    def find_handle(self, table: str) -> Handle | None:
         """Return the table if this epoch is in it already, else None.
 
         E0433 where it is by another record than the one of this epoch.
@@ -193,7 +195,7 @@ class Writer:
         found = record_of(self.tables.store, table, self.app, self.epoch)
         refuse_other_record(table, self.epoch, found, self.metadata.get("record"))
         if done > self.epoch:
-            return self._as_of_epoch(table)
+            return self._epoch_handle(table)
         return self._check_foreign(handle)
 
     def find_record(self, table: str) -> ObjectRecord | None:
@@ -201,7 +203,7 @@ class Writer:
 
         E0435 for a record that is not whole.
         """
-        handle = self.find_recorded(table)
+        handle = self.find_handle(table)
         if handle is None:
             return None
         history = self.tables.store.history(table, self.pinned.get(table, -1))
@@ -212,7 +214,7 @@ class Writer:
         record = parse_record(str(last["metadata"]["told"]), table, last["format"])
         return _with_version(record, handle)
 
-    def _as_of_epoch(self, table: str) -> Handle | None:
+    def _epoch_handle(self, table: str) -> Handle | None:
         """Return the table as this epoch left it, while catching up what later ones recorded."""
         version = self.tables.store.version_at(table, self.app, self.epoch)
         return None if version is None else self.tables.open(table, version)
@@ -266,7 +268,7 @@ class Writer:
         That is asked where nothing is recorded alone. None where it has nothing to commit. The
         failpoint `point` is passed after a commit.
         """
-        done = self.find_recorded(table)
+        done = self.find_handle(table)
         if done is not None:
             return done
         change = build()
@@ -321,7 +323,7 @@ class Writer:
                 schema=schema if reshapes else None,
             )
         except AlreadyRecorded:
-            done = self.find_recorded(table) or handle
+            done = self.find_handle(table) or handle
         except Conflict:
             self.newest(table, schema)
             raise

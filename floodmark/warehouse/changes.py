@@ -88,7 +88,7 @@ class PipelineComparison:
             refused = old.opaque or old.refused is not None
             action, reason = self._action(old, obj, emptied)
             if refused and action:
-                action, reason = self._lifted(old, obj, action, reason)
+                action, reason = self._lift_refusal(old, obj, action, reason)
                 self.lifted |= {key, obj.object.target or key}
             if action == "rebuild":
                 self.rebuilt.add(key)
@@ -128,16 +128,16 @@ class PipelineComparison:
         reasons += [k for k in emptied if k == new.object.target]
         if reasons:
             names = ", ".join(dict.fromkeys(reasons))
-            changed = self._by_itself(old, new, kept=False)
+            changed = self._own_change(old, new, kept=False)
             return changed if changed[0] == "suspend" else ("rebuild", f"{names} is rebuilt")
         if new.key in self.corrected:
             return "rebuild", "its closed rows are corrected"
         if differs:
-            return self._by_itself(old, new, kept=True)
+            return self._own_change(old, new, kept=True)
         place = describe_move(self.before.catalog.objects, new.object)
         return ("", "") if place is None else ("alter", f"{place}: its rows stay")
 
-    def _lifted(
+    def _lift_refusal(
         self, old: AnalysedObject, new: AnalysedObject, action: str, reason: str
     ) -> tuple[str, str]:
         """Return what becomes of an object that was refused: what it missed, no query can tell."""
@@ -150,7 +150,7 @@ class PipelineComparison:
         unchanged = old.object.statement == new.object.statement
         return action, "what it reads was refused" if unchanged else reason
 
-    def _by_itself(
+    def _own_change(
         self, old: AnalysedObject, new: AnalysedObject, *, kept: bool
     ) -> tuple[str, str]:
         """Return what becomes of an object for its own definition alone."""

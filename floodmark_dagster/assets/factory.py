@@ -63,7 +63,7 @@ def pipeline_assets(
         with errors_for_dagster(), warehouse.connect() as floodmark:
             telling = _RunResults(context, floodmark, warehouse, event_time)
             if is_of_partitions(context):
-                yield from telling.of_partitions()
+                yield from telling.partition_results()
                 return
             failure: UserError | None = None
             chosen = context.selected_asset_keys
@@ -79,8 +79,8 @@ def pipeline_assets(
                     telling.out_of_reach = floodmark.warehouse.splits.failures(pipeline_now)
             suspended = telling.suspended()
             telling.fails = bool(suspended) or failure is not None
-            yield from telling.of_epochs()
-            yield from telling.of_checks()
+            yield from telling.epoch_results()
+            yield from telling.selected_check_results()
             if suspended:
                 raise suspended_failure(floodmark, suspended)
             if failure is not None:
@@ -201,7 +201,7 @@ class _RunResults:
         keys = self.floodmark.warehouse.suspensions()
         return [k for k in keys if k in (objects if whole else self._selected)]
 
-    def of_epochs(self) -> Iterator[_Result]:
+    def epoch_results(self) -> Iterator[_Result]:
         """Yield a result for every selected object with news, and what stands for the others.
 
         What the run has advanced beside them is told by events of its own.
@@ -217,7 +217,7 @@ class _RunResults:
         for report, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
             failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
             last = self.told.get(report.key, LastReport())
-            fresh[report.key] = replace(report.as_reported, failed=failed).continue_from(last)
+            fresh[report.key] = replace(report.to_last_report, failed=failed).continue_from(last)
             out[report.key] = list(self._news(report, fresh[report.key], results, last))
         head = self.floodmark.warehouse.log.head().sealed
         keys = self.floodmark.deployed.pipeline.objects.keys() if whole else selected.keys()
@@ -278,7 +278,7 @@ class _RunResults:
         results = [*last_results(found, last), *last_audits(found, last, fails=self.fails)]
         return [r for r in results if _check_key(r) in self._asked]
 
-    def of_checks(self) -> Iterator[_Result]:
+    def selected_check_results(self) -> Iterator[_Result]:
         """Yield the checks that were selected without their asset, over the last epochs."""
         assets = self.context.selected_asset_keys
         alone = {key for key in self._asked if key.asset_key not in assets}
@@ -297,7 +297,7 @@ class _RunResults:
             )
             yield result
 
-    def of_partitions(self) -> Iterator[_Result]:
+    def partition_results(self) -> Iterator[_Result]:
         """Yield what a backfill of partitions corrects; where it fails, what stands of the rest."""
         done: set[dg.AssetKey] = set()
         try:

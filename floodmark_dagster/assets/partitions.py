@@ -76,7 +76,7 @@ class Grain:
         oldest = max(last, _EARLIEST) - MOST_PARTITIONS * self.length
         return self.start(max(time, oldest, _EARLIEST))
 
-    def between(self, first: datetime, end: datetime) -> Iterator[datetime]:
+    def starts_between(self, first: datetime, end: datetime) -> Iterator[datetime]:
         """Yield the starts of the partitions from that of `first` on that end by `end`."""
         start = self.start(first)
         while (after := self.next(start)) <= end:
@@ -121,7 +121,7 @@ def _definition(
         start=start,
         end=max(final, start) if is_past else None,
         # Of what goes on, as many of the newest are open as at this time.
-        end_offset=0 if is_past else -len([*grain.between(min(final, now), now)]),
+        end_offset=0 if is_past else -len([*grain.starts_between(min(final, now), now)]),
         fmt=grain.format,
         cron_schedule=_CRONS[grain.name],
         timezone="UTC",
@@ -156,17 +156,17 @@ def newly_final(
         mark = min(mark, now)  # Dagster has no partitions of the time to come
         first = grain.first(earliest, mark)
         span = _Span.read(last.final, grain, first)
-        before = reversed([*grain.between(first, span.begin)])
-        new = list(islice(chain(grain.between(span.end, mark), before), left))
+        before = reversed([*grain.starts_between(first, span.begin)])
+        new = list(islice(chain(grain.starts_between(span.end, mark), before), left))
         for start in new:
-            span = span.with_(start, grain.next(start))
+            span = span.extend(start, grain.next(start))
             yield dg.AssetMaterialization(
                 asset_key(found),
                 partition=grain.key(start),
                 metadata={"epoch": cut.epoch, "closed_until": dg.MetadataValue.timestamp(mark)},
             )
         left -= len(new)
-        told[found.key] = replace(last, final=span.written(grain))
+        told[found.key] = replace(last, final=span.to_entry(grain))
 
 
 @dataclass(frozen=True)
@@ -183,10 +183,10 @@ class _Span:
             return cls(datetime.fromisoformat(told[1]), datetime.fromisoformat(told[2]))
         return cls(first, first)
 
-    def with_(self, begin: datetime, end: datetime) -> _Span:
+    def extend(self, begin: datetime, end: datetime) -> _Span:
         """Return the span with one more partition at either end of it."""
         return _Span(min(self.begin, begin), max(self.end, end))
 
-    def written(self, grain: Grain) -> tuple[str, ...]:
+    def to_entry(self, grain: Grain) -> tuple[str, ...]:
         """Return what the book holds."""
         return (grain.name, self.begin.isoformat(), self.end.isoformat())

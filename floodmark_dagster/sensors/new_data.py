@@ -68,7 +68,7 @@ def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.S
             run_requests=[] if request is None else [request],
             skip_reason="the sources have nothing new" if request is None else None,
             asset_events=events,
-            cursor=told.written,
+            cursor=told.text,
         )
 
     return new_data
@@ -100,7 +100,7 @@ class _SensorCursor:
         return told if told.epoch <= head else cls()
 
     @property
-    def written(self) -> str:
+    def text(self) -> str:
         """Return the cursor."""
         return json.dumps(asdict(self))
 

@@ -36,7 +36,7 @@ def test_partitions_have_the_keys_of_dagster(grain: str, first: str, second: str
     moment = datetime(2012, 12, 31, 22, 30, tzinfo=UTC)
     start = by.start(moment)
     assert (by.key(start), by.key(by.next(start))) == (first, second)
-    assert list(by.between(moment, by.next(start))) == [start]
+    assert list(by.starts_between(moment, by.next(start))) == [start]
     shown = dg.TimeWindowPartitionsDefinition(
         start, by.format, cron_schedule=partitions._CRONS[grain], timezone="UTC"
     )

@@ -35,7 +35,7 @@ ENDING = (
     ),
     Planted(
         "a row that is over as it comes is there",
-        "floodmark.epochs.objects.table_merge:TableMerge._without_over",
+        "floodmark.epochs.objects.table_merge:TableMerge._drop_expired_pairs",
         "self.cutoff.is_over(f'{new}.')",
         "'FALSE'",
         on_spark("ttl_column"),

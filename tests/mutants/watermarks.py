@@ -53,14 +53,14 @@ WATERMARKS = (
     ),
     Planted(
         "the clock does not wait for a source that is behind",
-        "floodmark.epochs.objects.watermarks:Marks.at_end",
+        "floodmark.epochs.objects.watermarks:Marks.close_epoch",
         "not exhausted",
         "False",
         (f"{_CLOCK}::test_a_source_that_is_behind_or_out_of_reach_is_not_silent",),
     ),
     Planted(
         "a silent connector is waited for",
-        "floodmark.epochs.objects.watermarks:Marks.at_end",
+        "floodmark.epochs.objects.watermarks:Marks.close_epoch",
         "self.now - after.last_activity[p] < idle",
         "True",
         on_spark("watermark_idle_connector_of_a_table"),

@@ -61,7 +61,7 @@ def test_renamed_objects_keep_rows_state_and_readers(site: Site) -> None:
     with site.connect("renamed") as fm:
         folders = tables(site.root / "renamed")
         started = fm.warehouse.log.head().sealed
-        before, book = fm.status(), {r.key: r.as_reported for r in reports(fm.warehouse, {})}
+        before, book = fm.status(), {r.key: r.to_last_report for r in reports(fm.warehouse, {})}
         for statement in RENAMES:
             assert fm.execute(statement).notices == ()
         assert fm.warehouse.log.head().sealed == started + len(RENAMES)
@@ -92,7 +92,7 @@ def test_renamed_objects_keep_rows_state_and_readers(site: Site) -> None:
         assert fm.sql("SELECT * FROM readings__late").count() > 0
         shown = fm.execute("SHOW CREATE j").rows[0][1]
         assert "FROM readings AS s" in shown and "names AS d" in shown
-        told = {r.key: r.as_reported for r in reports(fm.warehouse, {})}
+        told = {r.key: r.to_last_report for r in reports(fm.warehouse, {})}
         assert told["s"].changed == told["totals"].changed
     for name in ("j", "st", "t", "seen"):
         same = visible(site.root / "plain", name), visible(site.root / "renamed", name)

@@ -59,10 +59,10 @@ def test_an_epoch_of_another_record_is_not_taken_for_done(store: Store) -> None:
     written(store, 1, "one")
     written(store, 2, "two")
     again = Writer(tables, "t", 2, {"record": "two"})
-    assert again.find_recorded(T) == again.commit(T, SCHEMA) == store.open(T)
+    assert again.find_handle(T) == again.commit(T, SCHEMA) == store.open(T)
     for epoch, record in ((2, "other"), (2, None), (1, "other")):
         writer = Writer(tables, "t", epoch, {"record": record})
-        for use in (lambda w=writer: w.find_recorded(T), lambda w=writer: w.commit(T, SCHEMA)):
+        for use in (lambda w=writer: w.find_handle(T), lambda w=writer: w.commit(T, SCHEMA)):
             with pytest.raises(OtherHistory, match="E0433"):
                 use()
     assert store.open(T).version == 2
@@ -72,7 +72,7 @@ def test_an_epoch_of_a_former_version_counts_as_done(store: Store) -> None:
     store.commit(store.create(T, SCHEMA), app="t", epoch=1, metadata={"epoch": 1, "attempt": 7})
     tables: Any = SimpleNamespace(store=store)
     for record in (None, "id"):
-        assert Writer(tables, "t", 1, {"record": record}).find_recorded(T) == store.open(T)
+        assert Writer(tables, "t", 1, {"record": record}).find_handle(T) == store.open(T)
 
 
 def test_a_commit_tells_the_record_of_its_object_or_that_it_is_damaged(store: Store) -> None:

@@ -124,4 +124,4 @@ def test_one_place_asks_whether_an_epoch_is_recorded() -> None:
 def _asks(node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    return node.func.attr == "find_recorded" and len(node.args) == 1
+    return node.func.attr == "find_handle" and len(node.args) == 1

@@ -39,11 +39,11 @@ class SinkBatch:
 
     def rows(self, sink: ExternalSink) -> Iterator[pa.Table]:
         """Yield the rows to write in batches, with the columns of `outside.written`."""
-        for part in self._by_type(sink):
+        for part in self._typed_parts(sink):
             if part.num_rows:
                 yield _sink_columns(part, sink)
 
-    def _by_type(self, sink: ExternalSink) -> Iterator[pa.Table]:
+    def _typed_parts(self, sink: ExternalSink) -> Iterator[pa.Table]:
         columns = sink.columns
         match sink.type:
             case SinkType.RETRACT:
@@ -74,9 +74,9 @@ class SinkBatch:
         read += [f.name for f in self.order] if order else []
         wanted = (*columns, *order)
         for file, path in self.files:
-            yield from self._of_file(file, path, dict(zip(wanted, read, strict=True)))
+            yield from self._file_parts(file, path, dict(zip(wanted, read, strict=True)))
 
-    def _of_file(
+    def _file_parts(
         self, file: DataFile, path: str, wanted: Mapping[Field, str]
     ) -> Iterator[pa.Table]:
         import pyarrow as pa

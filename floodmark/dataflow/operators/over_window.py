@@ -98,12 +98,11 @@ class _Printer:
         """Return the columns that calls need beside the input's."""
         calls = [call for _, call in self.node.calls]
         out = []
-        if any(self._by_position(call) for call in calls):
-            out.append(
-                f"row_number(){self._print_over(total_order(self.node, self.key))} AS {POSITION}"
-            )
+        if any(self._needs_position(call) for call in calls):
+            order = self._print_over_clause(total_order(self.node, self.key))
+            out.append(f"row_number(){order} AS {POSITION}")
         if any(frames.needs_peers(self.node, call) for call in calls):
-            ranked = f"dense_rank(){self._print_over(frames.plain_order(self.node))}"
+            ranked = f"dense_rank(){self._print_over_clause(frames.plain_order(self.node))}"
             out.append(f"CAST({ranked} AS BIGINT) AS {PEERS}")
         return out
 
@@ -114,15 +113,15 @@ class _Printer:
             return self._value_of_frame(call) if ranked is None else ranked
         return self._aggregate(call)
 
-    def _print_over(self, order: str, bounds: str = "") -> str:
+    def _print_over_clause(self, order: str, bounds: str = "") -> str:
         by = ", ".join(ident(c) for c in (*self.node.partition, *self.apart))
         clauses = [f"PARTITION BY {by}" if by else "", f"ORDER BY {order}" if order else "", bounds]
         return f" OVER ({' '.join(filter(None, clauses))})"
 
     def _rank(self, call: n.WindowCall) -> str | None:
         total, plain = (
-            self._print_over(total_order(self.node, self.key)),
-            self._print_over(frames.plain_order(self.node)),
+            self._print_over_clause(total_order(self.node, self.key)),
+            self._print_over_clause(frames.plain_order(self.node)),
         )
         alone = not self.node.order
         match call.function:
@@ -155,7 +154,7 @@ class _Printer:
         nulls = " IGNORE NULLS" if call.ignore_nulls else ""
         return f"{towards}({value}, {abs(step)}{rest}){nulls}{over}"
 
-    def _by_position(self, call: n.WindowCall) -> bool:
+    def _needs_position(self, call: n.WindowCall) -> bool:
         """Tell whether a call needs to know where the rows of its frame stand."""
         unit, _, _, exclude = parts_of(self.node, call)
         if exclude != "NO OTHERS":
@@ -167,7 +166,7 @@ class _Printer:
 
     def _print_frame(self, call: n.WindowCall) -> str:
         frame = frames.frame_of(self.node, call)
-        return self._print_over(
+        return self._print_over_clause(
             total_order(self.node, self.key) if frame.order is None else frame.order, frame.bounds
         )
 

@@ -57,7 +57,7 @@ class FetchedFiles:
             self._schema,
             lambda before: replacement(before, self._fetch_and_write(keys, by)),
         )
-        return None if done is None else io.tables.of_epoch(done, self.columns, io.writer.epoch)
+        return None if done is None else io.tables.epoch_rows(done, self.columns, io.writer.epoch)
 
     def _fetch_and_write(
         self, keys: Callable[[], list[LookupKey]], by: Sequence[str]

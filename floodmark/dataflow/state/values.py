@@ -76,7 +76,7 @@ class ValuesFiles:
     def _commit(self, build: Callable[[Handle | None], TableChange]) -> DataFrame | None:
         """Return the rows of the epoch as they are stored."""
         done = self.io.commit_once(self.table, self.schema, build)
-        return None if done is None else self.io.tables.of_epoch(done, self.schema, self.epoch)
+        return None if done is None else self.io.tables.epoch_rows(done, self.schema, self.epoch)
 
     def _lasts(self, over: ExpiredRows | None) -> str:
         if over is None:

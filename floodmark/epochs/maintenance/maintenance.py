@@ -177,7 +177,7 @@ def _refilled_tables(warehouse: Warehouse, oldest: int) -> Iterable[str]:
     for version in reversed(warehouse.catalogs.versions()):
         if version.epoch <= oldest:
             return
-        pipeline: Pipeline = warehouse.at_version(version.version).pipeline
+        pipeline: Pipeline = warehouse.deployed_version(version.version).pipeline
         for key in warehouse.change_at(version.epoch, version.version).new_keys:
             yield from layout.tables_of(pipeline[key], warehouse.store)
 

@@ -46,7 +46,7 @@ class ObjectRows:
         handle = self.writer.commit_once(table, schema, build)
         assert handle is not None
         # The layer is committed before the table.
-        layered = self.writer.find_recorded(layout.layer_table(self.obj))
+        layered = self.writer.find_handle(layout.layer_table(self.obj))
         versions = {} if layered is None else {layered.table: layered.version}
         return {**versions, table: handle.version}
 

@@ -186,12 +186,12 @@ class ObjectAdvance:
         failpoints.reach("dead_letter_committed")
         return {target: handle.version}
 
-    def find_committed(self, table: str) -> tuple[int, tuple[DataFile, ...]] | None:
+    def find_commit(self, table: str) -> tuple[int, tuple[DataFile, ...]] | None:
         """Return the version and files that an earlier attempt of the epoch has committed.
 
         None if there are none, or if the files were merged with those of other epochs since.
         """
-        handle = self.writer.find_recorded(table)
+        handle = self.writer.find_handle(table)
         if handle is None:
             return None
         epoch = self.work.epoch
@@ -238,14 +238,14 @@ class ObjectAdvance:
             )
         changes = None
         if settled is not None and settled.replacing:
-            changes = self._in_place(settled, within)
+            changes = self._replace_rows(settled, within)
         elif settled is not None:
             changes = materialize.changelog(
                 settled, relation.columns, relation.stream_key, self.work.epoch
             )
         return self.apply(changes, stages)
 
-    def _in_place(self, rows: Rows, within: Bounds) -> DataFrame:
+    def _replace_rows(self, rows: Rows, within: Bounds) -> DataFrame:
         """Return the changes that put new rows in the place of the stored ones of their keys."""
         columns, key = self.obj.relation.columns, self.obj.relation.stream_key
         stored, small = self.rows_before(within)

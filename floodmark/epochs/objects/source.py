@@ -61,7 +61,7 @@ class SourceIngest:
         if not splits:
             handle = task.writer.commit(table, schema)
             versions = {**task.versions_before(), table: handle.version}
-            marks = task.marks.at_end(obj.key in task.work.exhausted)
+            marks = task.marks.close_epoch(obj.key in task.work.exhausted)
             return set_period_times(
                 task,
                 ObjectRecord(obj.key, versions, watermarks=marks.visible, **marks.record_fields),
@@ -87,7 +87,7 @@ class SourceIngest:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
             routed, read = self._count_columns(source.add_route(frame, late, columns, task.now))
             row = source.as_json(declared)
-            return self._ingest_routed(routed, columns, declared.primary_key, row, read=read)
+            return self._ingest_new_keys(routed, columns, declared.primary_key, row, read=read)
         routed, read = self._count_columns(source.add_route(frame, late, schema, task.now))
         files = task.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
@@ -139,13 +139,13 @@ class SourceIngest:
             kept = [f"{ident(k)} AS {ident(c)}" for k, c in called.items()]
             shown = ", ".join([*kept, *map(ident, names)])
             row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
-            return self._ingest_routed(made, stored, transform.key, row, counted)
+            return self._ingest_new_keys(made, stored, transform.key, row, counted)
         table = layout.current_table(task.obj)
         files = task.writer.write_routed(table, made.drop(PLACE))
         aside = ((table, files.get(source.DEAD, ())),)
         return self._commit(table, files, files.get(source.GOOD, ()), aside, counted)
 
-    def _ingest_routed(
+    def _ingest_new_keys(
         self,
         routed: DataFrame,
         columns: Schema,
@@ -200,7 +200,7 @@ class SourceIngest:
         versions = self._commit_side_tables(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(obj)
         highs = self._highs(files) if counted is None else counted.highs
-        marks = task.marks.raise_by({CONNECTOR: highs}).at_end(obj.key in task.work.exhausted)
+        marks = task.marks.raise_by({CONNECTOR: highs}).close_epoch(obj.key in task.work.exhausted)
         written_rows = sum(rows_of(f) for f in files.values())
         fields = field_differences(task.work.splits[obj.key], counted or read)
         record = ObjectRecord(

@@ -115,7 +115,7 @@ class TableIngest(TablePart):
         operations += [] if ended is None else [ended]
         changes, outcome = None, self.merging.merge_output
         if operations:
-            changes = self.merging.changes(operations, self._rows_about())
+            changes = self.merging.changes(operations, self._estimate_rows())
         aside = dict if watermarked is None else watermarked.commit_late_rows
         out, written = self.task.apply(
             changes, self.stages, routed=outcome.is_routed and changes is not None, aside=aside
@@ -181,12 +181,12 @@ class TableIngest(TablePart):
         splits = task.work.splits.get(obj.key, ())
         append_only = obj.append_only
         table = layout.current_table(obj) if append_only else layout.changes_table(obj)
-        stored = task.find_committed(table)
+        stored = task.find_commit(table)
         if stored is None or obj.feeders or connector.find_change(splits) is None:
             return None
         version, files = stored
         versions = {**task.versions_before(), table: version}
-        dead = task.find_committed(layout.dead_letter_table(obj))
+        dead = task.find_commit(layout.dead_letter_table(obj))
         if dead is not None:
             versions[layout.dead_letter_table(obj)] = dead[0]
         if not append_only:
@@ -204,7 +204,7 @@ class TableIngest(TablePart):
             return counts.brought
         return int(self.inserted.get.get("brought") or 0)
 
-    def _rows_about(self) -> int:
+    def _estimate_rows(self) -> int:
         """Return about how many rows come, before those of sinks are computed."""
         upstream = {r for key in self.obj.feeders for r in self.task.work.pipeline[key].reads}
         return self.rows_in + self.task.rows_of_inputs(upstream)
@@ -342,7 +342,7 @@ class TableIngest(TablePart):
             frame = materialize.cancel(frame, root.schema, sink.relation.stream_key)
         if keeps_rows(sink.object):
             frame = frame.where(f"{WEIGHT} > 0")
-        frame = add_owners(self._with_origin(frame, sink), self.obj, sink)
+        frame = add_owners(self._add_origin(frame, sink), self.obj, sink)
         tie = self._tie(sink)
         operations = merge.sink_operations(frame, self.columns, tie, ordinal)
         operations = self._add_old_row(operations)
@@ -360,7 +360,7 @@ class TableIngest(TablePart):
             frame = with_columns(frame, self.obj.relation.columns)
         if frame is None:
             return None
-        frame = add_owners(self._with_origin(frame, sink), self.obj, sink, formerly=formerly)
+        frame = add_owners(self._add_origin(frame, sink), self.obj, sink, formerly=formerly)
         return Operations(self._add_old_row(merge.sink_operations(frame, self.columns, (), -1)))
 
     def _without_key(self) -> Operations | None:
@@ -372,7 +372,7 @@ class TableIngest(TablePart):
         started = [i for i, k in enumerate(self.obj.feeders) if k in self.task.work.created]
         if not started or not self.obj.relation.primary_key:
             return None
-        frame = self.merging.without_key()
+        frame = self.merging.keyless_rows()
         if frame is None:
             return None
         rows = self._add_old_row(add_owners(frame, self.obj))
@@ -383,7 +383,7 @@ class TableIngest(TablePart):
         owner = sink if self.obj.relation.primary_key else self.obj
         return owner.relation.stream_key
 
-    def _with_origin(self, frame: DataFrame, sink: AnalysedObject) -> DataFrame:
+    def _add_origin(self, frame: DataFrame, sink: AnalysedObject) -> DataFrame:
         """Add the hidden key of a table without one: the sink and its upstream stream key."""
         if self.obj.relation.primary_key:
             return frame
@@ -413,5 +413,5 @@ class TableIngest(TablePart):
     def _first(self, operations: Sequence[Operations]) -> Rows:
         """Return the rows with a key that no row has yet, of several the first."""
         names = [ident(f.name) for f in self.columns]
-        changes = self.merging.changes(operations, self._rows_about())
+        changes = self.merging.changes(operations, self._estimate_rows())
         return Rows(changes.selectExpr(*names, f"1 AS {WEIGHT}"))

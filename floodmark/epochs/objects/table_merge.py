@@ -126,7 +126,7 @@ class TableMerge(TablePart):
         rows = sum(file.rows for file in parts)
         return Operations(merge.expiry_operations(over, self.columns), within, ended=rows)
 
-    def without_key(self) -> DataFrame | None:
+    def keyless_rows(self) -> DataFrame | None:
         """Return the stored rows with a NULL in the primary key, with weight -1.
 
         A table that was a view before may have some. None if no file can have any.
@@ -178,7 +178,7 @@ class TableMerge(TablePart):
             pairs = conflicts.fold_operations(
                 pairs, self.declaration, self.columns, self.task.now, owners
             )
-        counted = self._counting(self._without_over(pairs))
+        counted = self._counting(self._drop_expired_pairs(pairs))
         return self.merge_output.changes(counted, self.columns, self.task.work.epoch)
 
     def _are_new(self, operations: Sequence[Operations], stored: DataFrame | None) -> bool:
@@ -208,7 +208,7 @@ class TableMerge(TablePart):
             stored = self.cutoff.lasting(stored, layout.current_schema(self.obj))
         return stored, small
 
-    def _without_over(self, pairs: DataFrame) -> DataFrame:
+    def _drop_expired_pairs(self, pairs: DataFrame) -> DataFrame:
         """Return the pairs without new rows that are over, and whether there was one."""
         new = materialize.NEW_ROW
         if self.cutoff is None or self.cutoff.ttl.column is None:

@@ -101,7 +101,7 @@ class WatermarkedTable(TablePart):
     def marks_after(self) -> Marks:
         """Return the watermarks at the end of the epoch, after all rows."""
         marks = self.task.marks.raise_by(self.highs)
-        return marks.at_end(self.obj.key in self.task.work.exhausted)
+        return marks.close_epoch(self.obj.key in self.task.work.exhausted)
 
     @property
     def late_rows(self) -> int:

@@ -69,7 +69,7 @@ class Marks:
         )
         return after._raise_to({m.column: after._hold_back(m, after._holding) for m in self._marks})
 
-    def at_end(self, exhausted: bool) -> Marks:
+    def close_epoch(self, exhausted: bool) -> Marks:
         """Return the watermarks at the end of an epoch; `exhausted` tells that it took all rows.
 
         Only then silent partitions stop holding them back, and the clock raises them.

@@ -171,7 +171,7 @@ class Binder:
         """Bind what stands together in a call or comparison."""
         return bind_alike(nodes, self.bind, self.span)
 
-    def bind_as(self, node: exp.Expression, target: SqlType) -> Expr:
+    def bind_with_type(self, node: exp.Expression, target: SqlType) -> Expr:
         """Bind what is stored or cast as a type; only a number that needs it has the type."""
         return as_inexact(node, target, self.span(node)) or self.bind(node)
 
@@ -208,7 +208,7 @@ class Binder:
         span = self.span(node)
         target, length = bind_type(node.args["to"], span), text_length(node.args["to"])
         empty = isinstance(node.this, exp.Array) and not node.this.expressions
-        bound = Literal(UNKNOWN, "{}") if empty else self.bind_as(node.this, target)
+        bound = Literal(UNKNOWN, "{}") if empty else self.bind_with_type(node.this, target)
         cast = coerce(bound, target)
         if length is not None:
             cast = Call(VARCHAR, "left", (cast, Literal(INT, length)))
@@ -355,7 +355,7 @@ def bind_scalar(
         NotSupported: what is understood and not available.
     """
     binder = Binder(scope, context, aggregates, windows, sets)
-    return binder.bind(node) if target is None else binder.bind_as(node, target)
+    return binder.bind(node) if target is None else binder.bind_with_type(node, target)
 
 
 def bind_interval(node: exp.Expression, context: BindContext) -> Interval:

@@ -40,7 +40,7 @@ class ExpressionBinder(Protocol):
     def bind(self, node: exp.Expression) -> Expr:
         """Return the typed form of any node."""
 
-    def bind_as(self, node: exp.Expression, target: SqlType) -> Expr:
+    def bind_with_type(self, node: exp.Expression, target: SqlType) -> Expr:
         """Bind what is stored or cast as a type."""
 
     def together(self, nodes: Sequence[exp.Expression]) -> list[Expr]:

@@ -62,11 +62,11 @@ class _Parts:
             case exp.Tuple():
                 return self._one_of(value.expressions, i, value)
             case exp.Case():
-                return self._of_case(value, i)
+                return self._case_part(value, i)
             case exp.Null():
                 return value
             case exp.Subquery() if self._builder is not None:
-                return self._of_query(value, i)
+                return self._query_part(value, i)
             case _ if self._width == 1:
                 return value
             case _:
@@ -80,7 +80,7 @@ class _Parts:
         found: exp.Expression = values[i]
         return found
 
-    def _of_case(self, case: exp.Case, i: int) -> exp.Expression:
+    def _case_part(self, case: exp.Case, i: int) -> exp.Expression:
         out = case.copy()
         for mine, branch in zip(out.args["ifs"], case.args["ifs"], strict=True):
             mine.set("true", self.part(branch.args["true"], i).copy())
@@ -88,7 +88,7 @@ class _Parts:
             out.set("default", self.part(case.args["default"], i).copy())
         return out
 
-    def _of_query(self, value: exp.Subquery, i: int) -> exp.Expression:
+    def _query_part(self, value: exp.Subquery, i: int) -> exp.Expression:
         query = without_parentheses(value)
         starred = any(e.is_star for e in query.expressions)
         if isinstance(query, exp.Select) and not starred:

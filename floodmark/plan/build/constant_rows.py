@@ -83,7 +83,7 @@ class _Cells:
         if is_default(tree) and number < len(self.given.defaults):
             return self.given.defaults[number]
         if number < len(self.given.types):
-            return self.binder.bind_as(tree, self.given.types[number])
+            return self.binder.bind_with_type(tree, self.given.types[number])
         return self.binder.bind(tree)
 
 

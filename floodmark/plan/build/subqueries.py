@@ -160,9 +160,9 @@ class Subqueries:
             return self._only(right, group, value, value_name, n.JoinKind.LEFT, tests)
         span = self.builder.span(query)
         groups = n.Aggregate(below, tuple(names), tuple(collector.calls), span=span)
-        return self._of_groups(groups, names, collector.calls, value, tests, query)
+        return self._read_groups(groups, names, collector.calls, value, tests, query)
 
-    def _of_groups(
+    def _read_groups(
         self,
         groups: n.Aggregate,
         keys: dict[str, str],

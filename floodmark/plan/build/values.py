@@ -65,7 +65,7 @@ def _row(item: exp.Expression) -> list[exp.Expression]:
 def _value(e: exp.Expression, i: int, given: ColumnTypes, binder: Binder) -> Expr:
     if is_default(e) and i < len(given.defaults):
         return given.defaults[i]
-    return binder.bind_as(e, given.types[i]) if i < len(given.types) else binder.bind(e)
+    return binder.bind_with_type(e, given.types[i]) if i < len(given.types) else binder.bind(e)
 
 
 def _values_node(

@@ -147,14 +147,14 @@ class UserFunction:
     def _call(self, *args: Any) -> Any:
         match self.kind:
             case FunctionKind.AGGREGATE:
-                return self._over_group(args[0] or ())
+                return self._aggregate_group(args[0] or ())
             case _:
                 return self.callable(*self._arguments(args))
 
     def _arguments(self, args: Iterable[Any]) -> list[Any]:
         return [to_python(a, t) for a, t in zip(args, self.types, strict=True)]
 
-    def _over_group(self, values: tuple[Any, ...]) -> Any:
+    def _aggregate_group(self, values: tuple[Any, ...]) -> Any:
         """Return the value over a group's values in order: by a class, or a function of lists."""
         rows = [self._arguments((v,) if len(self.types) == 1 else v) for v in values]
         if not isinstance(self.callable, type):

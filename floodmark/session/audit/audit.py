@@ -168,7 +168,7 @@ class EpochReplay:
         self.epoch = epoch
         self.opened = warehouse.log.open_record(epoch)
         self.records = warehouse.log.seal_record(epoch).objects
-        self.deployed = warehouse.at_version(self.opened.catalog_version)
+        self.deployed = warehouse.deployed_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
         change = warehouse.change_at(epoch, self.opened.catalog_version)
         self.created = change.new_keys
@@ -241,7 +241,7 @@ class EpochReplay:
                 return f"{key} came from its backfill in it"
             if before is not None and before.position < self.epoch - 1:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
-        if changed := self.deployed.functions_changed(obj.key):
+        if changed := self.deployed.changed_functions(obj.key):
             return f"{', '.join(changed)} means something else since"
         if not is_kept(item for item in work.dml if item["table"] == obj.key):
             return "the rows of a statement are not kept any more"
@@ -297,7 +297,7 @@ class EpochReplay:
         if version is None:
             return None
         handle: Handle = tables.open(table, version)
-        return tables.of_epoch(handle, columns, self.epoch)
+        return tables.epoch_rows(handle, columns, self.epoch)
 
 
 def public_tables(obj: AnalysedObject) -> list[tuple[str, str, Schema]]:

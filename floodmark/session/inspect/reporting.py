@@ -72,7 +72,7 @@ class ObjectReport:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def as_reported(self) -> LastReport:
+    def to_last_report(self) -> LastReport:
         """Return the entry for the book of reports after this report."""
         return LastReport(
             self.epoch, self.changed, self.obj.fingerprint, self.suspended is not None
@@ -164,7 +164,7 @@ def mark_reported(book: Mapping[str, LastReport], epoch: int) -> dict[str, LastR
 
 
 def _is_news(report: ObjectReport, last: LastReport) -> bool:
-    now = report.as_reported
+    now = report.to_last_report
     if report.suspended is not None or not report.epoch:
         return now.suspended != last.suspended
     changed = (now.changed, now.fingerprint, now.suspended)

@@ -153,14 +153,14 @@ def _refuse_column(cursor: Cursor, start: int) -> NoReturn:
         what, hint = f'the DEFAULT of the column "{column}" stays', _OTHER_DEFAULT
         if cursor.is_at("not"):
             what, hint = f'whether "{column}" can be NULL stays', _OTHER_TABLE
-    elif not cursor.at_any("type", "data"):
+    elif not cursor.is_at_any("type", "data"):
         raise cursor.syntax_error("TYPE, SET or DROP", hint=hint)
     cursor.advance()
     raise NotSupported("E0853", what, span=cursor.span_from(start), hint=hint)
 
 
 def _read_add_column(cursor: Cursor, start: int, head: dict[str, Any]) -> AlterAddColumn:
-    if not cursor.accept("column") and cursor.at_any(*_CONSTRAINTS):
+    if not cursor.accept("column") and cursor.is_at_any(*_CONSTRAINTS):
         raise cursor.syntax_error("a column name", hint=_OTHER_TABLE)
     if_not_exists = cursor.accept("if", "not", "exists")
     column = read_column(cursor)

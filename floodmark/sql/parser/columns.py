@@ -52,7 +52,7 @@ def read_elements(cursor: Cursor) -> Elements:
 
 
 def _missing_comma_hint(cursor: Cursor) -> str | None:
-    if cursor.current.kind is TokenKind.WORD and not cursor.at_end():
+    if cursor.current.kind is TokenKind.WORD and not cursor.is_at_end():
         return "a comma is missing between two columns, or the column's constraint is unknown"
     return None
 

@@ -75,7 +75,7 @@ def _read_table_column(cursor: Cursor) -> Parameter:
 
 def _read_facts(cursor: Cursor) -> dict[str, Any]:
     facts: dict[str, Any] = {}
-    while not cursor.at_end():
+    while not cursor.is_at_end():
         start = cursor.index
         if cursor.accept("language"):
             set_clause(cursor, facts, "language", cursor.name("a language"), start)

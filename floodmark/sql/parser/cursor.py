@@ -97,12 +97,12 @@ class Cursor:
                 return False
         return True
 
-    def at_any(self, *words: str) -> bool:
+    def is_at_any(self, *words: str) -> bool:
         """Tell whether one of these words or operators comes next."""
         token = self.current
         return token.value in words and token.kind in _PLAIN
 
-    def at_end(self) -> bool:
+    def is_at_end(self) -> bool:
         """Tell whether the statement is over."""
         return self.current.kind is TokenKind.END or self.is_at(";")
 
@@ -115,7 +115,7 @@ class Cursor:
 
     def accept_any(self, *words: str) -> str | None:
         """Take one of these words and return it."""
-        return self.advance().value if self.at_any(*words) else None
+        return self.advance().value if self.is_at_any(*words) else None
 
     def expect(self, *words: str, hint: str | None = None) -> None:
         """Take these words, or fail saying what was expected."""
@@ -132,7 +132,7 @@ class Cursor:
     def syntax_error(self, expected: str, *, hint: str | None = None) -> SqlSyntaxError:
         """Return the error that something else stands where `expected` should."""
         token = self.current
-        found = "the end of the statement" if self.at_end() else f'"{self.raw(token)}"'
+        found = "the end of the statement" if self.is_at_end() else f'"{self.raw(token)}"'
         return SqlSyntaxError(
             "E0101",
             f"expected {expected}, found {found}",
@@ -169,7 +169,7 @@ class Cursor:
         """Read items between commas; before one of the words `trailing` a last comma may stand."""
         items = [item(self)]
         while self.accept(","):
-            if trailing and (self.at_any(*trailing) or self.at_end()):
+            if trailing and (self.is_at_any(*trailing) or self.is_at_end()):
                 break
             items.append(item(self))
         return items
@@ -224,7 +224,7 @@ class Cursor:
         """Take a name and return its folded text."""
         return str(self.identifier(what, any_word=any_word).this)
 
-    def at_name(self) -> bool:
+    def is_at_name(self) -> bool:
         """Tell whether a name comes next that needs no quotes."""
         token = self.current
         if token.kind is TokenKind.WORD:

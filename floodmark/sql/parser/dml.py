@@ -55,7 +55,7 @@ def _read_constant_rows(cursor: Cursor) -> exp.Expression:
     at, rows = cursor.index, cursor.peek()
     cursor.advance()
     cursor.advance()
-    if not (cursor.at_end() or cursor.at_any("returning", "on")):
+    if not (cursor.is_at_end() or cursor.is_at_any("returning", "on")):
         cursor.index = at
         return cursor.query()
     one = cursor.node(at + 1, ConstantRows(this=cursor.text[rows.start : rows.end]))
@@ -68,7 +68,7 @@ def _read_returning(cursor: Cursor) -> tuple[exp.Expression, ...]:
 
 def _read_target(cursor: Cursor) -> tuple[ObjectName, str | None]:
     table = read_object_name(cursor, "a table name")
-    if cursor.accept("as") or (cursor.at_name() and not cursor.is_at("set")):
+    if cursor.accept("as") or (cursor.is_at_name() and not cursor.is_at("set")):
         return table, cursor.name("an alias")
     return table, None
 

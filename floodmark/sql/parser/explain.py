@@ -13,7 +13,7 @@ from floodmark.sql.words import FIRST_WORDS
 def read_explain(cursor: Cursor, start: int) -> Explain:
     """Read what follows EXPLAIN."""
     format_, state = ExplainFormat.TEXT, False
-    if cursor.at_any("analyze", "verbose") and cursor.peek().kind is TokenKind.WORD:
+    if cursor.is_at_any("analyze", "verbose") and cursor.peek().kind is TokenKind.WORD:
         hint = "EXPLAIN tells the plan, EXPLAIN (STATE) v the sizes of v's tables; "
         hint += "floodmark status tells how long epochs took"
         raise cursor.syntax_error("a query, a CREATE statement or a name", hint=hint)

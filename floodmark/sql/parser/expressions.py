@@ -152,7 +152,7 @@ def _read_binary(
     cursor: Cursor, start: int, left: exp.Expression, binary: _Binary
 ) -> exp.Expression:
     cursor.advance()
-    if binary.power in (_COMPARE, _OTHER) and cursor.at_any("any", "some", "all"):
+    if binary.power in (_COMPARE, _OTHER) and cursor.is_at_any("any", "some", "all"):
         right = _read_quantified(cursor)
     else:
         right = _read_infix(cursor, binary.power)
@@ -224,7 +224,7 @@ def _read_like(cursor: Cursor, start: int, left: exp.Expression, word: str) -> e
         cursor.expect("to")
     make = {"like": exp.Like, "ilike": exp.ILike, "similar": exp.SimilarTo}[word]
     pattern = (
-        _read_quantified(cursor) if cursor.at_any("any", "all") else _read_infix(cursor, _RANGE)
+        _read_quantified(cursor) if cursor.is_at_any("any", "all") else _read_infix(cursor, _RANGE)
     )
     result = cursor.node(start, make(this=left, expression=pattern))
     if cursor.accept("escape"):

@@ -46,7 +46,7 @@ def _parentheses_hold_query(cursor: Cursor, opened: int, lowest: int) -> bool:
 def check_not_empty(cursor: Cursor, clause: str, start: int) -> None:
     """Raise E0106 where a list has no elements: the next clause or the end comes next."""
     stops = ("from", "where", "group", "having", "order", "limit", ")", "union", "emit")
-    if cursor.at_end() or cursor.at_any(*stops):
+    if cursor.is_at_end() or cursor.is_at_any(*stops):
         raise SqlSyntaxError(
             "E0106",
             f"{clause} has no elements",

@@ -118,7 +118,7 @@ def _read_tail(cursor: Cursor, query: exp.Expression) -> None:
     order = read_order_by(cursor)
     if order is not None:
         query.set("order", order)
-    while cursor.at_any("limit", "offset", "fetch"):
+    while cursor.is_at_any("limit", "offset", "fetch"):
         start, word = cursor.index, cursor.current.value
         key = "offset" if word == "offset" else "limit"
         if query.args.get(key) is not None:
@@ -144,7 +144,7 @@ def _read_tail(cursor: Cursor, query: exp.Expression) -> None:
 def _read_fetch(cursor: Cursor, start: int) -> exp.Expression:
     if cursor.accept_any("first", "next") is None:
         raise cursor.syntax_error("FIRST")
-    count = exp.Literal.number(1) if cursor.at_any("row", "rows") else cursor.expression()
+    count = exp.Literal.number(1) if cursor.is_at_any("row", "rows") else cursor.expression()
     if cursor.accept_any("rows", "row") is None:
         raise cursor.syntax_error("ROWS")
     if cursor.accept("with", "ties"):

@@ -82,7 +82,7 @@ def _read_joins(cursor: Cursor) -> list[exp.Join]:
 def _is_at_join(cursor: Cursor) -> bool:
     if _is_at_other_join(cursor):
         _refuse_join(cursor)
-    if cursor.current.kind is not TokenKind.WORD or not cursor.at_any(*_JOIN_STARTS):
+    if cursor.current.kind is not TokenKind.WORD or not cursor.is_at_any(*_JOIN_STARTS):
         return False
     return not cursor.is_at("asof") or cursor.peek().value in ("join", "left", "inner")
 
@@ -268,7 +268,7 @@ def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Exp
     alias_at = cursor.index
     if cursor.accept("as"):
         name = cursor.identifier("an alias", any_word=True)
-    elif cursor.at_name() and not _is_at_keyword_after_table(cursor):
+    elif cursor.is_at_name() and not _is_at_keyword_after_table(cursor):
         name = cursor.identifier("an alias")
     else:
         return cursor.node(start, relation)
@@ -282,7 +282,7 @@ def _read_alias(cursor: Cursor, start: int, relation: exp.Expression) -> exp.Exp
 
 
 def _is_at_other_join(cursor: Cursor) -> bool:
-    return cursor.at_any(*_OTHER_JOINS) and cursor.peek().value == "join"
+    return cursor.is_at_any(*_OTHER_JOINS) and cursor.peek().value == "join"
 
 
 def _refuse_join(cursor: Cursor) -> NoReturn:

@@ -55,7 +55,7 @@ def read_projection(cursor: Cursor) -> exp.Expression:
         return _read_except(cursor, start, value)
     if cursor.accept("as"):
         alias = cursor.identifier("an alias", any_word=True)
-    elif cursor.at_name() and not _is_at_clause(cursor):
+    elif cursor.is_at_name() and not _is_at_clause(cursor):
         alias = cursor.identifier("an alias")
     else:
         return value
@@ -162,7 +162,7 @@ def _read_grouping(cursor: Cursor) -> exp.Expression:
     if cursor.accept("grouping", "sets"):
         sets = cursor.paren_list(_read_grouping)
         return cursor.node(start, exp.GroupingSets(expressions=sets))
-    if cursor.at_any("rollup", "cube") and cursor.peek().value == "(":
+    if cursor.is_at_any("rollup", "cube") and cursor.peek().value == "(":
         kind = exp.Rollup if cursor.advance().value == "rollup" else exp.Cube
         return cursor.node(start, kind(expressions=cursor.paren_list(_read_grouping)))
     if cursor.accept("(", ")"):

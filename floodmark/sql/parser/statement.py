@@ -46,7 +46,7 @@ def read_script(cursor: Cursor) -> tuple[Statement, ...]:
 def read_single(cursor: Cursor) -> Statement:
     """Read one statement, behind which nothing but its semicolon stands."""
     statement = cursor.statement()
-    if not cursor.at_end():
+    if not cursor.is_at_end():
         _refuse_stray(cursor)
     return statement
 

@@ -14,14 +14,16 @@ def read_window_body(cursor: Cursor) -> dict[str, object]:
     """Read `( [base] [PARTITION BY …] [ORDER BY …] [frame] )` to the arguments of Window."""
     cursor.expect("(")
     base = None
-    if cursor.at_name() and not cursor.at_any("partition", "rows", "range", "groups", "session"):
+    if cursor.is_at_name() and not cursor.is_at_any(
+        "partition", "rows", "range", "groups", "session"
+    ):
         base = cursor.identifier()
     partition: list[exp.Expression] = []
     if cursor.accept("partition"):
         cursor.expect("by")
         partition = cursor.comma_list(Cursor.expression)
     order = read_order_by(cursor)
-    spec = _read_frame(cursor) if cursor.at_any("rows", "range", "groups", "session") else None
+    spec = _read_frame(cursor) if cursor.is_at_any("rows", "range", "groups", "session") else None
     cursor.expect(")")
     return {"alias": base, "partition_by": partition, "order": order, "spec": spec}
 

@@ -42,6 +42,6 @@ def _builtin(expr: Expr) -> Iterator[tuple[str, str]]:
 def _users(reads: tuple[str, ...], pipeline: Pipeline) -> Iterator[tuple[str, str]]:
     """Yield the functions of users among what is read, and those that they call."""
     functions, catalog = pipeline.functions, pipeline.catalog
-    for key in catalog.functions_below(reads):
+    for key in catalog.used_functions(reads):
         function = functions[catalog.objects[key].name]
         yield function.signature, function.definition

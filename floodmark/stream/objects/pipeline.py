@@ -118,7 +118,7 @@ def _reuse(
     before = None if known is None else known.objects.get(obj.key)
     if before is None or before.object is not obj or known is None:
         return None
-    reads = {*before.reads, *obj.reads, *catalog.functions_below(obj.reads)}
+    reads = {*before.reads, *obj.reads, *catalog.used_functions(obj.reads)}
     # A sink's plan has the columns of its target.
     reads |= {obj.target} if obj.target is not None else set()
     same = all(

@@ -41,7 +41,7 @@ def refusal_at_rest(obj: CatalogObject, catalog: Catalog) -> FloodmarkError | No
     """Return why an object cannot be analysed at all: its text, or a function that it calls."""
     if isinstance(obj.statement, s.RefusedDefinition):
         return obj.statement.refused
-    below = catalog.functions_below(obj.reads)
+    below = catalog.used_functions(obj.reads)
     refused = (refusal_of(catalog.objects[key].statement) for key in below)
     return next(filter(None, refused), None)
 

@@ -112,7 +112,9 @@ def test_the_same_rows_are_late_and_the_same_watermarks_come_of_them(text: str) 
                 running = _by_connector_alone(running, row)
             wanted = sorted((row["ts"], row["n"]) for row in result.late)
             assert sorted((row["ts"], row["n"]) for row in late) == wanted, (seed, minutes)
-            after = marks.raise_by({p: _highs(rows) for p, rows in alive.items()}).at_end(ended)
+            after = marks.raise_by({p: _highs(rows) for p, rows in alive.items()}).close_epoch(
+                ended
+            )
             assert after.visible == dict(state.watermark), (seed, minutes)
             logged = ObjectRecord("x", {}, watermarks=after.visible, **after.record_fields)
             fields = ("watermarks", "reached", "heard")
