@@ -365,7 +365,7 @@ class Floodmark:
             )
         cut = warehouse.cut(at_epoch)
         version = warehouse.log.catalog_version(cut.epoch)
-        pipeline = warehouse.deployed_version(version).pipeline
+        pipeline = warehouse.definitions_of_version(version).pipeline
         return Reader(
             warehouse.tables, pipeline, cut, self.clock.now(), system.tables(warehouse, pipeline)
         )

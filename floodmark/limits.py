@@ -19,7 +19,7 @@ def _limit(default: int, unit: str, doc: str, *, least: int = 1, shared: bool = 
     return field(default=default, metadata=metadata)
 
 
-def _shared_limit(default: int, unit: str, doc: str) -> Any:
+def _process_limit(default: int, unit: str, doc: str) -> Any:
     return _limit(default, unit, doc, shared=True)
 
 
@@ -31,41 +31,41 @@ class Limits:
     """
 
     # What a statement may ask for: the same in all warehouses.
-    name_bytes: int = _shared_limit(200, "bytes", "A name has no more.")
-    nesting: int = _shared_limit(60, "levels", "A statement nests brackets and queries no deeper.")
-    chain: int = _shared_limit(300, "operators", "An expression chains no more, as in a + b + c.")
-    query_nodes: int = _shared_limit(
+    name_bytes: int = _process_limit(200, "bytes", "A name has no more.")
+    nesting: int = _process_limit(60, "levels", "A statement nests brackets and queries no deeper.")
+    chain: int = _process_limit(300, "operators", "An expression chains no more, as in a + b + c.")
+    query_nodes: int = _process_limit(
         2_000, "operators", "A plan has no more; one that two places share counts twice."
     )
-    query_depth: int = _shared_limit(200, "operators", "A plan is no deeper.")
-    query_joins: int = _shared_limit(
+    query_depth: int = _process_limit(200, "operators", "A plan is no deeper.")
+    query_joins: int = _process_limit(
         64, "joins", "A plan has no more: each adds to what is known of the columns of all others."
     )
-    query_columns: int = _shared_limit(
+    query_columns: int = _process_limit(
         1_664, "columns", "A select list has no more, as in PostgreSQL."
     )
-    query_calls: int = _shared_limit(
+    query_calls: int = _process_limit(
         512,
         "calls",
         "One operator of a view has no more aggregates or window functions. A sum(CASE …) adds "
         "some 230 nodes to an epoch's query; one of 100,000 nodes is planned for ten seconds.",
     )
-    expression_nodes: int = _shared_limit(
+    expression_nodes: int = _process_limit(
         50_000, "nodes", "An expression has no more; a part that stands in two places counts twice."
     )
-    function_nodes: int = _shared_limit(
+    function_nodes: int = _process_limit(
         5_000, "nodes", "A function in SQL has no more, with the functions that it calls."
     )
-    constant_rows: int = _shared_limit(
+    constant_rows: int = _process_limit(
         100, "rows", "VALUES with so many rows of constants are read as data, not as expressions."
     )
-    repeated_characters: int = _shared_limit(
+    repeated_characters: int = _process_limit(
         600,
         "characters",
         "An operand that repeats more of its text is bound once. Spark interprets what binds it, "
         "so that a shorter one costs less where it is repeated.",
     )
-    repeated_error_characters: int = _shared_limit(
+    repeated_error_characters: int = _process_limit(
         4_000, "characters", "The same bound for a value and its error, which are two texts."
     )
 
@@ -329,49 +329,49 @@ class Limits:
     )
 
     # Spark's server: that of several warehouses.
-    server_start_seconds: int = _shared_limit(
+    server_start_seconds: int = _process_limit(
         180, "seconds", "The start of a server may take so long."
     )
-    server_answer_seconds: int = _shared_limit(
+    server_answer_seconds: int = _process_limit(
         60, "seconds", "A server that does not answer for so long is stopped."
     )
-    server_stop_seconds: int = _shared_limit(
+    server_stop_seconds: int = _process_limit(
         15, "seconds", "A server that has not stopped after so long is killed."
     )
-    server_archive_seconds: int = _shared_limit(
+    server_archive_seconds: int = _process_limit(
         90, "seconds", "The same bound for a server that still writes an archive of its classes."
     )
-    server_kill_seconds: int = _shared_limit(
+    server_kill_seconds: int = _process_limit(
         30, "seconds", "A killed server that has not ended after so long is an error."
     )
-    server_dump_seconds: int = _shared_limit(
+    server_dump_seconds: int = _process_limit(
         10, "seconds", "A server has so long to name its threads."
     )
-    server_first_heap_mb: int = _shared_limit(1_024, "MiB", "A server starts with that heap.")
-    server_archives: int = _shared_limit(
+    server_first_heap_mb: int = _process_limit(1_024, "MiB", "A server starts with that heap.")
+    server_archives: int = _process_limit(
         4, "archives", "So many archives of classes are kept; each has 200 MB."
     )
-    server_look_seconds: int = _shared_limit(5, "seconds", "A server is looked at so often.")
-    server_ask_seconds: int = _shared_limit(20, "seconds", "It is asked for an answer so often.")
-    server_orphan_seconds: int = _shared_limit(
+    server_look_seconds: int = _process_limit(5, "seconds", "A server is looked at so often.")
+    server_ask_seconds: int = _process_limit(20, "seconds", "It is asked for an answer so often.")
+    server_orphan_seconds: int = _process_limit(
         40,
         "seconds",
         "A server that works so long for a process that has ended is killed. Spark Connect "
         "interrupts such a query itself after some 20 s.",
     )
-    server_left_seconds: int = _shared_limit(
+    server_left_seconds: int = _process_limit(
         90,
         "seconds",
         "So is one with a task that no query has asked for. An idle thread ends after 60 s.",
     )
-    interrupt_seconds: int = _shared_limit(
+    interrupt_seconds: int = _process_limit(
         20,
         "seconds",
         "A query that goes on for so long after query_timeout interrupted it ends with its "
         "server: the optimizer does not notice an interruption.",
     )
-    interrupt_again_seconds: int = _shared_limit(1, "seconds", "It is interrupted again so often.")
-    jars_seconds: int = _shared_limit(
+    interrupt_again_seconds: int = _process_limit(1, "seconds", "It is interrupted again so often.")
+    jars_seconds: int = _process_limit(
         300, "seconds", "Maven may take so long to fetch Spark's packages."
     )
 
@@ -382,10 +382,10 @@ class Limits:
     backup_chunk_bytes: int = _limit(2**20, "bytes", "A backup copies so much at a time.")
 
     # Records and the lease.
-    lease_poll_milliseconds: int = _shared_limit(
+    lease_poll_milliseconds: int = _process_limit(
         20, "milliseconds", "A process that waits for the lease looks so often."
     )
-    listing_tries: int = _shared_limit(
+    listing_tries: int = _process_limit(
         3, "times", "A listing with a gap is read so often: others may be writing meanwhile."
     )
     progress_records: int = _limit(

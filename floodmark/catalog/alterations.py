@@ -13,7 +13,7 @@ from floodmark.catalog.objects import (
     Relation,
     catalog_name,
     key_of,
-    named_kind,
+    kind_of_word,
 )
 from floodmark.catalog.readers import hide_from_readers, pin_columns, with_former_name
 from floodmark.catalog.refused import refusal_of_object
@@ -62,7 +62,7 @@ def apply_alter(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Re
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
     """Tell whether an ALTER … IF EXISTS names what is not there."""
     name = catalog_name(statement.name)
-    kind = named_kind(statement)
+    kind = kind_of_word(statement)
     return statement.missing_ok and not catalog.is_taken(
         name if kind is None else key_of(name, kind)
     )
@@ -77,7 +77,7 @@ def with_definition(
 
 def find_object(statement: s.Alter, catalog: Catalog) -> CatalogObject:
     """Return the object that an ALTER names; E0201 and E0203 as `apply_alter`."""
-    kind = named_kind(statement)
+    kind = kind_of_word(statement)
     name = catalog_name(statement.name)
     key = name if kind is None else key_of(name, kind)
     if key not in catalog.objects:
@@ -113,7 +113,7 @@ def _new_definition(statement: s.Alter, obj: CatalogObject) -> s.Definition:
             names = {name.lower() for name in statement.names}
             kept = tuple(o for o in definition.options if o.name.lower() not in names)
             if len(kept) + len(names) > len(definition.options):
-                raise _not_given(statement, obj, definition.options)
+                raise _absent_option(statement, obj, definition.options)
             return replace(definition, options=kept)
         case s.AlterQuery() if queried and obj.part is None:
             return _with_query(statement, definition)
@@ -126,7 +126,7 @@ def _new_definition(statement: s.Alter, obj: CatalogObject) -> s.Definition:
             )
 
 
-def _not_given(
+def _absent_option(
     statement: s.AlterReset, obj: CatalogObject, options: tuple[s.Option, ...]
 ) -> BindError:
     given = [o.name.lower() for o in options]

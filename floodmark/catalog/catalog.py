@@ -65,7 +65,7 @@ class Catalog:
                 hint="choose another schema",
             )
         if self.group_of(key_of(name, kind_of(statement))) and name not in self.objects:
-            raise taken_name_error(statement, name, "source with outputs")
+            raise name_conflict(statement, name, "source with outputs")
         catalog = self
         for obj in self.declare(statement, origin):
             catalog = catalog._add(obj)
@@ -140,7 +140,7 @@ class Catalog:
         """Return the objects of a statement with all that they read."""
         out = []
         for obj in _declare(statement, origin, self._sets):
-            calls = (key_of(name, ObjectKind.FUNCTION) for name in called_functions(obj.statement))
+            calls = (key_of(name, ObjectKind.FUNCTION) for name in function_calls(obj.statement))
             used = tuple(key for key in calls if key in self.objects)
             out.append(replace(obj, reads=(*obj.reads, *used)) if used else obj)
         return tuple(out)
@@ -197,10 +197,10 @@ class Catalog:
     def _add(self, obj: CatalogObject) -> Catalog:
         statement = obj.statement
         if obj.key in self.objects:
-            raise taken_name_error(statement, obj.name, self.objects[obj.key].kind.value)
+            raise name_conflict(statement, obj.name, self.objects[obj.key].kind.value)
         group = "" if obj.part is None else obj.part.group
         if group in self.objects and not self.group_of(group):
-            raise taken_name_error(statement, group, self.objects[group].kind.value)
+            raise name_conflict(statement, group, self.objects[group].kind.value)
         return Catalog({**self.objects, obj.key: obj})._check(obj)
 
     def _check(self, obj: CatalogObject) -> Catalog:
@@ -226,7 +226,7 @@ class Catalog:
         return self
 
 
-def taken_name_error(statement: s.Definition, name: str, kind: str) -> BindError:
+def name_conflict(statement: s.Definition, name: str, kind: str) -> BindError:
     """Return the error for a name that is taken."""
     replaced = "OR REPLACE does not replace it: DROP it first, or change it in its file"
     free = "choose another name, or use CREATE … IF NOT EXISTS"
@@ -312,7 +312,7 @@ def _declare(
             raise not_available(statement)
 
 
-def called_functions(statement: s.Definition) -> tuple[str, ...]:
+def function_calls(statement: s.Definition) -> tuple[str, ...]:
     """Return the names of the functions that a definition calls."""
     match statement:
         case s.CreateSource() | s.CreateTable():

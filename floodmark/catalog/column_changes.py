@@ -66,8 +66,8 @@ def without_column(statement: s.AlterDropColumn, obj: CatalogObject) -> s.Defini
             for c in definition.columns
             if c.generated is not None and _names(c.generated, statement.column)
         ),
-        *(["ON CONFLICT"] if _resolves_by(definition, statement.column) else []),
-        *(["its TTL"] if _ends_by(definition, statement.column) else []),
+        *(["ON CONFLICT"] if _resolves_conflicts_with(definition, statement.column) else []),
+        *(["its TTL"] if _is_ttl_of(definition, statement.column) else []),
     ]
     if needs:
         raise BindError(
@@ -174,7 +174,7 @@ def _uses(mark: s.WatermarkDef, statement: s.AlterDropColumn) -> bool:
     return mark.column == statement.column or _names(mark.expression, statement.column)
 
 
-def _resolves_by(definition: ColumnsStatement, column: str) -> bool:
+def _resolves_conflicts_with(definition: ColumnsStatement, column: str) -> bool:
     clause = definition.conflict if isinstance(definition, s.CreateTable) else None
     if clause is None:
         return False
@@ -189,7 +189,7 @@ def _is_ttl_column(option: s.Option) -> bool:
     return option.name.lower() == "ttl_column"
 
 
-def _ends_by(definition: ColumnsStatement, column: str) -> bool:
+def _is_ttl_of(definition: ColumnsStatement, column: str) -> bool:
     return any(_is_ttl_column(o) and o.value == column for o in definition.options)
 
 

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from floodmark.catalog.catalog import COMPANIONS, called_functions
+from floodmark.catalog.catalog import COMPANIONS, function_calls
 from floodmark.catalog.objects import ObjectKind, catalog_name, key_of, kind_of
 from floodmark.catalog.references import relations_of
 from floodmark.errors import BindError, NotSupported
@@ -86,4 +86,4 @@ def _references(definition: s.Definition) -> Iterator[str]:
     into = getattr(definition, "into", None) or getattr(definition, "table", None)
     if isinstance(into, s.ObjectName):
         yield catalog_name(into)
-    yield from (key_of(name, ObjectKind.FUNCTION) for name in called_functions(definition))
+    yield from (key_of(name, ObjectKind.FUNCTION) for name in function_calls(definition))

@@ -11,7 +11,7 @@ from floodmark.catalog.objects import (
     ObjectKind,
     catalog_name,
     key_of,
-    named_kind,
+    kind_of_word,
     syntax_kind,
 )
 from floodmark.errors import BindError, NotSupported
@@ -81,7 +81,7 @@ def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
 
 def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:
     """Return the keys of what a name stands for: all that a source has; none for IF EXISTS."""
-    kind, text = named_kind(statement), catalog_name(name)
+    kind, text = kind_of_word(statement), catalog_name(name)
     assert kind is not None
     if kind is ObjectKind.SOURCE and (
         group := catalog.group_of(text) or catalog.output_members(text)

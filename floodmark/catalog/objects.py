@@ -219,7 +219,7 @@ def check_kind(obj: CatalogObject, kind: s.KindWord | None, name: s.ObjectName) 
         )
 
 
-def named_kind(statement: s.Drop | s.Alter) -> ObjectKind | None:
+def kind_of_word(statement: s.Drop | s.Alter) -> ObjectKind | None:
     """Return the kind of object that a DROP or ALTER names; E0341 for one that there is not yet."""
     if statement.kind is None:
         return None

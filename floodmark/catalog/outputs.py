@@ -96,7 +96,7 @@ def _output(
     transforms: tuple[s.Transform, ...] = ()
     if listed.query is not None:
         same = {table, catalog_name(name), catalog_name(source.name), source.name.name}
-        query = _read_output(listed.query, name, same, tables, source)
+        query = _rename_relations(listed.query, name, same, tables, source)
         transforms = (s.Transform(query, options=listed.options, span=listed.span),)
     format_ = source.format
     if format_ is not None:
@@ -118,7 +118,7 @@ def _options(options: tuple[s.Option, ...], table: str) -> tuple[s.Option, ...]:
     return tuple(replace(o, value=o.value.replace(TABLE, table)) for o in options)
 
 
-def _read_output(
+def _rename_relations(
     query: exp.Expression,
     name: s.ObjectName,
     same: set[str],

@@ -151,7 +151,7 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     suspended = connection.warehouse.suspensions().get(key)
     if suspended is not None:
         return f"suspended ({suspended.code})"
-    if connection.deployed.changed_functions(key):
+    if connection.deployed.find_function_changes(key):
         return "needs REBASE (E0377)"
     if record is not None and record.backfilling:
         return words(connection.warehouse, record)

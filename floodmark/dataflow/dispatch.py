@@ -108,6 +108,6 @@ def at_rest(
             read = ctx.inputs.rows_after if after else ctx.inputs.rows_before
             return Leaf(read(op.node, keeps))
         case ops.StreamAggregate():
-            return Leaf(aggregate.stored_group_rows(op, own, ctx, keeps, after=after))
+            return Leaf(aggregate.group_rows(op, own, ctx, keeps, after=after))
         case _:
             return None

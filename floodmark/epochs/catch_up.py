@@ -36,7 +36,7 @@ def unreadable(warehouse: Warehouse) -> dict[str, FloodmarkError]:
 
 def lift_suspensions(warehouse: Warehouse, restarted: Collection[str], version: int) -> None:
     """End the suspensions of objects that are dropped or refilled."""
-    defined = warehouse.deployed_version(version).pipeline.objects
+    defined = warehouse.definitions_of_version(version).pipeline.objects
     for key in warehouse.log.suspensions():
         if key in restarted or key not in defined:
             now = warehouse.clock.now()

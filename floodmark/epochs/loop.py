@@ -281,7 +281,7 @@ class EpochLoop:
         if kept is None:
             return self._run(warehouse.log.open_record(record.epoch), select)
         deployed = relocate_paths(
-            warehouse.deployed_version(record.catalog_version), warehouse.home
+            warehouse.definitions_of_version(record.catalog_version), warehouse.home
         )
         pipeline, change = deployed.pipeline, warehouse.change_at(record.epoch, deployed.version)
         created = change.new_keys

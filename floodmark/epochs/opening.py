@@ -38,7 +38,7 @@ def open_epoch(
             if last - clock > _STANDS_STILL:
                 notes.append(f"the clock went back from {last} to {clock}; kept {now}")
     notes += backlog_notes(new_splits or {}, warehouse.limits.source_behind)
-    deployed = warehouse.deployed_version(version)
+    deployed = warehouse.definitions_of_version(version)
     back = deployed.takes_back
     notes += [back.text] if back is not None and version != previous else []
     initial = warehouse.catalogs.get(version).dml if version != previous else ()
@@ -68,7 +68,7 @@ def _sources_at_end(
     warehouse: Warehouse, version: int, new_splits: Mapping[str, Sequence[Split]]
 ) -> list[str]:
     """Return the sources that go by the clock of which an epoch takes all that they have."""
-    objects = warehouse.deployed_version(version).pipeline.objects
+    objects = warehouse.definitions_of_version(version).pipeline.objects
     declared = (
         (key, objects[key].declared) for key in warehouse.splits.sources_without_more(new_splits)
     )

@@ -188,7 +188,7 @@ class Run:
 
     def _check_functions(self, obj: AnalysedObject) -> None:
         """Refuse to go on with a source whose rows would be made with another meaning."""
-        changed = self._deployed.changed_functions(obj.key)
+        changed = self._deployed.find_function_changes(obj.key)
         if changed:
             raise UserError(
                 CHANGED_FUNCTIONS,

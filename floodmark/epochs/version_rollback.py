@@ -91,7 +91,7 @@ def take_back(warehouse: Warehouse, error: FloodmarkError | None = None) -> int 
         if done is not None:
             _refuse(head.sealed + 1, done, error)
         try:
-            warehouse.deployed_version(before)
+            warehouse.definitions_of_version(before)
         except UserError as also:
             raise error or also from also
         defined = warehouse.catalogs.get(before).statements if before else ()

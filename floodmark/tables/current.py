@@ -197,10 +197,10 @@ def count_rows(store: Store, obj: AnalysedObject, record: ObjectRecord | None) -
     if obj.kind not in (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW):
         return None
     rows = current_rows(store, obj, record)
-    return 0 if rows is None else rows_of(rows.base.files) + _count_added(store, rows)
+    return 0 if rows is None else rows_of(rows.base.files) + _count_layer_rows(store, rows)
 
 
-def _count_added(store: Store, rows: CurrentRows) -> int:
+def _count_layer_rows(store: Store, rows: CurrentRows) -> int:
     if rows.layer is None or not rows.layer_files:
         return 0
     from pyarrow import compute as pc

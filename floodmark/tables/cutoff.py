@@ -79,7 +79,7 @@ class Cutoff:
             return file.nulls.get(self.column) != file.rows
         return bool(low <= self.value)
 
-    def all_over(self, file: DataFile) -> bool:
+    def expires_all(self, file: DataFile) -> bool:
         """Tell whether all rows of a file are expired."""
         high = file.high.get(self.column)
         known = high is not None and file.nulls.get(self.column) == 0

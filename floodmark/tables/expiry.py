@@ -48,15 +48,15 @@ def _firsts(
             low = file.low.get(cutoff.column)
             if low is not None and low > cutoff.value:
                 yield low
-            elif not cutoff.all_over(file):
+            elif not cutoff.expires_all(file):
                 unknown.append(file)
         for path in store.paths(handle, unknown):
-            first = _first_after(path, cutoff)
+            first = _next_expiry(path, cutoff)
             if first is not None:
                 yield first
 
 
-def _first_after(path: str, cutoff: Cutoff) -> Any:
+def _next_expiry(path: str, cutoff: Cutoff) -> Any:
     from pyarrow import compute as pc
 
     column = _column(path, cutoff)

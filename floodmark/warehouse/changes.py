@@ -74,7 +74,7 @@ class PipelineComparison:
     lifted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        past = added_history(self.before, self.after).items()
+        past = find_history(self.before, self.after).items()
         self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
 
     def changes(self) -> Iterator[ObjectChange]:
@@ -180,7 +180,7 @@ class PipelineComparison:
         return "rebuild", "its definition changed"
 
 
-def added_history(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str, ...], ...]]:
+def find_history(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return, by key, what statements changed of objects' rows that definitions do not tell."""
     found = {}
     for key, new in after.objects.items():
@@ -197,7 +197,7 @@ def former_definitions(
 
     What only calls a column by another name has none but its own.
     """
-    past = added_history(before, after)
+    past = find_history(before, after)
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
     found = {}
     for key in keys_to_replace(changes):

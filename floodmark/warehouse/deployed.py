@@ -42,7 +42,7 @@ class Deployed:
         """Return the catalog."""
         return self.pipeline.catalog
 
-    def changed_functions(self, key: str) -> tuple[str, ...]:
+    def find_function_changes(self, key: str) -> tuple[str, ...]:
         """Return the functions of a source that differ from the ones its definition pins."""
         pins = self.pinned.get(key)
         present = None if pins is None else pins_of(self.pipeline[key], self.pipeline)
@@ -53,7 +53,7 @@ class Deployed:
     @property
     def sources_to_rebase(self) -> dict[str, tuple[str, ...]]:
         """Return the sources of which functions mean something else, with these."""
-        found = {key: self.changed_functions(key) for key in self.pinned}
+        found = {key: self.find_function_changes(key) for key in self.pinned}
         return {key: names for key, names in found.items() if names}
 
     def find(self, name: str, span: Span | None = None) -> AnalysedObject:

@@ -135,20 +135,20 @@ class Warehouse:
         """
         newest = self.catalogs.last()
         try:
-            return self.deployed_version(newest)
+            return self.definitions_of_version(newest)
         except (DataError, TransientError):
             raise
         except Exception:
             sealed = self.newest_sealed_version()
             if sealed >= newest:
                 raise
-            return self.deployed_version(sealed)
+            return self.definitions_of_version(sealed)
 
     def remember(self, rehearsed: Deployed) -> None:
         """Cache the definitions of a version that has just been logged."""
         self._deployed = rehearsed
 
-    def deployed_version(self, version: int) -> Deployed:
+    def definitions_of_version(self, version: int) -> Deployed:
         """Return the definitions of a catalog version."""
         if version == 0:
             return EMPTY
@@ -157,7 +157,7 @@ class Warehouse:
             sealed = self.newest_sealed_version()
             if version > sealed:
                 # What was in force stays, though it is refused now; what is new has to hold.
-                known = self.deployed_version(sealed)
+                known = self.definitions_of_version(sealed)
             at_rest = self._stored_tables(version) if version <= sealed else None
             known = load(self.catalogs.get(version), known, at_rest)
             if version > self._deployed.version:
@@ -194,8 +194,8 @@ class Warehouse:
         known = self._change
         if known is None or known[0] != (epoch, version):
             previous = self.log.catalog_version(epoch - 1)
-            after = self.deployed_version(version)
-            before = after if previous == version else self.deployed_version(previous)
+            after = self.definitions_of_version(version)
+            before = after if previous == version else self.definitions_of_version(previous)
             change = VersionChange(before, after, self._find_restarts(epoch, version))
             known = self._change = (epoch, version), change
         return known[1]

@@ -68,8 +68,8 @@ def test_files_are_asked_for_what_ends() -> None:
 
     mixed, old, young = file(early, late), file(early, early), file(late, late)
     assert [cutoff.ends(f) for f in (mixed, old, young)] == [True, True, False]
-    assert [cutoff.all_over(f) for f in (mixed, old, young)] == [False, True, False]
-    assert not cutoff.all_over(file(early, early, nulls=1))
+    assert [cutoff.expires_all(f) for f in (mixed, old, young)] == [False, True, False]
+    assert not cutoff.expires_all(file(early, early, nulls=1))
     assert cutoff.ends(DataFile("f", 1, 10)), "without statistics nobody knows"
     assert not cutoff.ends(DataFile("f", 1, 10, nulls={"ts": 10})), "all stay"
 

@@ -39,11 +39,11 @@ class SinkBatch:
 
     def rows(self, sink: ExternalSink) -> Iterator[pa.Table]:
         """Yield the rows to write in batches, with the columns of `outside.written`."""
-        for part in self._typed_parts(sink):
+        for part in self._parts_by_type(sink):
             if part.num_rows:
                 yield _sink_columns(part, sink)
 
-    def _typed_parts(self, sink: ExternalSink) -> Iterator[pa.Table]:
+    def _parts_by_type(self, sink: ExternalSink) -> Iterator[pa.Table]:
         columns = sink.columns
         match sink.type:
             case SinkType.RETRACT:

@@ -64,7 +64,7 @@ def transitions(
     `widened` are the changes with what comes and goes of the values of DISTINCT.
     """
     scoped = [p for p in parts if p.upkeep is Upkeep.SCOPE]
-    if scoped and widened is None and _all_come(below, ctx):
+    if scoped and widened is None and _is_whole_input(below, ctx):
         added, scoped = parts, []
     else:
         added = [p for p in parts if p.upkeep is not Upkeep.SCOPE]
@@ -108,7 +108,7 @@ def _has_many(ctx: EpochContext) -> bool:
     return rows is None or rows > ctx.inputs.limits.distinct_rows
 
 
-def _all_come(below: Input, ctx: EpochContext) -> bool:
+def _is_whole_input(below: Input, ctx: EpochContext) -> bool:
     """Tell whether the changes of the input are all of its rows, which nobody has to arrange."""
     if not ctx.inputs.fills or not below.operator.has_arrangement:
         return False

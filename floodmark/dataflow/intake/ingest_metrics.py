@@ -64,7 +64,7 @@ class IngestCounts:
         return int(self._observed.get.get(_ROWS) or 0)
 
     @property
-    def rows_dropped(self) -> int:
+    def dropped_count(self) -> int:
         """Return how many of them were left out."""
         return int(self._observed.get.get(_DROPPED) or 0)
 

@@ -65,7 +65,7 @@ def delta(op: StreamAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Ro
     return changes(node, read_back, parts, fills=ctx.inputs.fills)
 
 
-def stored_group_rows(
+def group_rows(
     op: StreamAggregate,
     own: Changes,
     ctx: EpochContext,

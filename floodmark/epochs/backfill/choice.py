@@ -29,7 +29,7 @@ def backfills(
     A view is backfilled if it or one of its inputs is large. Its backfill ends when it is ready,
     or, if it has no row yet, when an object that is filled from it is created in the epoch.
     """
-    pipeline = warehouse.deployed_version(version).pipeline
+    pipeline = warehouse.definitions_of_version(version).pipeline
     before = warehouse.cut(epoch - 1)
     # What goes on from the rows of a former definition does so at once.
     created = {*created} - {*warehouse.change_at(epoch, version).previous_definitions}

@@ -51,7 +51,7 @@ class Backfill:
         assert latest is not None
         for version in range(self.deployed.version + 1, latest.version + 1):
             logged = warehouse.catalogs.get(version)
-            deployed = warehouse.deployed_version(version)
+            deployed = warehouse.definitions_of_version(version)
             again = warehouse.change_at(logged.epoch, version).new_keys
             if self.key in again or self.key not in backfillable(deployed.pipeline):
                 raise EndedError(self.key)

@@ -159,7 +159,7 @@ def _horizon(warehouse: Warehouse, oldest: int, limit: datetime) -> _Horizon:
             for obj in pipeline.writing_objects
             if not layout.expires_dead_letters(obj)
         ),
-        frozenset(_refilled_tables(warehouse, oldest)),
+        frozenset(_tables_of_refills(warehouse, oldest)),
         ending(pipeline, warehouse.cut().records),
     )
 
@@ -172,12 +172,12 @@ def _histories(obj: AnalysedObject) -> list[str]:
     return names
 
 
-def _refilled_tables(warehouse: Warehouse, oldest: int) -> Iterable[str]:
+def _tables_of_refills(warehouse: Warehouse, oldest: int) -> Iterable[str]:
     """Yield the tables of objects that began anew after an epoch: their versions start over."""
     for version in reversed(warehouse.catalogs.versions()):
         if version.epoch <= oldest:
             return
-        pipeline: Pipeline = warehouse.deployed_version(version.version).pipeline
+        pipeline: Pipeline = warehouse.definitions_of_version(version.version).pipeline
         for key in warehouse.change_at(version.epoch, version.version).new_keys:
             yield from layout.tables_of(pipeline[key], warehouse.store)
 

@@ -212,7 +212,7 @@ class SourceIngest:
             rows_out=rows_of(good),
             late_rows=rows_of(files.get(source.LATE, ())),
             dead_rows=sum(rows_of(f) for _, f in dead),
-            dropped_rows=0 if counted is None else counted.rows_dropped,
+            dropped_rows=0 if counted is None else counted.dropped_count,
             watermarks=marks.visible,
             **marks.record_fields,
         )

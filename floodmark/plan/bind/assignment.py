@@ -42,7 +42,7 @@ def assign(expr: Expr, type_: SqlType, *, name: str | None = None, span: Span | 
             span=expr.span or span,
             hint=f"cast it: CAST(… AS {type_})",
         )
-    return cast_to(expr, type_)
+    return convert(expr, type_)
 
 
 def is_default(value: exp.Expression) -> bool:
@@ -50,7 +50,7 @@ def is_default(value: exp.Expression) -> bool:
     return isinstance(value, exp.Var) and value.name == "DEFAULT"
 
 
-def cast_to(expr: Expr, type_: SqlType) -> Expr:
+def convert(expr: Expr, type_: SqlType) -> Expr:
     """Return the expression as a value of the type."""
     if expr.type == type_:
         return expr

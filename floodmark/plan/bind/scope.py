@@ -205,9 +205,9 @@ class QueryScope:
     def _columns_of(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
         if table is None:
             return self.columns
-        return tuple(c for source in self._sources_named(table, span) for c in source.columns)
+        return tuple(c for source in self._find_sources(table, span) for c in source.columns)
 
-    def _sources_named(self, table: str, span: Span | None) -> tuple[Source, ...]:
+    def _find_sources(self, table: str, span: Span | None) -> tuple[Source, ...]:
         found = tuple(s for s in self.sources if s.alias == table)
         if not found:
             near = difflib.get_close_matches(table, [s.alias for s in self.sources], n=3)

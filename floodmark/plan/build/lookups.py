@@ -90,11 +90,11 @@ def lookup_join(builder: QueryBuilder, node: n.Node, place: exp.Expression) -> n
         node.left, node.right, node.kind, node.equi, node.residual, static=static, span=node.span
     )
     if lookup.external is not None:
-        _check_asked(builder, lookup, lookup.external, place)
+        _check_lookup_columns(builder, lookup, lookup.external, place)
     return lookup
 
 
-def _check_asked(
+def _check_lookup_columns(
     builder: QueryBuilder, node: n.LookupJoin, scan: n.Scan, place: exp.Expression
 ) -> None:
     asked = node.lookup_columns

@@ -33,7 +33,12 @@ from floodmark.plan.build.stars import expand_star
 from floodmark.plan.build.subqueries import Subqueries
 from floodmark.plan.build.table_functions import ONE_ROW
 from floodmark.plan.build.where import filter_rows
-from floodmark.plan.build.window_functions import add_windows, check_named, collector_of, map_sites
+from floodmark.plan.build.window_functions import (
+    add_windows,
+    check_window_clause,
+    collector_of,
+    map_sites,
+)
 from floodmark.plan.expr.expressions import (
     Call,
     Case,
@@ -82,7 +87,7 @@ class SelectBody:
         sets = SetCollector()
         windows = collector_of(self.query, self.builder.span)
         items = self._items(collector, sets, windows)
-        check_named(windows.named, self.bound.scope, self.builder.context)
+        check_window_clause(windows.named, self.bound.scope, self.builder.context)
         having = self.query.args.get("having")
         condition: Expr | None = None
         if having is not None:
@@ -94,7 +99,7 @@ class SelectBody:
         node, sites = self.bound.node, windows.sites
         grouped = self.query.args.get("group") is not None or collector.calls or having is not None
         if grouped:
-            read = _exprs_above(items, order, on, sets) + self.subqueries.reads()
+            read = _output_exprs(items, order, on, sets) + self.subqueries.reads()
             read += [e for _, site in sites for e in site.expressions]
             read += [] if condition is None else [condition]
             grouping = GroupedQuery(
@@ -113,7 +118,7 @@ class SelectBody:
             sites = map_sites(sites, over)
         else:
             node = self.subqueries.attach(node)
-        node = add_windows(node, sites, _exprs_above(items, order, on, sets))
+        node = add_windows(node, sites, _output_exprs(items, order, on, sets))
         return self._finish(_repeat_rows(node, sets), items, order, on)
 
     def _items(
@@ -233,7 +238,7 @@ class SelectBody:
         return n.Aggregate(node, names, (), span=span)
 
 
-def _exprs_above(
+def _output_exprs(
     items: list[Item], order: list[tuple[Expr, bool, bool]], on: list[Expr], sets: SetCollector
 ) -> list[Expr]:
     calls = (call.call for _, call in sets.calls)

@@ -9,7 +9,7 @@ from sqlglot import exp
 from floodmark.changelog import is_hidden
 from floodmark.errors import BindError, Span
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.assignment import cast_to
+from floodmark.plan.bind.assignment import convert
 from floodmark.plan.bind.coercion import with_digits
 from floodmark.plan.build.outputs import ColumnTypes
 from floodmark.plan.build.protocol import QueryBuilder
@@ -109,7 +109,7 @@ def _cast_columns(
     node: n.Node, fields: list[Field], names: list[str], types: list[SqlType]
 ) -> n.Node:
     columns = tuple(
-        (name, cast_to(ColumnRef(f.type, f.name), t))
+        (name, convert(ColumnRef(f.type, f.name), t))
         for name, f, t in zip(names, fields, types, strict=True)
     )
     return n.Project(node, columns)

@@ -25,7 +25,7 @@ def not_writable(name: str, columns: Iterable[ColumnInfo], span: Span | None) ->
     )
 
 
-def check_written(name: str, *, external: bool, span: Span | None) -> None:
+def check_writable(name: str, *, external: bool, span: Span | None) -> None:
     """Raise E0399 where rows are to be written into a table that is kept elsewhere."""
     if external:
         raise BindError(

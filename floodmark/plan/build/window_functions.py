@@ -34,7 +34,9 @@ def collector_of(
     return WindowCollector(named=named)
 
 
-def check_named(named: Mapping[str, exp.Window], scope: Scope, context: BindContext) -> None:
+def check_window_clause(
+    named: Mapping[str, exp.Window], scope: Scope, context: BindContext
+) -> None:
     """Bind what a WINDOW clause says, so that a mistake is told although no call uses it."""
     for window in named.values():
         if window.find(exp.Query) is not None:

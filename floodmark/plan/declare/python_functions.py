@@ -16,7 +16,7 @@ METHODS = ("accumulate", "finish")
 """What a class that computes an aggregate has."""
 
 
-def check_loaded(function: UserFunction) -> None:
+def load_and_check(function: UserFunction) -> None:
     """Load a Python function, which runs its text or module, and look at what it takes.
 
     Raises E0280 and E0281 where it cannot be loaded, E0290 for an aggregate that cannot be computed

@@ -50,7 +50,7 @@ def check_python(function: UserFunction) -> None:
         return
     if not _binds(function.name, text):
         raise no_definition(function)
-    if [name for part in tree.body for name in _names_bound(part)].count(function.name) != 1:
+    if [name for part in tree.body for name in _bindable_names(part)].count(function.name) != 1:
         # What comes of several definitions, only running them tells.
         return
     node = next((n for n in tree.body if getattr(n, "name", None) == function.name), None)
@@ -91,7 +91,7 @@ def _check_class(function: UserFunction, node: ast.ClassDef) -> None:
     """Look at a class as far as nothing else, a base or a decorator, adds to it."""
     if node.bases or node.keywords or node.decorator_list:
         return
-    bound = {name for part in node.body for name in _names_bound(part)}
+    bound = {name for part in node.body for name in _bindable_names(part)}
     found = {part.name: part for part in node.body if isinstance(part, _Function)}
     if function.kind is not FunctionKind.AGGREGATE:
         if "__new__" not in bound and "__init__" in found:
@@ -105,7 +105,7 @@ def _check_class(function: UserFunction, node: ast.ClassDef) -> None:
             _check_call(function, shown, found[name], count, is_method=True)
 
 
-def _names_bound(part: ast.stmt) -> Iterator[str]:
+def _bindable_names(part: ast.stmt) -> Iterator[str]:
     """Yield each name that a statement may bind, too many rather than too few."""
     for node in ast.walk(part):
         if isinstance(node, _Function | ast.ClassDef):

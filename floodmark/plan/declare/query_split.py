@@ -110,7 +110,7 @@ def split_query(
             span=part.span,
             hint="write it as a materialized view",
         )
-    read = frozenset(node.names) | _columns_read(node, raw.name)
+    read = frozenset(node.names) | _input_columns(node, raw.name)
     asked = _common(chains, raw)
     columns = _columns(chains, asked, read, raw)
     return QuerySplit(transform_of(columns, asked, raw), node, raw.name, asked, read)
@@ -239,15 +239,15 @@ def _name_columns(made: Sequence[tuple[str, Expr]], taken: set[str]) -> Iterator
         yield name, expr
 
 
-def _columns_read(node: n.Node, source: str) -> frozenset[str]:
+def _input_columns(node: n.Node, source: str) -> frozenset[str]:
     """Return the names of columns that a plan reads above the chains, or more."""
     if _chain(node, source) is not None:
         return frozenset()
-    below = (_columns_read(child, source) for child in node.inputs)
-    return frozenset[str]().union(_columns_read_by(node), *below)
+    below = (_input_columns(child, source) for child in node.inputs)
+    return frozenset[str]().union(_node_columns(node), *below)
 
 
-def _columns_read_by(node: n.Node) -> frozenset[str]:
+def _node_columns(node: n.Node) -> frozenset[str]:
     match node:
         case n.Project():
             return frozenset(c for _, expr in node.columns for c in columns_of(expr))

@@ -51,13 +51,13 @@ def _conditions_on(
         column = _compare_column(part)
         if column is None:
             continue
-        for name in _equal_to(column.name, equal):
+        for name in _equal_columns(column.name, equal):
             field = next((f for f in node.schema if f.name == name), None)
             if field is not None and field.type == column.type:
                 yield _rename_column(part, ColumnRef(field.type, name))
 
 
-def _equal_to(column: str, equal: Sequence[ColumnPair]) -> list[str]:
+def _equal_columns(column: str, equal: Sequence[ColumnPair]) -> list[str]:
     """Return the columns that are equal to one, by way of others, too; in a fixed order."""
     known = [column]
     for one in known:

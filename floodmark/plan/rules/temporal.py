@@ -93,7 +93,7 @@ def _add(part: Expr, period: Period) -> None:
             else:
                 _add_comparison(part, _MIRRORED[op], right, left, period)
         case _:
-            raise _not_compared(part)
+            raise _comparison_error(part)
 
 
 def _add_comparison(part: Expr, op: str, f: Expr, e: Expr, period: Period) -> None:
@@ -192,14 +192,14 @@ def _negate(expr: Expr, span: Span | None) -> Expr:
         case Call(function="="):
             return replace(expr, function="<>", span=span)
         case _:
-            raise _not_compared(expr)
+            raise _comparison_error(expr)
 
 
 def _not(expr: Expr) -> Expr:
     return _negate(expr, expr.span) if reads_now(expr) else Call(BOOLEAN, "not", (expr,))
 
 
-def _not_compared(part: Expr) -> NoPeriodError:
+def _comparison_error(part: Expr) -> NoPeriodError:
     direct = "compare now() directly, with <, <=, >, >= or =, in conditions joined by AND"
     match part:
         case Call(function="<>"):

@@ -29,7 +29,7 @@ from floodmark.plan.build.row_changes import (
     returning,
     with_generated,
 )
-from floodmark.plan.build.targets import check_written, not_writable
+from floodmark.plan.build.targets import check_writable, not_writable
 from floodmark.plan.declaration import ColumnInfo
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal, columns_of
 from floodmark.query.dml.generated import without_generated
@@ -106,7 +106,7 @@ def check_target(statement: Dml | s.CopyFrom, target: AnalysedObject) -> None:
             hint="only tables take INSERT, UPDATE and DELETE",
         )
     external = target.relation.external
-    check_written(target.name, external=external, span=statement.table.span)
+    check_writable(target.name, external=external, span=statement.table.span)
     declared = target.declared
     if declared is not None and declared.append_only and isinstance(statement, s.Update | s.Delete):
         raise BindError(

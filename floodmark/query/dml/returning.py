@@ -40,13 +40,13 @@ def returning_result(
         return None
     mode = ChangelogMode.APPEND_ONLY
     relation = Relation(WRITTEN, ObjectKind.VIEW, asked.written, (DML_ORDINAL,), mode)
-    over = reader.with_rows(relation, lambda: _read_written(plan, target, reader, paths))
+    over = reader.with_rows(relation, lambda: _read_new_rows(plan, target, reader, paths))
     frame = over.frame(rewrite_to_run(asked.node)).orderBy(DML_ORDINAL)
     shown = asked.node.schema[:-1]
     return table_result(shown, fetch(frame.select(*(ident(f.name) for f in shown))))
 
 
-def _read_written(
+def _read_new_rows(
     plan: PlannedDml, target: AnalysedObject, reader: Reader, paths: Sequence[str]
 ) -> DataFrame:
     assert plan.returning is not None

@@ -7,7 +7,7 @@ from floodmark.scalar.functions.model import Accumulator, Decomposition
 from floodmark.scalar.types import Kind
 
 
-def print_added(kept: Decomposition) -> str:
+def print_additive(kept: Decomposition) -> str:
     """Return the text over a set: of sums of contributions, or of a list of values that count once.
 
     Each sum is read several times, so that what is made of them stands above a struct.

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_DOWN, Decimal
 
-from floodmark.scalar.functions.additive import print_added
+from floodmark.scalar.functions.additive import print_additive
 from floodmark.scalar.functions.arithmetic import EXACT, decimal_name, exact_sum, fit_decimal
 from floodmark.scalar.functions.model import (
     Accumulator,
@@ -124,12 +124,12 @@ def inexact() -> list[AggregateFunction]:
 
     return [
         AggregateFunction(
-            name, (kind,), DOUBLE, print_added(kept), python, decompose=_decompose_as(kept)
+            name, (kind,), DOUBLE, print_additive(kept), python, decompose=_always_decompose(kept)
         )
         for kind in (Kind.REAL, Kind.DOUBLE)
         for name, kept, python in (("sum", _SUM, add), ("avg", _AVG, mean))
     ]
 
 
-def _decompose_as(kept: Decomposition) -> Callable[[Types, SqlType], Decomposition]:
+def _always_decompose(kept: Decomposition) -> Callable[[Types, SqlType], Decomposition]:
     return lambda types, result: kept

@@ -12,7 +12,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
-from floodmark.scalar.functions.additive import bind_once, print_added
+from floodmark.scalar.functions.additive import bind_once, print_additive
 from floodmark.scalar.functions.model import (
     Accumulator,
     AggregateFunction,
@@ -72,7 +72,9 @@ def _variance_of(name: str, kind: Kind, sample: bool, root: bool) -> AggregateFu
 
     def spark(o: Operands) -> str:
         types = (o[0].type,)
-        return print_added(decompose(types, DOUBLE)) if _fits(types) else print_passes(least, root)
+        return (
+            print_additive(decompose(types, DOUBLE)) if _fits(types) else print_passes(least, root)
+        )
 
     return AggregateFunction(name, (kind,), DOUBLE, spark, python, decompose=decompose, adds=_fits)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
-from floodmark.scalar.functions.additive import print_added
+from floodmark.scalar.functions.additive import print_additive
 from floodmark.scalar.functions.datetime import fit_interval, print_interval
 from floodmark.scalar.functions.interval_scaling import divide_interval, print_scaled
 from floodmark.scalar.functions.intervals import Interval, combine
@@ -51,7 +51,7 @@ def _interval_aggregate(
         name,
         (Kind.INTERVAL,),
         INTERVAL,
-        print_added(kept),
+        print_additive(kept),
         python,
         decompose=lambda types, result: kept,
         overflows=lambda types: True,

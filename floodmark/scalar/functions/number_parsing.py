@@ -80,7 +80,7 @@ def _print(o: Operands) -> str:
         return f"CAST(NULL AS {decimal_name(_type(o))})"
     start = f"named_struct('r', decode(CAST({o[0]} AS BINARY), 'ISO-8859-1'), 's', ' ', 'd', '')"
     steps = (
-        f"CASE WHEN __a.r = '' THEN __a {_print_steps(template)} ELSE {_print_read(template)} END"
+        f"CASE WHEN __a.r = '' THEN __a {_print_steps(template)} ELSE {_print_place(template)} END"
     )
     read = f"aggregate(array({', '.join(map(quote, marks))}), {start}, (__a, __m) -> {steps})"
     digits = "regexp_replace(n.d, '[.]$', '')"
@@ -110,7 +110,7 @@ def _print_steps(template: Template) -> str:
     )
 
 
-def _print_read(template: Template) -> str:
+def _print_place(template: Template) -> str:
     """Return what a place of a digit or the point makes of the state."""
     minus = "'-', '<'" if "PR" in template.marks else "'-'"
     empty = "__b.d IN ('', '.')"

@@ -146,7 +146,7 @@ def _print(o: Operands, what: str) -> str:
     groups = [f"regexp_extract({o[0]}, {regex}, {i + 1})" for i in range(len(compiled.fields))]
     read: dict[str, list[str]] = {}
     for field, group in zip(compiled.fields, groups, strict=True):
-        part, value = _print_read(field, group)
+        part, value = _print_field(field, group)
         read.setdefault(part, []).append(value)
 
     def number(part: str) -> str:
@@ -172,7 +172,7 @@ def _print(o: Operands, what: str) -> str:
     return f"CASE WHEN {o[0]} RLIKE {regex} THEN CASE WHEN {condition} THEN {whole} END END"
 
 
-def _print_read(field: str, group: str) -> tuple[str, str]:
+def _print_field(field: str, group: str) -> tuple[str, str]:
     """Return what a field is of, and its value: NULL from where the text ends."""
     if field in _WORDS:
         part, words = _WORDS[field]

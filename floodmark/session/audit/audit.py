@@ -168,7 +168,7 @@ class EpochReplay:
         self.epoch = epoch
         self.opened = warehouse.log.open_record(epoch)
         self.records = warehouse.log.seal_record(epoch).objects
-        self.deployed = warehouse.deployed_version(self.opened.catalog_version)
+        self.deployed = warehouse.definitions_of_version(self.opened.catalog_version)
         self.pipeline = self.deployed.pipeline
         change = warehouse.change_at(epoch, self.opened.catalog_version)
         self.created = change.new_keys
@@ -241,7 +241,7 @@ class EpochReplay:
                 return f"{key} came from its backfill in it"
             if before is not None and before.position < self.epoch - 1:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
-        if changed := self.deployed.changed_functions(obj.key):
+        if changed := self.deployed.find_function_changes(obj.key):
             return f"{', '.join(changed)} means something else since"
         if not is_kept(item for item in work.dml if item["table"] == obj.key):
             return "the rows of a statement are not kept any more"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from floodmark.catalog.catalog import Catalog, taken_name_error
+from floodmark.catalog.catalog import Catalog, name_conflict
 from floodmark.catalog.definition_order import order_definitions
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, catalog_name, kind_of
 from floodmark.catalog.places import project_of
@@ -14,7 +14,7 @@ from floodmark.catalog.renames import find_file_renames, rename_part, rewrite_na
 from floodmark.errors import FloodmarkError, NotSupported, UserError
 from floodmark.plan.declare.functions import check, function_of, functions_of
 from floodmark.session.ddl.altering import keeping_columns
-from floodmark.session.ddl.file_objects import find_deployed
+from floodmark.session.ddl.file_objects import find_same_object
 from floodmark.sql import statements as s
 from floodmark.sql.files import read_sql, sql_files
 from floodmark.sql.parse import parse_script
@@ -100,7 +100,7 @@ def catalog_of_files(
             statement = part if said is None else rename_part(part, written, names)
             created = catalog.create(statement, Origin.FILE)
             fresh = [o for k, o in created.objects.items() if k not in catalog.objects]
-            same = [find_deployed(made, said, names, deployed.catalog) for made in fresh]
+            same = [find_same_object(made, said, names, deployed.catalog) for made in fresh]
             catalog = created.replace(same)
             if not _is_refused_at_rest(same, deployed):
                 check_new_object(catalog, statement)
@@ -145,7 +145,7 @@ def definitions_of(
     there = catalog.objects.get(catalog_name(statement.name))
     if there is not None:
         # Said of what is written, not of the table that it stands for.
-        raise taken_name_error(statement, there.name, there.kind.value)
+        raise name_conflict(statement, there.name, there.kind.value)
     table = define_table(statement, analyse_catalog(catalog, known))
     return (table, define_sink(statement)) if is_continuous(statement) else (table,)
 

@@ -55,7 +55,7 @@ def _alike(one: CatalogObject, other: CatalogObject) -> bool:
     return to_sql(one.own_statement) == to_sql(other.own_statement)
 
 
-def find_deployed(
+def find_same_object(
     obj: CatalogObject, written: s.Definition | None, names: NewNames, deployed: Catalog
 ) -> CatalogObject:
     """Return the deployed object for an object of a file, if both have the same definition.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.plan.declare.functions import functions_of
-from floodmark.plan.declare.python_functions import check_loaded
+from floodmark.plan.declare.python_functions import load_and_check
 from floodmark.session.ddl.altering import check_fill_value
 from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.warehouse.deployed import Deployed
@@ -17,7 +17,7 @@ def check_code(plan: DeploymentPlan, deployed: Deployed) -> None:
     known = {f.definition for f in functions_of(deployed.catalog.objects.values()).values()}
     for function in functions_of(plan.catalog.objects.values()).values():
         if function.language == "python" and function.definition not in known:
-            check_loaded(function)
+            load_and_check(function)
     changed = {c.key for c in plan.changes if c.action != "suspend"}
     for obj in plan.pipeline.writing_objects:
         if obj.key in changed:

@@ -8,7 +8,7 @@ from floodmark.errors import SqlSyntaxError
 from floodmark.sql.lexer import TokenKind
 from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.lookahead import is_at_query
-from floodmark.sql.parser.ordering import read_order_by
+from floodmark.sql.parser.ordering import read_order_clause
 from floodmark.sql.parser.windows import read_window_body
 from floodmark.sql.words import RESERVED
 
@@ -105,7 +105,7 @@ def read_arguments(cursor: Cursor) -> list[exp.Expression]:
     if distinct:
         arguments = [cursor.node(start, exp.Distinct(expressions=arguments))]
     order_at = cursor.index
-    order = read_order_by(cursor)
+    order = read_order_clause(cursor)
     if order is not None:
         order.set("this", arguments.pop() if arguments else None)
         arguments.append(cursor.node(order_at, order))
@@ -136,7 +136,7 @@ def read_call_clauses(cursor: Cursor, start: int, call: exp.Expression) -> exp.E
     """Read WITHIN GROUP, FILTER, IGNORE NULLS and OVER behind a call."""
     if cursor.accept("within", "group"):
         cursor.expect("(")
-        order = read_order_by(cursor)
+        order = read_order_clause(cursor)
         if order is None:
             raise cursor.syntax_error("ORDER BY")
         cursor.expect(")")
@@ -154,11 +154,11 @@ def read_call_clauses(cursor: Cursor, start: int, call: exp.Expression) -> exp.E
         cursor.peek().value == "(" or cursor.peek().kind is TokenKind.WORD
     ):
         cursor.advance()
-        return _read_over(cursor, start, call)
+        return _read_over_clause(cursor, start, call)
     return call
 
 
-def _read_over(cursor: Cursor, start: int, call: exp.Expression) -> exp.Expression:
+def _read_over_clause(cursor: Cursor, start: int, call: exp.Expression) -> exp.Expression:
     if not cursor.is_at("("):
         window = exp.Window(this=call, alias=cursor.identifier("a window name"), over="OVER")
         return cursor.node(start, window)

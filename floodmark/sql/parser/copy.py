@@ -17,7 +17,7 @@ def read_copy(cursor: Cursor, start: int) -> CopyFrom | CopyTo:
         query = cursor.query()
         cursor.expect(")")
         cursor.expect("to", hint="COPY (query) TO 'file'")
-        return _read_copy_to(cursor, start, query)
+        return _read_copy_target(cursor, start, query)
     at = cursor.index
     table = read_object_name(cursor, "a table name, or a query in parentheses")
     columns = cursor.paren_list(read_placed_name) if cursor.is_at("(") else []
@@ -30,7 +30,7 @@ def read_copy(cursor: Cursor, start: int) -> CopyFrom | CopyTo:
         named = exp.Table(this=exp.to_identifier(table.name, quoted=True), db=schema)
         from_ = exp.From(this=cursor.node(at, named))
         query = exp.Select(expressions=items, from_=from_)
-        return _read_copy_to(cursor, start, query, None if columns else table)
+        return _read_copy_target(cursor, start, query, None if columns else table)
     path = cursor.expect_string("a path")
     return CopyFrom(
         table=table,
@@ -42,7 +42,7 @@ def read_copy(cursor: Cursor, start: int) -> CopyFrom | CopyTo:
     )
 
 
-def _read_copy_to(
+def _read_copy_target(
     cursor: Cursor, start: int, query: exp.Expression, table: ObjectName | None = None
 ) -> CopyTo:
     path = cursor.expect_string("a path")

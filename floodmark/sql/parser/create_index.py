@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.names import read_names, read_object_name
-from floodmark.sql.parser.ordering import read_ordered
+from floodmark.sql.parser.ordering import read_sort_key
 from floodmark.sql.statements import CreateIndex
 
 
@@ -18,7 +18,7 @@ def read_create_index(cursor: Cursor, start: int, head: dict[str, Any]) -> Creat
     table = read_object_name(cursor, "a table name")
     if cursor.accept("using"):
         cursor.name("an index method")
-    keys = tuple(cursor.paren_list(read_ordered))
+    keys = tuple(cursor.paren_list(read_sort_key))
     include = read_names(cursor) if cursor.accept("include") else ()
     distributed: tuple[exp.Expression, ...] = ()
     if cursor.accept("distributed", "by"):

@@ -26,7 +26,7 @@ def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
     names_at = cursor.index
     if _is_at_bare_names(cursor):
         columns = read_names(cursor)
-        return _read_table_as(cursor, start, head, {}, columns)
+        return _read_table_of_query(cursor, start, head, {}, columns)
     elements = read_elements(cursor)
     clauses: dict[str, Any] = {}
     while read_ingestion_clause(cursor, clauses) or _read_conflict_clause(cursor, clauses):
@@ -40,7 +40,7 @@ def read_create_table(cursor: Cursor, start: int, head: dict[str, Any]) -> State
                 hint="leave the types out, or cast in the query",
             )
         clauses["primary_key"] = elements.primary_key
-        return _read_table_as(cursor, start, head, clauses, ())
+        return _read_table_of_query(cursor, start, head, clauses, ())
     if not elements.columns and not clauses.get("options"):
         raise cursor.syntax_error("the columns in parentheses, or AS and a query")
     return CreateTable(
@@ -79,7 +79,7 @@ def _read_conflict_clause(cursor: Cursor, clauses: dict[str, Any]) -> bool:
     return False
 
 
-def _read_table_as(
+def _read_table_of_query(
     cursor: Cursor,
     start: int,
     head: dict[str, Any],

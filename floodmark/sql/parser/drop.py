@@ -18,7 +18,7 @@ def read_drop(cursor: Cursor, start: int) -> Drop:
             "what kind of object to drop", hint="write DROP TABLE t, DROP SINK k, …"
         )
     if_exists = cursor.accept("if", "exists")
-    dropped = cursor.comma_list(lambda cursor: _read_dropped(cursor, kind))
+    dropped = cursor.comma_list(lambda cursor: _read_drop_name(cursor, kind))
     name, *others = (name for name, _ in dropped)
     with_rows = kind is KindWord.SINK and cursor.accept("with", "rows")
     cascade = cursor.accept_any("cascade", "restrict") == "cascade"
@@ -34,7 +34,7 @@ def read_drop(cursor: Cursor, start: int) -> Drop:
     )
 
 
-def _read_dropped(
+def _read_drop_name(
     cursor: Cursor, kind: KindWord
 ) -> tuple[ObjectName, tuple[Parameter, ...] | None]:
     name = read_object_name(cursor)

@@ -8,17 +8,17 @@ from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.lookahead import check_not_empty
 
 
-def read_order_by(cursor: Cursor) -> exp.Order | None:
+def read_order_clause(cursor: Cursor) -> exp.Order | None:
     """Read ORDER BY when it comes next."""
     start = cursor.index
     if not cursor.accept("order"):
         return None
     cursor.expect("by")
     check_not_empty(cursor, "ORDER BY", start)
-    return cursor.node(start, exp.Order(expressions=cursor.comma_list(read_ordered)))
+    return cursor.node(start, exp.Order(expressions=cursor.comma_list(read_sort_key)))
 
 
-def read_ordered(cursor: Cursor) -> exp.Ordered:
+def read_sort_key(cursor: Cursor) -> exp.Ordered:
     """Read `expression [ASC | DESC] [NULLS FIRST | LAST]`."""
     start = cursor.index
     value = cursor.expression()

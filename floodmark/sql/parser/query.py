@@ -10,7 +10,7 @@ from floodmark.sql.nodes import ChangelogOf
 from floodmark.sql.parser.cursor import Cursor
 from floodmark.sql.parser.expressions import read_primary
 from floodmark.sql.parser.lookahead import is_at_query
-from floodmark.sql.parser.ordering import read_order_by
+from floodmark.sql.parser.ordering import read_order_clause
 from floodmark.sql.parser.relations import read_named_table
 from floodmark.sql.parser.select import read_select
 
@@ -20,7 +20,7 @@ _SET_OPERATIONS = {"union": exp.Union, "except": exp.Except, "intersect": exp.In
 def read_query(cursor: Cursor) -> exp.Expression:
     """Read a whole query: WITH, set operations, ORDER BY, LIMIT."""
     start = cursor.index
-    with_ = _read_with(cursor)
+    with_ = _read_with_clause(cursor)
     query = _read_set_operations(cursor, 0)
     _read_tail(cursor, query)
     if with_ is not None:
@@ -30,7 +30,7 @@ def read_query(cursor: Cursor) -> exp.Expression:
     return cursor.node(start, query)
 
 
-def _read_with(cursor: Cursor) -> exp.With | None:
+def _read_with_clause(cursor: Cursor) -> exp.With | None:
     start = cursor.index
     if not cursor.accept("with"):
         return None
@@ -115,7 +115,7 @@ def read_row_item(cursor: Cursor) -> exp.Expression:
 
 
 def _read_tail(cursor: Cursor, query: exp.Expression) -> None:
-    order = read_order_by(cursor)
+    order = read_order_clause(cursor)
     if order is not None:
         query.set("order", order)
     while cursor.is_at_any("limit", "offset", "fetch"):

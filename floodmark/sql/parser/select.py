@@ -99,7 +99,7 @@ def _read_clauses(cursor: Cursor, select: exp.Select) -> None:
             select.set("where", cursor.node(start, exp.Where(this=cursor.expression())))
         elif cursor.is_at("group"):
             _check_once(cursor, select, "group", "GROUP BY")
-            select.set("group", _read_group_by(cursor))
+            select.set("group", _read_group_clause(cursor))
         elif cursor.is_at("having"):
             _check_once(cursor, select, "having", "HAVING")
             cursor.advance()
@@ -150,7 +150,7 @@ def _read_named_window(cursor: Cursor) -> exp.Window:
     return cursor.node(start, window)
 
 
-def _read_group_by(cursor: Cursor) -> exp.Group:
+def _read_group_clause(cursor: Cursor) -> exp.Group:
     start = cursor.index
     cursor.expect("group", "by")
     check_not_empty(cursor, "GROUP BY", start)

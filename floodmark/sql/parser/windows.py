@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from floodmark.sql.parser.cursor import Cursor
-from floodmark.sql.parser.ordering import read_order_by
+from floodmark.sql.parser.ordering import read_order_clause
 
 _FRAME_SIDES = ("preceding", "following")
 
@@ -22,7 +22,7 @@ def read_window_body(cursor: Cursor) -> dict[str, object]:
     if cursor.accept("partition"):
         cursor.expect("by")
         partition = cursor.comma_list(Cursor.expression)
-    order = read_order_by(cursor)
+    order = read_order_clause(cursor)
     spec = _read_frame(cursor) if cursor.is_at_any("rows", "range", "groups", "session") else None
     cursor.expect(")")
     return {"alias": base, "partition_by": partition, "order": order, "spec": spec}

@@ -39,7 +39,7 @@ def definition_sql(statement: Definition) -> str:
         case CreateTable():
             return "\n".join([_elements(statement, "TABLE"), *_table_clauses(statement)])
         case CreateTableAs():
-            return _table_as(statement)
+            return _print_table_of_query(statement)
         case CreateMaterializedView():
             head = _head(statement, "MATERIALIZED VIEW") + names_sql(statement.columns)
             tail = tail_sql(statement.emit_on_window_close, statement.options)
@@ -125,7 +125,7 @@ def _table_clauses(statement: CreateTable | CreateTableAs) -> list[str]:
     return lines
 
 
-def _table_as(statement: CreateTableAs) -> str:
+def _print_table_of_query(statement: CreateTableAs) -> str:
     head = _head(statement, "TABLE") + names_sql(statement.columns)
     if statement.primary_key is not None:
         head += f" (PRIMARY KEY{names_sql(statement.primary_key.columns)})"

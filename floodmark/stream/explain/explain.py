@@ -20,7 +20,7 @@ from floodmark.stream.explain.explained import ExplainedNode, Explanation
 from floodmark.stream.lint.advice import Note, advise
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.external_sink import DELTA, ExternalSink, SinkType
-from floodmark.stream.objects.refusals import refusal_behind
+from floodmark.stream.objects.refusals import find_refusal
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.printing.description import NodePlace
@@ -36,7 +36,7 @@ _WORDS: Mapping[ObjectKind, str] = {
 def explain_object(obj: AnalysedObject, pipeline: Pipeline) -> Explanation:
     """Return the explanation of an object of a pipeline; of an opaque one, why it has no plan."""
     if obj.opaque:
-        cause = refusal_behind(obj, pipeline.objects)
+        cause = find_refusal(obj, pipeline.objects)
         refused = None if cause is None else cause.refused
         why = "refused" if refused is None else f"refused: [{refused.code}] {refused.message}"
         return Explanation(obj.name, obj.kind.value, (), why, (), ())

@@ -75,7 +75,7 @@ def parts_of(declared: Declaration, relation: Relation) -> TransformParts | None
         _extreme("least", transform.upper_bounds),
         _extreme("greatest", transform.lower_bounds),
         tuple(c if is_hidden(c) else show_name(c) for c in stored),
-        _unstored_columns(declared, transform),
+        _transient_columns(declared, transform),
     )
 
 
@@ -86,7 +86,7 @@ def _extreme(word: str, bounds: Sequence[Expr]) -> str | None:
     return texts[0] if len(texts) == 1 else f"{word}({', '.join(texts)})"
 
 
-def _unstored_columns(declared: Declaration, transform: RowTransform) -> tuple[str, ...]:
+def _transient_columns(declared: Declaration, transform: RowTransform) -> tuple[str, ...]:
     """Return the declared columns that no stored one is computed from."""
     read = reduce(frozenset.union, (columns_of(e) for _, e in transform.columns), frozenset[str]())
     return tuple(show_name(c.name) for c in declared.columns if c.name not in read)

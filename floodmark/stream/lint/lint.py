@@ -67,7 +67,7 @@ def _every_column(obj: AnalysedObject, pipeline: Pipeline) -> Iterator[Advice]:
     """Say where `*` stands for the columns of what rows come from."""
     for select in _selects(obj):
         stars = [star for e in select.expressions if (star := _star(e)) is not None]
-        if not stars or (taken := _stream_in_from(select, pipeline)) is None:
+        if not stars or (taken := _stream_of_select(select, pipeline)) is None:
             continue
         bare = getattr(obj.object.statement, "from_relation", None) is not None
         star = f"FROM {taken}" if bare else "*"
@@ -80,7 +80,7 @@ def _star(expression: exp.Expression) -> exp.Expression | None:
     return expression if column or isinstance(expression, exp.Star) else None
 
 
-def _stream_in_from(select: exp.Select, pipeline: Pipeline) -> str | None:
+def _stream_of_select(select: exp.Select, pipeline: Pipeline) -> str | None:
     """Return the source or table that stands in a SELECT's own FROM, if one does."""
     for table in tables_of(select):
         read = pipeline.objects.get(table_name(table))

@@ -79,7 +79,7 @@ def _reads(names: Collection[str], done: Mapping[str, AnalysedObject]) -> Iterat
             yield from obj.reads
 
 
-def refusal_behind(
+def find_refusal(
     obj: AnalysedObject, objects: Mapping[str, AnalysedObject]
 ) -> AnalysedObject | None:
     """Return the object whose refusal leaves another one opaque: itself, or the nearest above."""
@@ -96,6 +96,6 @@ def refusal_behind(
 
 def refuse_opaque(obj: AnalysedObject, objects: Mapping[str, AnalysedObject]) -> None:
     """Raise the refusal where nothing but the rows of an object is known."""
-    cause = refusal_behind(obj, objects) if obj.opaque else None
+    cause = find_refusal(obj, objects) if obj.opaque else None
     if cause is not None and cause.refused is not None:
         raise refusal_of_object(cause.object, cause.refused)

@@ -35,17 +35,17 @@ def check_rereads(plan: StreamPlan, name: str, *, refreshes: bool = False) -> No
 def reread_scans(operator: StreamOperator[Any]) -> tuple[n.Scan, ...]:
     """Return the objects whose stored rows an operator reads beside their changes."""
     inputs = operator.inputs if operator.needs_all_rows else ()
-    return tuple(scan for below in inputs for scan in _scans_below(below))
+    return tuple(scan for below in inputs for scan in _subplan_scans(below))
 
 
-def _scans_below(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
+def _subplan_scans(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
     """Yield what is read of a subplan that has no rows kept apart, down to the next that has."""
     if not operator.has_arrangement or isinstance(operator.node, n.Aggregate):
         return
     if isinstance(operator.node, n.Scan):
         yield operator.node
     for below in operator.inputs:
-        yield from _scans_below(below)
+        yield from _subplan_scans(below)
 
 
 def _refusal(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:

@@ -6,8 +6,8 @@ from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
-from floodmark.plan.bind.assignment import cast_to
-from floodmark.plan.build.targets import check_written, not_writable
+from floodmark.plan.bind.assignment import convert
+from floodmark.plan.build.targets import check_writable, not_writable
 from floodmark.plan.declaration import ColumnInfo, Declaration
 from floodmark.plan.expr.expressions import ColumnRef, Expr, Literal
 from floodmark.scalar.types import UNKNOWN, Field, Kind
@@ -32,7 +32,7 @@ def fit_to_target(
             span=_target_span(statement),
             hint="a sink writes into a table: CREATE TABLE … first",
         )
-    check_written(target.name, external=target.external, span=_target_span(statement))
+    check_writable(target.name, external=target.external, span=_target_span(statement))
     _check_modes(source, sink, target, declared)
     columns = _columns(source, statement, declared)
     fitted = keep_keys(n.Project(source.root, tuple(columns), span=statement.span))
@@ -202,7 +202,7 @@ def _value(column: ColumnInfo, given: Field | None, statement: s.CreateSink) -> 
     if given.type.kind is Kind.UNKNOWN:
         return Literal(column.type, None)
     if _widens(given, column):
-        return cast_to(ref, column.type)
+        return convert(ref, column.type)
     raise BindError(
         "E0230",
         f'column type mismatch: "{column.name}" is {column.type}, the query gives {given.type}',

@@ -23,7 +23,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
-from floodmark.stream.properties.highest_values import highest_among
+from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import (
@@ -106,7 +106,7 @@ class StreamGrouping(StreamOperator[G], family=True):
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
-        return highest_among(inputs, self.names)
+        return highest_of_inputs(inputs, self.names)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)

@@ -20,7 +20,7 @@ from floodmark.stream.properties.functional_dependencies import (
     each_other,
     equalities,
 )
-from floodmark.stream.properties.highest_values import highest_among
+from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.injective import injective_column
 from floodmark.stream.properties.key_sets import Keys, KeySet, with_equals
 from floodmark.stream.properties.monotonicity import Origins
@@ -108,7 +108,7 @@ class StreamPairing(StreamOperator[P], family=True):
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
-        return highest_among(inputs, self.names)
+        return highest_of_inputs(inputs, self.names)
 
     def head(self, names: Mapping[str, str]) -> Description:
         """Return the kind and the condition in words."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from floodmark.stream.operators.base import N, WatermarkValues
 from floodmark.stream.operators.linear import Linear
 from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.highest_values import highest_among
+from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.monotonicity import Origins
 
 
@@ -30,4 +30,4 @@ class PassThrough(Linear[N], family=True):
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
-        return highest_among(inputs, self.names)
+        return highest_of_inputs(inputs, self.names)

@@ -19,7 +19,7 @@ from floodmark.stream.properties.functional_dependencies import Dependency, each
 from floodmark.stream.properties.highest_values import highest_result
 from floodmark.stream.properties.key_sets import KeySet, project_keys
 from floodmark.stream.properties.monotonicity import Origins, monotone_column, monotone_columns
-from floodmark.stream.properties.stream_key import passed_columns
+from floodmark.stream.properties.stream_key import map_columns
 from floodmark.stream.properties.watermark import (
     WatermarkPair,
     Watermarks,
@@ -35,7 +35,7 @@ class Projection(Linear[P], family=True):
 
     @staticmethod
     def key_of(node: n.Project | n.MaterializeProject, keys: tuple[Key, ...]) -> Key:
-        passed = passed_columns(node.columns)
+        passed = map_columns(node.columns)
         missing = [column for column in keys[0] if column not in passed]
         assert not missing, f"a projection drops key columns {missing}"
         return tuple(passed[column] for column in keys[0])

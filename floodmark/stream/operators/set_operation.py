@@ -17,7 +17,7 @@ from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.cleaning import Cleaning, equality_cleaning
 from floodmark.stream.properties.determinism_check import NONE, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.highest_values import highest_among
+from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import OwnTableState, StateTable
@@ -108,7 +108,7 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
-        return highest_among(inputs, self.names)
+        return highest_of_inputs(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return {}

@@ -20,7 +20,7 @@ from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.first_rows import check_first_rows
 from floodmark.stream.properties.functional_dependencies import Dependency
-from floodmark.stream.properties.highest_values import highest_among
+from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
@@ -125,7 +125,7 @@ class StreamTopN(StreamOperator[n.TopN]):
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
-        return highest_among(inputs, self.names)
+        return highest_of_inputs(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)

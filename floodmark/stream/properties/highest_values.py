@@ -17,7 +17,7 @@ from floodmark.stream.properties.monotonicity import monotone_columns
 from floodmark.stream.properties.watermark_values import WatermarkValues
 
 
-def highest_among(inputs: Sequence[WatermarkValues], names: Sequence[str]) -> WatermarkValues:
+def highest_of_inputs(inputs: Sequence[WatermarkValues], names: Sequence[str]) -> WatermarkValues:
     """Return the values of all inputs for columns that are passed on."""
     return {c: value for values in inputs for c, value in values.items() if c in names}
 

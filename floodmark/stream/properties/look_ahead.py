@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Literal
-from floodmark.stream.properties.reach import amount_on, parts_of
+from floodmark.stream.properties.reach import bound_distance, parts_of
 
 _RANKS = ("row_number", "rank", "dense_rank")
 
@@ -76,7 +76,7 @@ def call_look_ahead(node: n.OverWindow, call: n.WindowCall) -> LookAhead | None:
         return LookAhead(rows=int(amount))
     if unit == "GROUPS":
         return LookAhead(groups=int(amount))
-    return LookAhead(distance=amount_on(start if descending else end, side))
+    return LookAhead(distance=bound_distance(start if descending else end, side))
 
 
 def _neighbour(call: n.WindowCall, *, descending: bool) -> LookAhead | None:

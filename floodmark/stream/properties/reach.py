@@ -94,11 +94,13 @@ def _frame(unit: str, start: str, end: str) -> Reach | None:
         return None
     counted = unit != "RANGE" or has_distance(start, end)
     return Reach(
-        unit if counted else "GROUPS", amount_on(start, "PRECEDING"), amount_on(end, "FOLLOWING")
+        unit if counted else "GROUPS",
+        bound_distance(start, "PRECEDING"),
+        bound_distance(end, "FOLLOWING"),
     )
 
 
-def amount_on(bound: str, side: str) -> Decimal:
+def bound_distance(bound: str, side: str) -> Decimal:
     """Return how far a bound is on a side; on the other side it is nowhere beyond the row."""
     amount, _, found = bound.rpartition(" ")
     if found != side:

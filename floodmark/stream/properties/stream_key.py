@@ -32,7 +32,7 @@ def tells_padding(node: n.Pairing, columns: Iterable[str]) -> bool:
     return not note.isdisjoint(columns)
 
 
-def passed_columns(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:
+def map_columns(columns: tuple[tuple[str, Expr], ...]) -> dict[str, str]:
     """Map input columns to output columns that determine them: themselves, or their text."""
     out: dict[str, str] = {}
     texts: dict[str, str] = {}

@@ -76,7 +76,7 @@ def test_all_that_is_called_is_pinned(tmp_path: Path) -> None:
         "*(integer, integer)": "1", SIGNATURE: "1", "cast(integer as bigint)": "1",
     }  # fmt: skip
     assert {k for k, v in pins.items() if len(v) == 16} == {"twice(integer)", "more(integer)"}
-    assert found.pinned.keys() == {"s"} and found.changed_functions("s") == ()
+    assert found.pinned.keys() == {"s"} and found.find_function_changes("s") == ()
 
 
 def test_a_new_version_of_a_function_or_cast_is_noticed(
@@ -84,10 +84,10 @@ def test_a_new_version_of_a_function_or_cast_is_noticed(
 ) -> None:
     found = _logged(tmp_path, _planned(tmp_path / "sql", MORE + TWICE + SOURCE, EMPTY), EMPTY)
     _means_else(monkeypatch)
-    assert found.changed_functions("s") == (SIGNATURE,)
+    assert found.find_function_changes("s") == (SIGNATURE,)
     monkeypatch.setitem(casts._VERSIONS, (Kind.INT, Kind.BIGINT), 2)  # type: ignore[index]
-    assert found.changed_functions("s") == ("cast(integer as bigint)", SIGNATURE)
-    assert found.changed_functions("v") == ()
+    assert found.find_function_changes("s") == ("cast(integer as bigint)", SIGNATURE)
+    assert found.find_function_changes("v") == ()
 
 
 @pytest.mark.parametrize("changed", ["a + 2", "a * 7"])
@@ -102,7 +102,7 @@ def test_another_definition_of_a_function_suspends_and_rebuilds_nothing(
     assert [(c.action, c.key) for c in plan.changes] == [("suspend", "s"), ("rebuild", "w")]
     assert plan.new_keys == {"w"}
     assert plan.pins(before) == dict(before.pinned)
-    assert _logged(tmp_path, plan, before).changed_functions("s") == ("more(integer)",)
+    assert _logged(tmp_path, plan, before).find_function_changes("s") == ("more(integer)",)
 
 
 def test_an_sql_function_is_pinned_though_its_text_takes_its_place(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_an_sql_function_is_pinned_though_its_text_takes_its_place(tmp_path: Pat
     plan = _planned(tmp_path / "sql", other, before)
     assert [(c.action, c.key) for c in plan.changes] == [("suspend", "s")]
     after = _logged(tmp_path, plan, before)
-    assert "twice(integer)" in after.changed_functions("s")
+    assert "twice(integer)" in after.find_function_changes("s")
 
 
 def test_a_function_that_stores_another_type_rebuilds(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_function_that_stores_another_type_rebuilds(tmp_path: Path) -> None:
     )
     plan = _planned(tmp_path / "sql", other, before)
     assert [(c.action, c.key) for c in plan.changes] == [("rebuild", "s"), ("rebuild", "v")]
-    assert _logged(tmp_path, plan, before).changed_functions("s") == ()
+    assert _logged(tmp_path, plan, before).find_function_changes("s") == ()
 
 
 def test_a_log_without_pins_pins_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_a_log_without_pins_pins_nothing(tmp_path: Path, monkeypatch: pytest.Mon
     path.write_text(json.dumps(data))
     found = load(log.get(1))
     _means_else(monkeypatch)
-    assert not found.pinned and found.changed_functions("s") == ()
+    assert not found.pinned and found.find_function_changes("s") == ()
 
 
 def test_a_function_that_a_transformation_calls_is_not_dropped(tmp_path: Path) -> None:
@@ -253,4 +253,4 @@ def test_an_interrupted_rebase_is_done_or_can_be_done_again(
         if "s" in fm.warehouse.log.suspensions():
             fm.execute("ALTER SOURCE s REBASE")
         assert _rows(fm) == _rows(fm, "v") == [(4, "A"), (6, "B")]
-        assert fm.deployed.changed_functions("s") == ()
+        assert fm.deployed.find_function_changes("s") == ()

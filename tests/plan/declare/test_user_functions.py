@@ -10,7 +10,7 @@ import pytest
 from floodmark.catalog.dropping import drop_objects
 from floodmark.errors import UserError
 from floodmark.plan.declare.functions import check, function_of, functions_of
-from floodmark.plan.declare.python_functions import check_loaded
+from floodmark.plan.declare.python_functions import load_and_check
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, Volatile, walk
 from floodmark.scalar.functions import Determinism, RowErrorCode, lookup
@@ -125,7 +125,7 @@ def test_what_cannot_be_called_is_refused_when_it_is_created(sql: str, code: str
         for name, function in functions.items():
             check(function, {n: f for n, f in functions.items() if n != name})
             if function.language == "python":
-                check_loaded(function)
+                load_and_check(function)
     assert refused.value.code == code
 
 
