@@ -31,7 +31,7 @@ STEPS: tuple[tuple[Any, Callable[..., Any], str], ...] = (
     (EpochLog, EpochLog.positions, "log: positions"),
     (cut.Cut, cut.Cut.settle, "settled versions"),
     (loop, loop.maintain_tables, "after seal"),
-    (run, run.advance, "advance"),
+    (run, run.advance_object, "advance"),
     (Tables, Tables.read, "plan: read"),
     (Tables, Tables.read_paths, "plan: read"),
     (Writer, Writer.write, "write"),

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from floodmark import failpoints
 from floodmark.connectors.base import Connector, Split
 from floodmark.dataflow.inputs import EpochInputs
-from floodmark.epochs.objects.epoch import AdvanceInput, advance
+from floodmark.epochs.objects.epoch import AdvanceInput, advance_object
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
@@ -156,9 +156,9 @@ class Run:
         if concerned & self.left:
             return _SkipReason.LEFT
         self._check_functions(obj)
-        work = self.work()
-        if not self._has_work(obj, work):
-            return self._record_without_changes(obj, work)
+        advance_input = self.advance_input()
+        if not self._has_input(obj, advance_input):
+            return self._record_without_changes(obj, advance_input)
         if self.select is not None and key not in self.select:
             return _SkipReason.LEFT
         sessions = self.warehouse.sessions()
@@ -167,14 +167,18 @@ class Run:
         guarded = partial(sessions.guard, f"{self.record.epoch}-{key}", self._seconds(key))
         try:
             with guarded():
-                return advance(obj, work, self.warehouse.tables, sessions, connector)
+                return advance_object(
+                    obj, advance_input, self.warehouse.tables, sessions, connector
+                )
         except (TransientError, OtherHistory):
             raise
         except FloodmarkError:
             if connector is None or not self._amend_splits(key, connector):
                 raise
         with guarded():
-            return advance(obj, self.work(), self.warehouse.tables, sessions, connector)
+            return advance_object(
+                obj, self.advance_input(), self.warehouse.tables, sessions, connector
+            )
 
     def _seconds(self, key: str) -> float | None:
         """Return how long the work on an object may take: to fill it, or to go on with it."""
@@ -211,7 +215,7 @@ class Run:
         self._splits[key] = readable
         return True
 
-    def work(self) -> AdvanceInput:
+    def advance_input(self) -> AdvanceInput:
         """Return the input of an object's advance, with the epoch's progress so far."""
         unfilled = {k for k, r in self.progress.before.records.items() if not r.versions}
         created = self.created | unfilled
@@ -236,51 +240,64 @@ class Run:
             plan_nodes=self.warehouse.settings.plan_nodes,
         )
 
-    def _has_work(self, obj: AnalysedObject, work: AdvanceInput) -> bool:
-        if obj.key in work.created or obj.key in work.splits:
+    def _has_input(self, obj: AnalysedObject, advance_input: AdvanceInput) -> bool:
+        if obj.key in advance_input.created or obj.key in advance_input.splits:
             return True
-        if any(item["table"] == obj.key for item in work.dml):
+        if any(item["table"] == obj.key for item in advance_input.dml):
             return True
         if obj.refreshes and obj.plan is not None and follows_time(obj.plan):
             return True
-        record = work.before.records.get(obj.key)
-        if record is not None and record.due is not None and record.due <= work.now:
+        record = advance_input.before.records.get(obj.key)
+        if record is not None and record.due is not None and record.due <= advance_input.now:
             return True
         done = self.progress.records
-        changed = {k for k, r in done.items() if r.touched and (r.rows_out or k in work.created)}
+        changed = {
+            k for k, r in done.items() if r.touched and (r.rows_out or k in advance_input.created)
+        }
         if needs_of(obj, self.pipeline) & changed or self.created & set(obj.feeders):
             return True
-        if any(o.object.target == obj.key for o in work.previous.values()):
+        if any(o.object.target == obj.key for o in advance_input.previous.values()):
             return True
         writers = (obj, *(self.pipeline[key] for key in obj.feeders))
-        return any(w.emits_on_close and self._has_newer_watermarks(w, work) for w in writers)
+        return any(
+            w.emits_on_close and self._has_newer_watermarks(w, advance_input) for w in writers
+        )
 
-    def _has_newer_watermarks(self, obj: AnalysedObject, work: AdvanceInput) -> bool:
-        before, after = work.before, work.after
+    def _has_newer_watermarks(self, obj: AnalysedObject, advance_input: AdvanceInput) -> bool:
+        before, after = advance_input.before, advance_input.after
         return any(before.watermarks(k) != after.watermarks(k) for k in obj.reads)
 
-    def _record_without_changes(self, obj: AnalysedObject, work: AdvanceInput) -> ObjectRecord:
-        before = work.before.records.get(obj.key) or ObjectRecord(obj.key, {})
+    def _record_without_changes(
+        self, obj: AnalysedObject, advance_input: AdvanceInput
+    ) -> ObjectRecord:
+        before = advance_input.before.records.get(obj.key) or ObjectRecord(obj.key, {})
         marks = dict(before.watermarks)
         timed: dict[str, Any] = {}
         if obj.declared is not None and obj.declared.clock.acts:
-            after = Marks.from_record(obj.declared, before, work.now).close_epoch(
-                obj.key in work.exhausted
+            after = Marks.from_record(obj.declared, before, advance_input.now).close_epoch(
+                obj.key in advance_input.exhausted
             )
             marks, timed = dict(after.visible), after.record_fields
         if obj.plan is not None and obj.relation.watermarks:
             inputs = EpochInputs(
-                _NO_TABLES, self.pipeline.objects, work.before, work.after, work.now, fills=False
+                _NO_TABLES,
+                self.pipeline.objects,
+                advance_input.before,
+                advance_input.after,
+                advance_input.now,
+                fills=False,
             )
             fresh = inputs.watermarks(obj.plan.top)
             marks = {c: fresh[c] for c, _ in obj.relation.watermarks if c in fresh}
-        timed |= _cutoff(obj, work, before)
+        timed |= _cutoff(obj, advance_input, before)
         return replace(before.at_rest(), watermarks=marks, **timed)
 
 
-def _cutoff(obj: AnalysedObject, work: AdvanceInput, before: ObjectRecord) -> dict[str, Any]:
+def _cutoff(
+    obj: AnalysedObject, advance_input: AdvanceInput, before: ObjectRecord
+) -> dict[str, Any]:
     """Return up to where rows are over; those that are discarded go though nothing else happens."""
-    cutoff = cutoff_of(obj, work.now, before, work.epoch, work.time_of)
+    cutoff = cutoff_of(obj, advance_input.now, before, advance_input.epoch, advance_input.time_of)
     return {} if cutoff is None else {"cutoff": cutoff.time, "cutoff_epoch": cutoff.epoch}
 
 

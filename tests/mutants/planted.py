@@ -336,8 +336,8 @@ TIMES = (
     Planted(
         "rows know the time of the run, not that of their epoch",
         "floodmark.epochs.objects.object_advance:ObjectAdvance.now",
-        "micros_of(self.work.now)",
-        "micros_of(datetime.now(self.work.now.tzinfo))",
+        "micros_of(self.input.now)",
+        "micros_of(datetime.now(self.input.now.tzinfo))",
         on_spark("source_ingestion_timestamp"),
     ),
 )

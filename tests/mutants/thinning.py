@@ -44,7 +44,7 @@ THINNING = (
     Planted(
         "a row that is taken in twice after a kill moves no watermark",
         "floodmark.epochs.objects.source:SourceIngest.ingest",
-        "(finished := task.writer.find_record(table)) is not None",
+        "(finished := advance.writer.find_record(table)) is not None",
         "False",
         (f"{_RESTART}::test_what_is_stored_is_not_asked_for_again[view_committed]",),
     ),

@@ -33,7 +33,7 @@ WATERMARKS = (
     Planted(
         "a table that has stored its rows reads them again after a kill",
         "floodmark.epochs.objects.watermarked_table:WatermarkedTable.find_earlier_record",
-        "self.task.writer.find_record(layout.current_table(self.obj))",
+        "self.advance.writer.find_record(layout.current_table(self.obj))",
         "None",
         (f"{_TABLES}::test_an_attempt_that_stored_all_needs_its_file_no_more",),
     ),

@@ -69,13 +69,13 @@ def test_a_sink_may_have_any_name(site: Site) -> None:
 
 
 def test_a_defect_suspends_one_object(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(task: Any) -> Any:
-        if task.obj.key.endswith("bad"):
+    def broken(advance: Any) -> Any:
+        if advance.obj.key.endswith("bad"):
             raise RuntimeError("planted")
-        return view_advance(task)
+        return advance_view(advance)
 
-    view_advance = view.advance
-    monkeypatch.setattr(view, "advance", broken)
+    advance_view = view.advance_view
+    monkeypatch.setattr(view, "advance_view", broken)
     site.define()
     with site.connect() as fm:
         fm.execute("CREATE TABLE t (k INT PRIMARY KEY, v INT)")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from floodmark.epochs.backfill.choice import backfillable
-from floodmark.epochs.objects.epoch import AdvanceInput, advance
+from floodmark.epochs.objects.epoch import AdvanceInput, advance_object
 from floodmark.storage.logs.backfills import BackfillState, BackfillStep, fence
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.stores.fencing import FencedStore
@@ -67,10 +67,12 @@ class Backfill:
         tables = Tables(FencedStore(warehouse.store, self.alive), sessions.main, warehouse.limits)
         fills = f"{step.epoch}-{self.key}-backfill"
         with sessions.guard(fills, warehouse.settings.timeouts.fill):
-            record = advance(self.obj, self._work(step, standing), tables, sessions, None)
+            record = advance_object(
+                self.obj, self._advance_input(step, standing), tables, sessions, None
+            )
         return replace(record, position=step.epoch)
 
-    def _work(self, step: BackfillStep, standing: BackfillState) -> AdvanceInput:
+    def _advance_input(self, step: BackfillStep, standing: BackfillState) -> AdvanceInput:
         warehouse = self.warehouse
         opened = warehouse.log.open_record(step.epoch)
         after = self._others(step.epoch)

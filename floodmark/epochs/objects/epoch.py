@@ -14,30 +14,32 @@ from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.tables import Tables, Writer
 
-__all__ = ["AdvanceInput", "advance"]
+__all__ = ["AdvanceInput", "advance_object"]
 
 
-def advance(
+def advance_object(
     obj: AnalysedObject,
-    work: AdvanceInput,
+    advance_input: AdvanceInput,
     tables: Tables,
     sessions: Sessions,
     connector: Connector | None,
 ) -> ObjectRecord:
     """Advance an object to the epoch and return its record; done already, it is only read."""
     started = time.monotonic()
-    record = work.before.records.get(obj.key)
+    record = advance_input.before.records.get(obj.key)
     pinned = {} if record is None else record.versions
-    writer = Writer(tables, obj.object.storage_key, work.epoch, work.metadata, pinned)
-    task = ObjectAdvance(obj, work, tables, writer)
+    writer = Writer(
+        tables, obj.object.storage_key, advance_input.epoch, advance_input.metadata, pinned
+    )
+    advance = ObjectAdvance(obj, advance_input, tables, writer)
     match obj.kind:
         case ObjectKind.SOURCE if obj.append_only:
             assert connector is not None
-            record = source.advance(task, sessions, connector)
+            record = source.advance_source(advance, sessions, connector)
         case ObjectKind.SOURCE | ObjectKind.TABLE:
-            record = table.advance(task, sessions, connector)
+            record = table.advance_table(advance, sessions, connector)
         case ObjectKind.SINK:
-            record = external_sink.advance(task)
+            record = external_sink.advance_sink(advance)
         case _:
-            record = view.advance(task)
+            record = view.advance_view(advance)
     return replace(record, duration_s=round(time.monotonic() - started, 3))

@@ -30,32 +30,32 @@ _SENT = (Field(EPOCH, BIGINT, nullable=False),)
 _UNORDERED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
 
 
-def advance(task: ObjectAdvance) -> ObjectRecord:
+def advance_sink(advance: ObjectAdvance) -> ObjectRecord:
     """Write the epoch's changes outside, except what an earlier attempt has recorded as sent."""
-    obj, writer = task.obj, task.writer
+    obj, writer = advance.obj, advance.writer
     table = layout.sink_progress_table(obj)
     if (record := writer.find_record(table)) is not None:
         return record
     assert obj.plan is not None
-    stages, inputs = task.stages(obj), task.work.inputs(task.tables, obj)
-    outgoing = _changes_to_copy(task, inputs)
+    stages, inputs = advance.stages(obj), advance.input.inputs(advance.tables, obj)
+    outgoing = _changes_to_copy(advance, inputs)
     versions: dict[str, int] = {}
     if outgoing is None:
-        outgoing, versions = _compute_changes(task, stages, inputs)
+        outgoing, versions = _compute_changes(advance, stages, inputs)
     rows = 0
-    if task.work.writes_outside:
-        initial = obj.key in task.work.created
-        rows = sender_of(obj, task.work.seed, task.tables.limits).send(
-            task.work.epoch, outgoing, initial=initial, records=task.work.record_of
+    if advance.input.writes_outside:
+        initial = obj.key in advance.input.created
+        rows = sender_of(obj, advance.input.seed, advance.tables.limits).send(
+            advance.input.epoch, outgoing, initial=initial, records=advance.input.record_of
         )
     marks = inputs.watermarks(obj.plan.top)
     record = ObjectRecord(
         obj.key,
-        {**task.versions_before(), **stages.versions, **versions},
-        rows_in=task.rows_of_inputs(obj.reads),
+        {**advance.versions_before(), **stages.versions, **versions},
+        rows_in=advance.rows_of_inputs(obj.reads),
         rows_out=rows,
         dead_rows=stages.dead_rows,
-        asked=task.external_versions(),
+        asked=advance.external_versions(),
         due=stages.first_due,
         watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
     )
@@ -64,27 +64,27 @@ def advance(task: ObjectAdvance) -> ObjectRecord:
     return record
 
 
-def _changes_to_copy(task: ObjectAdvance, inputs: EpochInputs) -> SinkBatch | None:
+def _changes_to_copy(advance: ObjectAdvance, inputs: EpochInputs) -> SinkBatch | None:
     """Return the stored changes of the one object that a query copies; None for other queries."""
-    plan = task.obj.plan
+    plan = advance.obj.plan
     found = None if plan is None else _copies(plan.root)
     if found is None or inputs.fills:
         return None
     scan, names = found
-    upstream = task.work.pipeline[scan.object]
+    upstream = advance.input.pipeline[scan.object]
     if upstream.period or scan.external:
         return None
-    piece = task.tables.limits.sink_piece
+    piece = advance.tables.limits.sink_piece
     if not inputs.has_changes(scan.object):
-        return SinkBatch(task.work.epoch, piece=piece)
+        return SinkBatch(advance.input.epoch, piece=piece)
     kinds = not upstream.append_only
     table = layout.changes_table(upstream) if kinds else layout.current_table(upstream)
-    version = task.work.after.version(upstream.key, table)
+    version = advance.input.after.version(upstream.key, table)
     if version is None:
         return None
-    handle, epoch = task.tables.open(table, version), task.work.epoch
-    files = task.tables.files_of_epochs(handle, epoch, epoch)
-    paths = task.tables.store.paths(handle, files)
+    handle, epoch = advance.tables.open(table, version), advance.input.epoch
+    files = advance.tables.files_of_epochs(handle, epoch, epoch)
+    paths = advance.tables.store.paths(handle, files)
     key = upstream.relation.stream_key
     order = tuple(f for f in upstream.relation.columns if f.name in key)
     if any(f.type.kind in _UNORDERED for f in order):
@@ -107,10 +107,10 @@ def _copies(root: n.Node) -> tuple[n.Scan, dict[str, str]] | None:
 
 
 def _compute_changes(
-    task: ObjectAdvance, stages: ObjectStages, inputs: EpochInputs
+    advance: ObjectAdvance, stages: ObjectStages, inputs: EpochInputs
 ) -> tuple[SinkBatch, dict[str, int]]:
     """Store the changes of any query: one Spark job; return them as they are stored."""
-    obj, writer, epoch = task.obj, task.writer, task.work.epoch
+    obj, writer, epoch = advance.obj, advance.writer, advance.input.epoch
     assert obj.plan is not None
     relation, table = obj.relation, layout.changes_table(obj)
     rows = Evaluation(obj.plan, inputs, stages).root()
@@ -122,15 +122,15 @@ def _compute_changes(
         changes = materialize.changelog(settled, relation.columns, relation.stream_key, epoch)
         files = writer.write(table, changes)
     failpoints.reach("files_written")
-    versions = task.dead_letters([*stages.dead, *stages.withdrawn])
+    versions = advance.dead_letters([*stages.dead, *stages.withdrawn])
     handle = writer.newest(table, layout.changes_schema(obj))
     handle = writer.commit(table, layout.changes_schema(obj), files, handle.files, handle)
     failpoints.reach("outgoing_stored")
-    paths = task.tables.store.paths(handle, handle.files)
+    paths = advance.tables.store.paths(handle, handle.files)
     key = relation.stream_key
     order = tuple(f for f in relation.columns if f.name in key and f.type.kind not in _UNORDERED)
     ordered = sorted(zip(handle.files, paths, strict=True), key=lambda pair: pair[0].path)
-    batch = SinkBatch(epoch, ordered, order=order, piece=task.tables.limits.sink_piece)
+    batch = SinkBatch(epoch, ordered, order=order, piece=advance.tables.limits.sink_piece)
     return batch, {**versions, table: handle.version}
 
 

@@ -113,7 +113,7 @@ class ObjectAdvance:
     """One advance of one object."""
 
     obj: AnalysedObject
-    work: AdvanceInput
+    advance_input: AdvanceInput
     tables: Tables
     writer: Writer
 
@@ -126,51 +126,51 @@ class ObjectAdvance:
     @property
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
-        return micros_of(self.work.now)
+        return micros_of(self.input.now)
 
     @property
     def default_seed(self) -> RowSeed:
         """Return the seed of volatile defaults of delivered rows."""
-        return delivery_seed(self.work.seed, self.obj.object.storage_key)
+        return delivery_seed(self.input.seed, self.obj.object.storage_key)
 
     @property
     def marks(self) -> Marks:
         """Return the watermarks of a source or table as of the previous epoch."""
-        before = self.work.before.records.get(self.obj.key)
-        return Marks.from_record(self.declaration, before, self.work.now)
+        before = self.input.before.records.get(self.obj.key)
+        return Marks.from_record(self.declaration, before, self.input.now)
 
     def stages(self, owner: AnalysedObject) -> ObjectStages:
         """Return the state of the operators of the object's plan, or of a sink's."""
-        work = self.work
+        advance_input = self.input
         return ObjectStages(
             self.tables,
             self.writer,
-            work.before,
+            advance_input.before,
             self.obj,
             owner,
-            work.pin,
-            plan_nodes=work.plan_nodes,
+            advance_input.pin,
+            plan_nodes=advance_input.plan_nodes,
         )
 
     def external_versions(self) -> dict[str, int]:
         """Return at which versions the epoch asks tables elsewhere that the object looks up in."""
-        owners = (self.obj, *(self.work.pipeline[key] for key in self.obj.feeders))
+        owners = (self.obj, *(self.input.pipeline[key] for key in self.obj.feeders))
         plans = [owner.plan.root for owner in owners if owner.plan is not None]
         scans = [scan for root in plans for scan in n.scans(root) if scan.external]
-        versions = {scan.object: self.work.pin(scan.object, None) for scan in scans}
+        versions = {scan.object: self.input.pin(scan.object, None) for scan in scans}
         return {table: version for table, version in versions.items() if version is not None}
 
     def versions_before(self) -> dict[str, int]:
         """Return the versions of all tables of the object before the epoch."""
-        record = self.work.before.records.get(self.obj.key)
+        record = self.input.before.records.get(self.obj.key)
         return dict(record.versions) if record is not None else {}
 
     def rows_of_inputs(self, names: Collection[str]) -> int:
         """Return how many rows the epoch changed in some objects."""
-        before = self.work.before.records
+        before = self.input.before.records
         return sum(
             record.rows_out
-            for key, record in self.work.after.records.items()
+            for key, record in self.input.after.records.items()
             if key in names and record is not before.get(key)
         )
 
@@ -194,7 +194,7 @@ class ObjectAdvance:
         handle = self.writer.find_handle(table)
         if handle is None:
             return None
-        epoch = self.work.epoch
+        epoch = self.input.epoch
         files = self.tables.files_of_epochs(handle, epoch, epoch)
         alone = all(f.low.get(EPOCH) == f.high.get(EPOCH) == epoch for f in files)
         return (handle.version, files) if alone else None
@@ -203,7 +203,7 @@ class ObjectAdvance:
         """Add rows to an append-only view, and failing ones to its dead letters, in one job."""
         table = layout.current_table(self.obj)
         schema = layout.current_schema(self.obj)
-        stamp = epoch_expr(self.work.epoch)
+        stamp = epoch_expr(self.input.epoch)
         names = [ident(f.name) for f in self.obj.relation.columns]
         if rows.failing:
             route = f"CASE WHEN {ERROR} IS NULL THEN 0 ELSE {source.DEAD} END AS {ROUTE}"
@@ -241,7 +241,7 @@ class ObjectAdvance:
             changes = self._replace_rows(settled, within)
         elif settled is not None:
             changes = materialize.changelog(
-                settled, relation.columns, relation.stream_key, self.work.epoch
+                settled, relation.columns, relation.stream_key, self.input.epoch
             )
         return self.apply(changes, stages)
 
@@ -249,10 +249,10 @@ class ObjectAdvance:
         """Return the changes that put new rows in the place of the stored ones of their keys."""
         columns, key = self.obj.relation.columns, self.obj.relation.stream_key
         stored, small = self.rows_before(within)
-        few = self.work.inputs(self.tables, self.obj).few
+        few = self.input.inputs(self.tables, self.obj).few
         chosen = merge.new_row_per_key(rows.frame, columns, key)
         pairs = merge.pairs(chosen, stored, columns, key, small=small, few=few)
-        return materialize.as_changes(pairs, columns, self.work.epoch)
+        return materialize.as_changes(pairs, columns, self.input.epoch)
 
     def rows_before(self, within: Bounds, coming: int = 0) -> tuple[DataFrame | None, bool]:
         """Return the rows before the epoch, at least those within bounds, and whether they are few.
@@ -260,7 +260,7 @@ class ObjectAdvance:
         Includes rows that are not visible. They also count as few if they are not many more than
         the incoming ones.
         """
-        rows = current_at_cut(self.tables.store, self.obj, self.work.before)
+        rows = current_at_cut(self.tables.store, self.obj, self.input.before)
         if rows is None:
             return None, True
         files = prune(rows.base, None, within)
@@ -300,9 +300,9 @@ class ObjectAdvance:
             return 0, {**versions, handle.table: handle.version}
         handle = self.writer.commit(table, layout.changes_schema(self.obj), written.changes)
         failpoints.reach("first_table_committed")
-        followed = ObjectRows(self.obj, self.work.before, self.tables, self.writer).apply_changelog(
-            table, (*written.changes, *written.silent)
-        )
+        followed = ObjectRows(
+            self.obj, self.input.before, self.tables, self.writer
+        ).apply_changelog(table, (*written.changes, *written.silent))
         failpoints.reach(
             "sink_committed" if self.obj.kind is ObjectKind.TABLE else "view_committed"
         )
@@ -321,19 +321,19 @@ class ObjectAdvance:
 class TablePart:
     """A part of a table's advance in an epoch, with shortcuts to common values."""
 
-    task: ObjectAdvance
+    advance: ObjectAdvance
 
     @property
     def obj(self) -> AnalysedObject:
         """Return the table."""
-        return self.task.obj
+        return self.advance.obj
 
     @property
     def columns(self) -> Schema:
         """Return the table's columns, hidden ones included."""
-        return layout.row_schema(self.task.obj)
+        return layout.row_schema(self.advance.obj)
 
     @property
     def declaration(self) -> Declaration:
         """Return what CREATE says."""
-        return self.task.declaration
+        return self.advance.declaration

@@ -13,21 +13,21 @@ from floodmark.tables.current import current_at_cut, current_rows
 from floodmark.tables.validity_period import next_time, times
 
 
-def set_period_times(task: ObjectAdvance, record: ObjectRecord) -> ObjectRecord:
+def set_period_times(advance: ObjectAdvance, record: ObjectRecord) -> ObjectRecord:
     """Return a source's record with the time at which it is read and the next time of a change.
 
     Rows that came or went with time since the previous epoch count as changes. Reads only file
     bounds, without Spark.
     """
-    if not task.obj.period:
+    if not advance.obj.period:
         return record
-    before, store, now = task.work.before, task.tables.store, task.work.now
-    period = task.obj.period
-    rows, then = current_at_cut(store, task.obj, before), before.as_of(task.obj.key)
+    before, store, now = advance.input.before, advance.tables.store, advance.input.now
+    period = advance.obj.period
+    rows, then = current_at_cut(store, advance.obj, before), before.as_of(advance.obj.key)
     moved = 0
     if rows is not None and then is not None:
         moved = times(store, rows.parts, period, micros_of(then) + 1, micros_of(now)).size
-    after = current_rows(store, task.obj, record)
+    after = current_rows(store, advance.obj, record)
     assert after is not None
     first = next_time(store, after.parts, period, now)
     due = None

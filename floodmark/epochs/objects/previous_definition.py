@@ -32,19 +32,19 @@ _TOTAL, _FRESH, _DIFFERS = "__total", "__fresh", "__differs"
 class PreviousDefinitions:
     """The former definitions of sinks into a table, whose rows and letters are retracted."""
 
-    task: ObjectAdvance
+    advance: ObjectAdvance
     dead_letters: list[DataFrame] = field(default_factory=list)
 
     @property
     def sinks_to_remove(self) -> list[AnalysedObject]:
         """Return the sinks that are dropped together with their rows."""
-        obj = self.task.obj
-        mine = (s for s in self.task.work.previous.values() if s.object.target == obj.key)
+        obj = self.advance.obj
+        mine = (s for s in self.advance.input.previous.values() if s.object.target == obj.key)
         return [sink for sink in mine if sink.key not in obj.feeders]
 
     def rows(self, sink: AnalysedObject) -> DataFrame | None:
         """Return the rows of a sink with weight -1; its dead letters are remembered."""
-        rows, put_aside = _compute_rows(self.task, sink)
+        rows, put_aside = _compute_rows(self.advance, sink)
         self.dead_letters += [] if put_aside is None else [put_aside]
         return rows
 
@@ -55,43 +55,51 @@ class PreviousDefinitions:
         """
         before = stages.dead_rows
         if self.dead_letters:
-            letters.withdraw(self.task, stages, self.dead_letters)
+            letters.withdraw(self.advance, stages, self.dead_letters)
         return stages.dead_rows - before
 
 
 def _compute_rows(
-    task: ObjectAdvance, sink: AnalysedObject
+    advance: ObjectAdvance, sink: AnalysedObject
 ) -> tuple[DataFrame | None, DataFrame | None]:
     """Return the rows and the dead letters of a sink's query as of the epoch before.
 
     They are computed anew, of what it read then; its state is not asked. A table without dead
     letters has none to take back: then those are not computed.
     """
-    assert sink.plan is not None and task.obj.declared is not None
-    work = task.work
+    assert sink.plan is not None and advance.obj.declared is not None
+    advance_input = advance.input
     # Files of its own: the sink's new plan writes beside it.
-    writer = replace(task.writer, attempt=secrets.randbelow(10**9) + 1)
+    writer = replace(advance.writer, attempt=secrets.randbelow(10**9) + 1)
     stages = FreshStages(
-        task.tables, writer, work.before, task.obj, sink, work.pin, plan_nodes=work.plan_nodes
+        advance.tables,
+        writer,
+        advance_input.before,
+        advance.obj,
+        sink,
+        advance_input.pin,
+        plan_nodes=advance_input.plan_nodes,
     )
-    now = work.now
-    if work.time_of is not None and work.before.epoch:
-        now = work.time_of(work.before.epoch)
+    now = advance_input.now
+    if advance_input.time_of is not None and advance_input.before.epoch:
+        now = advance_input.time_of(advance_input.before.epoch)
     inputs = EpochInputs(
-        task.tables,
-        work.pipeline.objects,
-        work.before,
-        work.before,
+        advance.tables,
+        advance_input.pipeline.objects,
+        advance_input.before,
+        advance_input.before,
         now,
         fills=True,
-        origin=ObjectSeed(work.seed, sink.object.storage_key),
-        time_of=work.time_of,
+        origin=ObjectSeed(advance_input.seed, sink.object.storage_key),
+        time_of=advance_input.time_of,
     )
     rows = Evaluation(sink.plan, inputs, stages).root()
-    failed = letters.standing(task) is not None
+    failed = letters.standing(advance) is not None
     frame, columns = None, sink.plan.root.schema
     if rows is not None:
-        rows = not_null_filter.mark_nulls(rows, columns, task.obj.declared, owned=owns(sink.object))
+        rows = not_null_filter.mark_nulls(
+            rows, columns, advance.obj.declared, owned=owns(sink.object)
+        )
         frame = rows.frame
         if rows.failing and failed:
             frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))

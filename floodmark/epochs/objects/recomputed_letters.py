@@ -21,13 +21,13 @@ _DEAD_LETTERS = "letters"
 _LEFT = "__left"
 
 
-def standing(task: ObjectAdvance) -> DataFrame | None:
+def standing(advance: ObjectAdvance) -> DataFrame | None:
     """Return the dead letters of an object as of the previous epoch; None if it has none."""
-    table = layout.dead_letter_table(task.obj)
-    version = task.work.before.version(task.obj.key, table)
+    table = layout.dead_letter_table(advance.obj)
+    version = advance.input.before.version(advance.obj.key, table)
     if version is None:
         return None
-    return task.tables.read(task.tables.open(table, version), layout.DEAD_LETTER)
+    return advance.tables.read(advance.tables.open(table, version), layout.DEAD_LETTER)
 
 
 def pending_letters(stages: ObjectStages) -> DataFrame | None:
@@ -39,28 +39,30 @@ def pending_letters(stages: ObjectStages) -> DataFrame | None:
     return reduce(_union, parts) if parts else None
 
 
-def replace_standing(task: ObjectAdvance, stages: ObjectStages) -> None:
+def replace_standing(advance: ObjectAdvance, stages: ObjectStages) -> None:
     """Leave of the dead letters those that are new, and those of before that are no more.
 
     All that stand are of the one query whose letters the stages have: one job, where there are any.
     """
-    stood = standing(task)
-    _replace_letters(task, stages, [] if stood is None else [_side(stood, f"-{WEIGHT}", WEIGHT)])
+    stood = standing(advance)
+    _replace_letters(advance, stages, [] if stood is None else [_side(stood, f"-{WEIGHT}", WEIGHT)])
 
 
-def withdraw(task: ObjectAdvance, stages: ObjectStages, previous: Sequence[DataFrame]) -> None:
+def withdraw(advance: ObjectAdvance, stages: ObjectStages, previous: Sequence[DataFrame]) -> None:
     """Take back the letters of former queries, beside those that the stages have; one job.
 
     Others of the object stay, and no more is taken back than there is.
     """
     sides = [_side(frame, f"-{WEIGHT}", "0") for frame in previous]
-    stood = standing(task)
+    stood = standing(advance)
     if stood is not None:
         sides.append(_side(stood, "0", WEIGHT))
-    _replace_letters(task, stages, sides)
+    _replace_letters(advance, stages, sides)
 
 
-def _replace_letters(task: ObjectAdvance, stages: ObjectStages, sides: Sequence[DataFrame]) -> None:
+def _replace_letters(
+    advance: ObjectAdvance, stages: ObjectStages, sides: Sequence[DataFrame]
+) -> None:
     """Put what is left of new letters and others aside, in place of what the stages have."""
     new = pending_letters(stages)
     stages.dead.clear()
@@ -68,8 +70,10 @@ def _replace_letters(task: ObjectAdvance, stages: ObjectStages, sides: Sequence[
     sides = [*sides, *([] if new is None else [_side(new, WEIGHT, "0")])]
     if not sides:
         return
-    scratch = layout.state_table(task.obj, _DEAD_LETTERS)
-    files_of = task.writer.write_routed(scratch, _differ(reduce(_union, sides), task.work.epoch))
+    scratch = layout.state_table(advance.obj, _DEAD_LETTERS)
+    files_of = advance.writer.write_routed(
+        scratch, _differ(reduce(_union, sides), advance.input.epoch)
+    )
     stages.add_dead_letters(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
 
 

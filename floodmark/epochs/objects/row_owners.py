@@ -16,24 +16,26 @@ if TYPE_CHECKING:
     pass
 
 
-def with_former_owners(task: ObjectAdvance) -> AnalysedObject:
+def with_former_owners(advance: ObjectAdvance) -> AnalysedObject:
     """Return the table with the owners, too, that go with what they have written.
 
     Those that own other columns from now on are two: what they owned is cleared.
     """
-    obj, key = task.obj, task.obj.relation.primary_key
-    previous = [s.object for s in PreviousDefinitions(task).sinks_to_remove if owns(s.object)]
-    moved = [owner_of(s.object, key) for s in task.work.previous.values() if moves(task, s)]
+    obj, key = advance.obj, advance.obj.relation.primary_key
+    previous = [s.object for s in PreviousDefinitions(advance).sinks_to_remove if owns(s.object)]
+    moved = [owner_of(s.object, key) for s in advance.input.previous.values() if moves(advance, s)]
     was = [Owner(owner.name + _FORMERLY, owner.columns) for owner in moved]
     return replace(obj, owners=(*obj.owners, *owners_of(previous, key), *was))
 
 
-def moves(task: ObjectAdvance, previous: AnalysedObject) -> bool:
+def moves(advance: ObjectAdvance, previous: AnalysedObject) -> bool:
     """Tell whether a sink into the table owned other columns under its former definition."""
-    sink, key = task.work.pipeline.objects.get(previous.key), task.obj.relation.primary_key
-    if sink is None or sink.object.target != task.obj.key:
+    sink, key = advance.input.pipeline.objects.get(previous.key), advance.obj.relation.primary_key
+    if sink is None or sink.object.target != advance.obj.key:
         return False
-    if previous.object.target != task.obj.key or not (owns(previous.object) and owns(sink.object)):
+    if previous.object.target != advance.obj.key or not (
+        owns(previous.object) and owns(sink.object)
+    ):
         return False
     before, after = owner_of(previous.object, key), owner_of(sink.object, key)
     return continuation(sink, previous) != NONE and set(before.columns) != set(after.columns)

@@ -41,35 +41,37 @@ _PASSED = (*(f.name for f in _ENGINES), WEIGHT, columns.WATERMARK)
 """The engine's columns of rows on their way in."""
 
 
-def advance(task: ObjectAdvance, sessions: Sessions, connector: Connector) -> ObjectRecord:
+def advance_source(
+    advance: ObjectAdvance, sessions: Sessions, connector: Connector
+) -> ObjectRecord:
     """Take in the splits of the epoch."""
-    return SourceIngest(task, connector).ingest(sessions)
+    return SourceIngest(advance, connector).ingest(sessions)
 
 
 @dataclass(frozen=True)
 class SourceIngest:
     """The splits of one source in one epoch."""
 
-    task: ObjectAdvance
+    advance: ObjectAdvance
     connector: Connector
 
     def ingest(self, sessions: Sessions) -> ObjectRecord:
         """Read, route, write and commit the splits' rows."""
-        task, obj = self.task, self.task.obj
+        advance, obj = self.advance, self.advance.obj
         table, schema = layout.current_table(obj), layout.current_schema(obj)
-        splits = task.work.splits.get(obj.key, ())
+        splits = advance.input.splits.get(obj.key, ())
         if not splits:
-            handle = task.writer.commit(table, schema)
-            versions = {**task.versions_before(), table: handle.version}
-            marks = task.marks.close_epoch(obj.key in task.work.exhausted)
+            handle = advance.writer.commit(table, schema)
+            versions = {**advance.versions_before(), table: handle.version}
+            marks = advance.marks.close_epoch(obj.key in advance.input.exhausted)
             return set_period_times(
-                task,
+                advance,
                 ObjectRecord(obj.key, versions, watermarks=marks.visible, **marks.record_fields),
             )
-        declared = task.declaration
-        if (finished := task.writer.find_record(table)) is not None:
+        declared = advance.declaration
+        if (finished := advance.writer.find_record(table)) is not None:
             # An earlier attempt has stored all of it, whatever has become of the files since.
-            return set_period_times(task, finished)
+            return set_period_times(advance, finished)
         self.connector.check(splits)
         late = self._late_filter(sessions, splits)
         if declared.transform is not None:
@@ -78,24 +80,30 @@ class SourceIngest:
             kept = self._import_files(table, splits)
             if kept is None:
                 rows = self._rows(sessions, splits)
-                frame = source.good(rows, declared, task.work.epoch, task.now, task.default_seed)
-                kept = task.writer.write(table, frame.selectExpr(*(ident(f.name) for f in schema)))
+                frame = source.good(
+                    rows, declared, advance.input.epoch, advance.now, advance.default_seed
+                )
+                kept = advance.writer.write(
+                    table, frame.selectExpr(*(ident(f.name) for f in schema))
+                )
             return self._commit(table, {source.GOOD: kept}, kept, ())
         rows = self._rows(sessions, splits)
-        frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
+        frame = source.add_types(
+            rows, declared, advance.input.epoch, advance.now, advance.default_seed
+        )
         if declared.primary_key:
             columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-            routed, read = self._count_columns(source.add_route(frame, late, columns, task.now))
+            routed, read = self._count_columns(source.add_route(frame, late, columns, advance.now))
             row = source.as_json(declared)
             return self._ingest_new_keys(routed, columns, declared.primary_key, row, read=read)
-        routed, read = self._count_columns(source.add_route(frame, late, schema, task.now))
-        files = task.writer.write_routed(table, routed)
+        routed, read = self._count_columns(source.add_route(frame, late, schema, advance.now))
+        files = advance.writer.write_routed(table, routed)
         aside = ((table, files.get(source.DEAD, ())),)
         return self._commit(table, files, files.get(source.GOOD, ()), aside, read=read)
 
     def _count_columns(self, routed: DataFrame) -> tuple[DataFrame, IngestCounts | None]:
         """Return routed rows and what counts them; None where files lack no column."""
-        return reading(routed, self.task.work.splits[self.task.obj.key])
+        return reading(routed, self.advance.input.splits[self.advance.obj.key])
 
     def _rows(self, sessions: Sessions, splits: Sequence[Split]) -> DataFrame:
         session = sessions.ingest if self.connector.reads_text else sessions.main
@@ -103,7 +111,7 @@ class SourceIngest:
 
     def _import_files(self, table: str, splits: Sequence[Split]) -> tuple[DataFile, ...] | None:
         """Store the files of the splits as they are; None where their rows have to be read."""
-        declared = self.task.declaration
+        declared = self.advance.declaration
         if len(declared.physical) < len(declared.columns):
             return None
         files = self.connector.storable(splits)
@@ -111,7 +119,9 @@ class SourceIngest:
             return None
         first = splits[0].partition << source.BLOCK_BITS
         try:
-            kept = self.task.writer.take(table, [(path, first | offset) for path, offset in files])
+            kept = self.advance.writer.take(
+                table, [(path, first | offset) for path, offset in files]
+            )
         except Exception:
             self.connector.check(splits)
             raise
@@ -123,25 +133,27 @@ class SourceIngest:
     ) -> ObjectRecord:
         """Store what the transformation makes of the rows; what came is counted on the way."""
         assert declared.transform is not None
-        task, transform = self.task, declared.transform
+        advance, transform = self.advance, declared.transform
         columns = (*(Field(c.name, c.type) for c in declared.columns), *_ENGINES)
-        frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
-        counted = IngestCounts(declared, fields_of(task.work.splits[task.obj.key]).lacks)
-        routed = source.add_route(frame, late, columns, task.now)
+        frame = source.add_types(
+            rows, declared, advance.input.epoch, advance.now, advance.default_seed
+        )
+        counted = IngestCounts(declared, fields_of(advance.input.splits[advance.obj.key]).lacks)
+        routed = source.add_route(frame, late, columns, advance.now)
         made = transform_rows(
-            routed, transform, _PASSED, source.as_json(declared), task.now, counted
+            routed, transform, _PASSED, source.as_json(declared), advance.now, counted
         )
         if transform.key:
             stored = (*transform.fields, *transform.period, *_ENGINES)
-            names = [f.name for f in task.obj.relation.visible]
+            names = [f.name for f in advance.obj.relation.visible]
             keys = zip(transform.key, declared.primary_key, strict=True)
             called = {k: k if c in names else c for k, c in keys if is_hidden(k)}
             kept = [f"{ident(k)} AS {ident(c)}" for k, c in called.items()]
             shown = ", ".join([*kept, *map(ident, names)])
             row = f"to_json(struct({shown}), map('ignoreNullFields', 'false'))"
             return self._ingest_new_keys(made, stored, transform.key, row, counted)
-        table = layout.current_table(task.obj)
-        files = task.writer.write_routed(table, made.drop(PLACE))
+        table = layout.current_table(advance.obj)
+        files = advance.writer.write_routed(table, made.drop(PLACE))
         aside = ((table, files.get(source.DEAD, ())),)
         return self._commit(table, files, files.get(source.GOOD, ()), aside, counted)
 
@@ -160,19 +172,19 @@ class SourceIngest:
         An expired row no longer occupies its key, even if maintenance has not deleted it yet. `row`
         is the text of a row in a dead letter.
         """
-        task, obj = self.task, self.task.obj
+        advance, obj = self.advance, self.advance.obj
         scratch, table = layout.state_table(obj, "connector"), layout.current_table(obj)
-        files = task.writer.write_routed(scratch, routed)
+        files = advance.writer.write_routed(scratch, routed)
         accepted = files.get(source.GOOD, ())
         once: dict[int, tuple[DataFile, ...]] = {}
         if accepted:
-            rows = task.tables.read_paths(task.writer.paths(scratch, accepted), columns)
-            stored, _ = task.rows_before(file_bounds(accepted, key) or {})
-            stored = drop_ended(stored, obj.period, task.work.now)
-            few = rows_of(accepted) <= task.tables.limits.broadcast_rows
+            rows = advance.tables.read_paths(advance.writer.paths(scratch, accepted), columns)
+            stored, _ = advance.rows_before(file_bounds(accepted, key) or {})
+            stored = drop_ended(stored, obj.period, advance.input.now)
+            few = rows_of(accepted) <= advance.tables.limits.broadcast_rows
             names = [f.name for f in layout.row_schema(obj)]
-            promise = f"PRIMARY KEY ({', '.join(task.declaration.primary_key)})"
-            once = task.writer.write_routed(
+            promise = f"PRIMARY KEY ({', '.join(advance.declaration.primary_key)})"
+            once = advance.writer.write_routed(
                 table, once_per_key(rows, stored, key, promise, names, row, few=few)
             )
         aside = ((scratch, files.get(source.DEAD, ())), (table, once.get(source.DEAD, ())))
@@ -193,16 +205,18 @@ class SourceIngest:
         What is not written is `counted`; what files seem to lack is looked for in all that is
         `read`.
         """
-        task, obj = self.task, self.task.obj
+        advance, obj = self.advance, self.advance.obj
         failpoints.reach("files_written")
         # What was looked at and what was stored are one file only if nobody has replaced it.
-        self.connector.check(task.work.splits[obj.key])
+        self.connector.check(advance.input.splits[obj.key])
         versions = self._commit_side_tables(written, files.get(source.LATE, ()), dead)
         table = layout.current_table(obj)
         highs = self._highs(files) if counted is None else counted.highs
-        marks = task.marks.raise_by({CONNECTOR: highs}).close_epoch(obj.key in task.work.exhausted)
+        marks = advance.marks.raise_by({CONNECTOR: highs}).close_epoch(
+            obj.key in advance.input.exhausted
+        )
         written_rows = sum(rows_of(f) for f in files.values())
-        fields = field_differences(task.work.splits[obj.key], counted or read)
+        fields = field_differences(advance.input.splits[obj.key], counted or read)
         record = ObjectRecord(
             obj.key,
             versions,
@@ -216,9 +230,9 @@ class SourceIngest:
             watermarks=marks.visible,
             **marks.record_fields,
         )
-        record = task.writer.commit_last(table, layout.current_schema(obj), good, record)
+        record = advance.writer.commit_last(table, layout.current_schema(obj), good, record)
         failpoints.reach("view_committed")
-        return set_period_times(task, record)
+        return set_period_times(advance, record)
 
     def _late_filter(self, sessions: Sessions, splits: Sequence[Split]) -> LateFilter:
         """Leave out the watermarks under which no row can be late.
@@ -226,8 +240,8 @@ class SourceIngest:
         That say, from the cheapest on: statistics of files; ranges of pieces of them; and, of many
         rows, a query for such ranges.
         """
-        declared, now = self.task.declaration, self.task.work.now
-        before = dict(self.task.work.before.watermarks(self.task.obj.key))
+        declared, now = self.advance.declaration, self.advance.input.now
+        before = dict(self.advance.input.before.watermarks(self.advance.obj.key))
         # What has defaults need not be in the files.
         delivered = {f.name for f in declared.physical} - {*declared.default_columns}
         kept, unknown = [], []
@@ -245,23 +259,23 @@ class SourceIngest:
                 elif late_row_pruning.has_no_late_row(pieces, mark, earlier, now):
                     continue
             kept.append(mark)
-        limits = self.task.tables.limits
+        limits = self.advance.tables.limits
         many = sum(split.estimate for split in splits) >= limits.late_query_rows
         if many and unknown and not self.connector.reads_text:
             rows = self._rows(sessions, splits)
             late = late_row_pruning.possibly_late(
-                rows, unknown, before, self.task.now, limits.late_piece
+                rows, unknown, before, self.advance.now, limits.late_piece
             )
             kept = [mark for mark in kept if mark not in unknown or mark in late]
         return LateFilter(tuple(kept), before)
 
     def _is_intact(self, splits: Sequence[Split]) -> bool:
         """Tell whether surely no row is a dead letter."""
-        declared = self.task.declaration
-        needed = source.required_columns(declared, self.task.now)
+        declared = self.advance.declaration
+        needed = source.required_columns(declared, self.advance.now)
         if needed is None or not self.connector.intact(splits, needed):
             return False
-        marks = ((m, declared.clock.latest(self.task.work.now, m.expr.type))
+        marks = ((m, declared.clock.latest(self.advance.input.now, m.expr.type))
                  for m in declared.watermarks)  # fmt: skip
         return all(
             latest is None or self._is_before(splits, mark.column, latest) for mark, latest in marks
@@ -277,7 +291,7 @@ class SourceIngest:
 
         One whose key came twice has a time as good as any.
         """
-        declared = self.task.declaration
+        declared = self.advance.declaration
         written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
         found = {
             m.column: [f.high[m.column] for f in written if m.column in f.high]
@@ -292,13 +306,13 @@ class SourceIngest:
         dead: Sequence[tuple[str, tuple[DataFile, ...]]],
     ) -> dict[str, int]:
         """Commit late rows and dead letters to their tables."""
-        versions: dict[str, int] = self.task.versions_before()
+        versions: dict[str, int] = self.advance.versions_before()
         if late:
-            target = layout.late_table(self.task.obj)
-            moved = self.task.writer.move(written, late, target)
-            handle = self.task.writer.commit(target, layout.late_schema(self.task.obj), moved)
+            target = layout.late_table(self.advance.obj)
+            moved = self.advance.writer.move(written, late, target)
+            handle = self.advance.writer.commit(target, layout.late_schema(self.advance.obj), moved)
             versions[target] = handle.version
-        versions.update(self.task.dead_letters([(t, files) for t, files in dead if files]))
+        versions.update(self.advance.dead_letters([(t, files) for t, files in dead if files]))
         return versions
 
 

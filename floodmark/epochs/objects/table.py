@@ -63,18 +63,20 @@ if TYPE_CHECKING:
 _ORDINAL_FIELD = Field(merge.DML_ORDINAL, BIGINT, nullable=False)
 
 
-def advance(task: ObjectAdvance, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
+def advance_table(
+    advance: ObjectAdvance, sessions: Sessions, connector: Connector | None
+) -> ObjectRecord:
     """Collect the rows of connector, sinks and DML, and merge them into the stored rows."""
-    task = replace(task, obj=with_former_owners(task))
-    for item in task.work.dml:
-        if item["table"] == task.obj.key and "undoes" in item:
-            undo(task.writer, layout.current_table(task.obj), item)
-    stages = task.stages(task.obj)
-    declared = task.obj.declared
+    advance = replace(advance, obj=with_former_owners(advance))
+    for item in advance.input.dml:
+        if item["table"] == advance.obj.key and "undoes" in item:
+            undo(advance.writer, layout.current_table(advance.obj), item)
+    stages = advance.stages(advance.obj)
+    declared = advance.obj.declared
     marked = declared is not None and declared.watermarks
-    return TableIngest(task, stages, WatermarkedTable(task, stages) if marked else None).merge(
-        sessions, connector
-    )
+    return TableIngest(
+        advance, stages, WatermarkedTable(advance, stages) if marked else None
+    ).merge(sessions, connector)
 
 
 @dataclass
@@ -88,11 +90,16 @@ class TableIngest(TablePart):
     arrivals: tuple[int, Fields] = (0, Fields())
 
     def __post_init__(self) -> None:
-        work, before = self.task.work, self.task.work.before.records.get(self.obj.key)
-        cutoff = cutoff_of(self.obj, work.now, before, work.epoch, work.time_of)
-        self.merging = TableMerge(self.task, cutoff)
+        advance_input, before = (
+            self.advance.input,
+            self.advance.input.before.records.get(self.obj.key),
+        )
+        cutoff = cutoff_of(
+            self.obj, advance_input.now, before, advance_input.epoch, advance_input.time_of
+        )
+        self.merging = TableMerge(self.advance, cutoff)
         self._late_keys: list[Operations] = []
-        self._formers = PreviousDefinitions(self.task)
+        self._formers = PreviousDefinitions(self.advance)
 
     def merge(self, sessions: Sessions, connector: Connector | None) -> ObjectRecord:
         """Write and commit what the epoch changes in the table."""
@@ -117,7 +124,7 @@ class TableIngest(TablePart):
         if operations:
             changes = self.merging.changes(operations, self._estimate_rows())
         aside = dict if watermarked is None else watermarked.commit_late_rows
-        out, written = self.task.apply(
+        out, written = self.advance.apply(
             changes, self.stages, routed=outcome.is_routed and changes is not None, aside=aside
         )
         return self._finish_record(self._record(out, written, marks))
@@ -128,13 +135,13 @@ class TableIngest(TablePart):
             frames = [(o.partition, o.frame) for o in operations]
             cutoff = self.merging.cutoff
             return self.watermarked.append(
-                frames, self.rows_in, self.task.external_versions(), cutoff
+                frames, self.rows_in, self.advance.external_versions(), cutoff
             )
         if not operations:
-            out, written = self.task.apply(None, self.stages)
+            out, written = self.advance.apply(None, self.stages)
         else:
             added = self._first if self.obj.relation.primary_key else self._insert_rows
-            out, written = self.task.append(added(operations), self.stages)
+            out, written = self.advance.append(added(operations), self.stages)
         return self._record(out, written, None)
 
     def _record(self, out: int, written: Mapping[str, int], marks: Marks | None) -> ObjectRecord:
@@ -149,12 +156,12 @@ class TableIngest(TablePart):
             applied, expired = out, taken_in - out - dead
         return ObjectRecord(
             self.obj.key,
-            {**self.task.versions_before(), **self.stages.versions, **written},
+            {**self.advance.versions_before(), **self.stages.versions, **written},
             rows_in=taken_in,
             rows_out=out,
             late_rows=late,
             dead_rows=dead,
-            asked=self.task.external_versions(),
+            asked=self.advance.external_versions(),
             ignored_rows=taken_in - applied - expired - dead - late,
             before_differs=counts.differs,
             due=self.stages.first_due,
@@ -166,31 +173,33 @@ class TableIngest(TablePart):
 
     def _finish_record(self, record: ObjectRecord) -> ObjectRecord:
         """Return the record with the fields that came, and what time alone does from here on."""
-        time_of = self.task.work.time_of
+        time_of = self.advance.input.time_of
         rows, fields = self.arrivals
         lacks = fields.lacks if rows == record.rows_in else ()  # others bring rows, too
-        record = set_period_times(self.task, replace(record, lacking=lacks, unused=fields.unused))
+        record = set_period_times(
+            self.advance, replace(record, lacking=lacks, unused=fields.unused)
+        )
         if self.merging.cutoff is None or time_of is None:
             return record
-        store = self.task.tables.store
+        store = self.advance.tables.store
         return record_expiry(self.obj, record, self.merging.cutoff, store, time_of)
 
     def _resume_merge(self, connector: Connector) -> ObjectRecord | None:
         """Go on with the changes that an earlier attempt has stored of splits that are gone."""
-        task, obj = self.task, self.obj
-        splits = task.work.splits.get(obj.key, ())
+        advance, obj = self.advance, self.obj
+        splits = advance.input.splits.get(obj.key, ())
         append_only = obj.append_only
         table = layout.current_table(obj) if append_only else layout.changes_table(obj)
-        stored = task.find_commit(table)
+        stored = advance.find_commit(table)
         if stored is None or obj.feeders or connector.find_change(splits) is None:
             return None
         version, files = stored
-        versions = {**task.versions_before(), table: version}
-        dead = task.find_commit(layout.dead_letter_table(obj))
+        versions = {**advance.versions_before(), table: version}
+        dead = advance.find_commit(layout.dead_letter_table(obj))
         if dead is not None:
             versions[layout.dead_letter_table(obj)] = dead[0]
         if not append_only:
-            at_rest = ObjectRows(obj, task.work.before, task.tables, task.writer)
+            at_rest = ObjectRows(obj, advance.input.before, advance.tables, advance.writer)
             versions.update(at_rest.apply_changelog(table, files))
         out, letters = rows_of(files), 0 if dead is None else rows_of(dead[1])
         # How many rows were delivered, and change nothing, nobody knows any more.
@@ -206,19 +215,19 @@ class TableIngest(TablePart):
 
     def _estimate_rows(self) -> int:
         """Return about how many rows come, before those of sinks are computed."""
-        upstream = {r for key in self.obj.feeders for r in self.task.work.pipeline[key].reads}
-        return self.rows_in + self.task.rows_of_inputs(upstream)
+        upstream = {r for key in self.obj.feeders for r in self.advance.input.pipeline[key].reads}
+        return self.rows_in + self.advance.rows_of_inputs(upstream)
 
     def _operations(self, sessions: Sessions, connector: Connector | None) -> Iterator[Operations]:
         parts = []
-        if connector is not None and self.task.work.splits.get(self.obj.key):
+        if connector is not None and self.advance.input.splits.get(self.obj.key):
             parts.append(self._connector_operations(sessions, connector))
         parts += [self._fed(key, ordinal) for ordinal, key in enumerate(self.obj.feeders)]
         parts += [self._withdrawn(sink) for sink in self._formers.sinks_to_remove]
         parts += [self._without_key()]
-        previous = self.task.work.previous.values()
-        parts += [self._withdrawn(s, formerly=True) for s in previous if moves(self.task, s)]
-        mine = [i for i in self.task.work.dml if self._is_mine(i)]
+        previous = self.advance.input.previous.values()
+        parts += [self._withdrawn(s, formerly=True) for s in previous if moves(self.advance, s)]
+        mine = [i for i in self.advance.input.dml if self._is_mine(i)]
         parts += [self._dml_operations(mine)] if mine else []
         return (part for part in parts if part is not None)
 
@@ -230,7 +239,7 @@ class TableIngest(TablePart):
         self.rows_in += sum(int(item["rows"]) for item in items)
         paths = [path for item in items for path in item["paths"]]
         columns = tuple(f for f in self.columns if f.name != OWNERS)
-        frame = self.task.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
+        frame = self.advance.tables.read_paths(paths, (*columns, WEIGHT_FIELD, _ORDINAL_FIELD))
         files = [read_footer(path, path) for path in paths]
         operations = self._add_old_row(
             merge.dml_operations(add_owners(frame, self.obj), self.columns)
@@ -244,24 +253,26 @@ class TableIngest(TablePart):
 
     def _connector_operations(self, sessions: Sessions, connector: Connector) -> Operations | None:
         """Return the operations of the object's own connector."""
-        task, declared = self.task, self.declaration
-        splits = task.work.splits[self.obj.key]
+        advance, declared = self.advance, self.declaration
+        splits = advance.input.splits[self.obj.key]
         session = sessions.ingest if connector.reads_text else sessions.main
         rows = connector.read_splits(session, splits)
-        frame = source.add_types(rows, declared, task.work.epoch, task.now, task.default_seed)
+        frame = source.add_types(
+            rows, declared, advance.input.epoch, advance.now, advance.default_seed
+        )
         columns = self._connector_fields()
         if declared.is_messages:
             frame = messages.operations(frame, declared)
         marked = self.watermarked
         late = LateFilter((), {}) if marked is None else marked.late_filter()
-        routed, read = reading(source.add_route(frame, late, columns, task.now), splits)
+        routed, read = reading(source.add_route(frame, late, columns, advance.now), splits)
         if declared.transform is not None:
             text = source.as_json(declared)
             passed = (ROW_ID, EPOCH, WEIGHT)
-            routed = transform_messages(routed, declared.transform, passed, text, task.now)
+            routed = transform_messages(routed, declared.transform, passed, text, advance.now)
             columns = self._operation_fields()
         scratch = layout.state_table(self.obj, "connector")
-        files = task.writer.write_routed(scratch, routed)
+        files = advance.writer.write_routed(scratch, routed)
         self.stages.add_dead_letters(scratch, files.get(source.DEAD, ()))
         if marked is not None:
             marked.add_routed_files(scratch, files)
@@ -309,10 +320,10 @@ class TableIngest(TablePart):
 
     def _fed(self, name: str, ordinal: int) -> Operations | None:
         """Return the operations of one sink."""
-        sink = self.task.work.pipeline[name]
+        sink = self.advance.input.pipeline[name]
         assert sink.plan is not None
-        inputs = self.task.work.inputs(self.task.tables, sink)
-        previous = self.task.work.previous.get(name)
+        inputs = self.advance.input.inputs(self.advance.tables, sink)
+        previous = self.advance.input.previous.get(name)
         silent = previous is not None and continuation(sink, previous) == NONE
         mine = replace(self.stages, owner=sink)
         if silent:
@@ -333,7 +344,7 @@ class TableIngest(TablePart):
             frame = mine.settle("root", rows, columns) if rows.failing else rows.frame
             settled = rows.inserts or rows.consolidated
         self.rows_in += self.stages.dead_rows - dead
-        if previous is not None and not moves(self.task, previous):
+        if previous is not None and not moves(self.advance, previous):
             key = self.obj.relation.primary_key
             frame = difference(frame, self._formers.rows(previous), sink, key)
         if frame is None:
@@ -369,7 +380,7 @@ class TableIngest(TablePart):
         If the table was a view before, these rows were in the view; now the sink has them as dead
         letters.
         """
-        started = [i for i, k in enumerate(self.obj.feeders) if k in self.task.work.created]
+        started = [i for i, k in enumerate(self.obj.feeders) if k in self.advance.input.created]
         if not started or not self.obj.relation.primary_key:
             return None
         frame = self.merging.keyless_rows()
@@ -389,7 +400,7 @@ class TableIngest(TablePart):
             return frame
         key = ", ".join(ident(c) for c in sink.relation.stream_key)
         # The same row comes once more where updates are taken for inserts.
-        again = f"{self.task.work.epoch}:" if keeps_rows(sink.object) else ""
+        again = f"{self.advance.input.epoch}:" if keeps_rows(sink.object) else ""
         sink_name = literal(f"{sink.object.storage_name}:{again}", VARCHAR)
         origin = f"concat({sink_name}, to_json(struct({key}), map('ignoreNullFields', 'false')))"
         # The sink's own rows may have hidden columns of the same names.

@@ -143,14 +143,14 @@ class TableMerge(TablePart):
         self, chosen: Callable[[DataFile], bool]
     ) -> tuple[DataFrame | None, list[DataFile]]:
         """Return the rows at rest in some files, and those files; None where there are none."""
-        current = current_at_cut(self.task.tables.store, self.obj, self.task.work.before)
+        current = current_at_cut(self.advance.tables.store, self.obj, self.advance.input.before)
         if current is None:
             return None, []
         parts = [file for _, files in current.parts for file in files if chosen(file)]
         if not parts:
             return None, []
         base = tuple(file for file in current.base.files if file in parts)
-        return current.all_rows(self.task.tables, base), parts
+        return current.all_rows(self.advance.tables, base), parts
 
     def changes(self, operations: Sequence[Operations], rows_in: int) -> DataFrame:
         """Return the changes of the stored rows; `rows` is an estimate of the incoming rows."""
@@ -159,12 +159,12 @@ class TableMerge(TablePart):
         stored, small = self._rows_to_meet(within, rows)
         if self._are_new(operations, stored):
             self.added = operations[0].adds
-            epoch = self.task.work.epoch
+            epoch = self.advance.input.epoch
             return materialize.insert(operations[0].frame, self.columns, epoch)
         ties = [o.tie for o in operations if o.tie is not None]
         gathered = merge.gather_operations([o.frame for o in operations], ties)
-        few = rows <= self.task.tables.limits.broadcast_rows
-        few = few and not self.task.work.created & {*self.obj.feeders}
+        few = rows <= self.advance.tables.limits.broadcast_rows
+        few = few and not self.advance.input.created & {*self.obj.feeders}
         owners = self.obj.owners
         if self.replaces:
             firsts = self.firsts
@@ -176,10 +176,10 @@ class TableMerge(TablePart):
         pairs = merge.pairs(chosen, stored, self.columns, key, small=small, few=few, passed=passed)
         if not self.replaces:
             pairs = conflicts.fold_operations(
-                pairs, self.declaration, self.columns, self.task.now, owners
+                pairs, self.declaration, self.columns, self.advance.now, owners
             )
         counted = self._counting(self._drop_expired_pairs(pairs))
-        return self.merge_output.changes(counted, self.columns, self.task.work.epoch)
+        return self.merge_output.changes(counted, self.columns, self.advance.input.epoch)
 
     def _are_new(self, operations: Sequence[Operations], stored: DataFrame | None) -> bool:
         """Tell whether statements bring many rows, of which none meets another one.
@@ -187,7 +187,7 @@ class TableMerge(TablePart):
         Where rows are stored among their keys, the merge looks for them: once is enough.
         """
         first, key = operations[0], layout.merge_key(self.obj)
-        limits = self.task.tables.limits
+        limits = self.advance.tables.limits
         if len(operations) > 1 or first.adds < limits.unique_rows:
             return False
         if self.cutoff is not None or self.merge_output.is_routed:
@@ -201,8 +201,8 @@ class TableMerge(TablePart):
 
     def _rows_to_meet(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
         """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
-        stored, small = self.task.rows_before(within, coming)
-        stored = drop_expired(stored, self.obj, self.task.work.before.records.get(self.obj.key))
+        stored, small = self.advance.rows_before(within, coming)
+        stored = drop_expired(stored, self.obj, self.advance.input.before.records.get(self.obj.key))
         if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
             # What is discarded is at rest until it is reclaimed, and holds its key no more.
             stored = self.cutoff.lasting(stored, layout.current_schema(self.obj))

@@ -24,41 +24,47 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def advance(task: ObjectAdvance) -> ObjectRecord:
+def refresh_view(advance: ObjectAdvance) -> ObjectRecord:
     """Compute a view's rows; write and commit the differences from its stored rows."""
-    obj = task.obj
+    obj = advance.obj
     assert obj.plan is not None
-    work = task.work
+    advance_input = advance.input
     stages = FreshStages(
-        task.tables, task.writer, work.before, obj, obj, work.pin, plan_nodes=work.plan_nodes
+        advance.tables,
+        advance.writer,
+        advance_input.before,
+        obj,
+        obj,
+        advance_input.pin,
+        plan_nodes=advance_input.plan_nodes,
     )
-    inputs = work.inputs(task.tables, obj)
+    inputs = advance_input.inputs(advance.tables, obj)
     # The view's plan keeps no state: operators need the names, of what lasts for the epoch alone.
     rows = Evaluation(lower(obj.plan.root), inputs, stages).root()
-    changes = _changes(task, stages, rows)
-    recomputed_letters.replace_standing(task, stages)
-    out, written = task.apply(changes, stages)
+    changes = _changes(advance, stages, rows)
+    recomputed_letters.replace_standing(advance, stages)
+    out, written = advance.apply(changes, stages)
     return ObjectRecord(
         obj.key,
-        {**task.versions_before(), **written},
-        rows_in=task.rows_of_inputs(obj.reads),
+        {**advance.versions_before(), **written},
+        rows_in=advance.rows_of_inputs(obj.reads),
         rows_out=out,
         dead_rows=stages.dead_rows,
     )
 
 
-def _changes(task: ObjectAdvance, stages: FreshStages, rows: Rows | None) -> DataFrame | None:
+def _changes(advance: ObjectAdvance, stages: FreshStages, rows: Rows | None) -> DataFrame | None:
     """Return the changelog from the stored rows to the computed ones; None for nothing at all."""
-    relation = task.obj.relation
+    relation = advance.obj.relation
     columns, key = relation.columns, relation.stream_key
     names = [ident(f.name) for f in columns]
     frame = None if rows is None else rows.frame
     if rows is not None and rows.failing:
         frame = stages.settle("root", rows, (*columns, WEIGHT_FIELD))
-    stored, _ = task.rows_before({})
+    stored, _ = advance.rows_before({})
     sides = [] if frame is None else [frame.selectExpr(*names, WEIGHT)]
     sides += [] if stored is None else [stored.selectExpr(*names, f"-1 AS {WEIGHT}")]
     if not sides:
         return None
     both = Rows(reduce(lambda a, b: a.unionAll(b), sides))
-    return materialize.changelog(both, columns, key, task.work.epoch)
+    return materialize.changelog(both, columns, key, advance.input.epoch)

@@ -28,62 +28,64 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def advance(task: ObjectAdvance) -> ObjectRecord:
+def replace_view(advance: ObjectAdvance) -> ObjectRecord:
     """Compute a view as if the epoch created it; write and commit the differences.
 
     Beside the jobs of its operators there are two: the rows, and the changes from the stored rows
     to them.
     """
-    obj, work = task.obj, task.work
+    obj, advance_input = advance.obj, advance.input
     assert obj.plan is not None
-    stages = _empty_stages(task)
-    inputs = work.inputs(task.tables, obj)
+    stages = _empty_stages(advance)
+    inputs = advance_input.inputs(advance.tables, obj)
     rows = Evaluation(obj.plan, inputs, stages).root()
     table, schema = layout.current_table(obj), layout.current_schema(obj)
-    created = _initial_rows(task, stages, rows)
+    created = _initial_rows(advance, stages, rows)
     names = [ident(f.name) for f in schema]
-    files = () if created is None else task.writer.write(table, created.selectExpr(*names))
-    changes = _differing(task, task.writer.paths(table, files))
-    written = () if changes is None else task.writer.write(layout.changes_table(obj), changes)
-    recomputed_letters.replace_standing(task, stages)
+    files = () if created is None else advance.writer.write(table, created.selectExpr(*names))
+    changes = _differing(advance, advance.writer.paths(table, files))
+    written = () if changes is None else advance.writer.write(layout.changes_table(obj), changes)
+    recomputed_letters.replace_standing(advance, stages)
     failpoints.reach("files_written")
-    versions = task.dead_letters([*stages.dead, *stages.withdrawn])
+    versions = advance.dead_letters([*stages.dead, *stages.withdrawn])
     failpoints.reach("state_committed")
     for name, columns, adds in (
         (layout.changes_table(obj), layout.changes_schema(obj), written),
         (layout.layer_table(obj), layout.layer_schema(obj), ()),
         (table, schema, files),
     ):
-        if name == layout.layer_table(obj) and not task.tables.store.exists(name):
+        if name == layout.layer_table(obj) and not advance.tables.store.exists(name):
             continue
-        on = task.writer.newest(name, columns)
+        on = advance.writer.newest(name, columns)
         removes = () if name == layout.changes_table(obj) else on.files
-        done = task.writer.commit(name, columns, adds, removes, on, reshapes=True)
+        done = advance.writer.commit(name, columns, adds, removes, on, reshapes=True)
         versions[name] = done.version
         failpoints.reach("first_table_committed")
     marks = inputs.watermarks(obj.plan.top)
     return ObjectRecord(
         obj.key,
-        {**task.versions_before(), **stages.versions, **versions},
-        rows_in=task.rows_of_inputs(obj.reads),
+        {**advance.versions_before(), **stages.versions, **versions},
+        rows_in=advance.rows_of_inputs(obj.reads),
         rows_out=rows_of(written),
         dead_rows=stages.dead_rows,
-        asked=task.external_versions(),
+        asked=advance.external_versions(),
         due=stages.first_due,
         watermarks={w: marks[w] for w, _ in obj.relation.watermarks if w in marks},
     )
 
 
-def _empty_stages(task: ObjectAdvance) -> ObjectStages:
+def _empty_stages(advance: ObjectAdvance) -> ObjectStages:
     """Return stages of a view that has no rows yet."""
-    before = task.work.before
-    others = {key: r for key, r in before.records.items() if key != task.obj.key}
-    return replace(task.stages(task.obj), before=Cut(before.epoch, others))
+    before = advance.input.before
+    others = {key: r for key, r in before.records.items() if key != advance.obj.key}
+    return replace(advance.stages(advance.obj), before=Cut(before.epoch, others))
 
 
-def _initial_rows(task: ObjectAdvance, stages: ObjectStages, rows: Rows | None) -> DataFrame | None:
+def _initial_rows(
+    advance: ObjectAdvance, stages: ObjectStages, rows: Rows | None
+) -> DataFrame | None:
     """Return all rows of the new query, with what the view keeps beside them."""
-    relation = task.obj.relation
+    relation = advance.obj.relation
     if rows is not None and rows.failing:
         frame = stages.settle("root", rows, (*relation.columns, WEIGHT_FIELD))
         if frame is None:
@@ -91,20 +93,20 @@ def _initial_rows(task: ObjectAdvance, stages: ObjectStages, rows: Rows | None) 
         rows = replace(rows, frame=frame, failing=False, has_kinds=False, extra_columns=())
     if rows is None:
         return None
-    return materialize.changelog(rows, relation.columns, relation.stream_key, task.work.epoch)
+    return materialize.changelog(rows, relation.columns, relation.stream_key, advance.input.epoch)
 
 
-def _differing(task: ObjectAdvance, paths: list[str]) -> DataFrame | None:
+def _differing(advance: ObjectAdvance, paths: list[str]) -> DataFrame | None:
     """Return the changelog from the stored rows to the new ones."""
-    relation = task.obj.relation
+    relation = advance.obj.relation
     columns, key = relation.columns, relation.stream_key
     names = [ident(f.name) for f in columns]
-    stored, _ = task.rows_before({})
+    stored, _ = advance.rows_before({})
     sides = [] if stored is None else [stored.selectExpr(*names, f"-1 AS {WEIGHT}")]
     if paths:
-        fresh = task.tables.read_paths(paths, columns)
+        fresh = advance.tables.read_paths(paths, columns)
         sides.append(fresh.selectExpr(*names, f"1 AS {WEIGHT}"))
     if not sides:
         return None
     both = Rows(reduce(lambda a, b: a.unionAll(b), sides))
-    return materialize.changelog(both, columns, key, task.work.epoch)
+    return materialize.changelog(both, columns, key, advance.input.epoch)

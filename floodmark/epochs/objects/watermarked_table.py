@@ -54,11 +54,11 @@ class WatermarkedTable(TablePart):
 
     def find_earlier_record(self) -> ObjectRecord | None:
         """Return the record of an earlier attempt that has stored all of the epoch."""
-        return self.task.writer.find_record(layout.current_table(self.obj))
+        return self.advance.writer.find_record(layout.current_table(self.obj))
 
     def late_filter(self) -> LateFilter:
         """Return the condition for late rows of the connector."""
-        return LateFilter(self.declaration.watermarks, self.task.marks.bounds(CONNECTOR))
+        return LateFilter(self.declaration.watermarks, self.advance.marks.bounds(CONNECTOR))
 
     def add_routed_files(self, table: str, files: Mapping[int, tuple[DataFile, ...]]) -> None:
         """Take in the written files of the connector's rows, by route."""
@@ -100,8 +100,8 @@ class WatermarkedTable(TablePart):
 
     def marks_after(self) -> Marks:
         """Return the watermarks at the end of the epoch, after all rows."""
-        marks = self.task.marks.raise_by(self.highs)
-        return marks.close_epoch(self.obj.key in self.task.work.exhausted)
+        marks = self.advance.marks.raise_by(self.highs)
+        return marks.close_epoch(self.obj.key in self.advance.input.exhausted)
 
     @property
     def late_rows(self) -> int:
@@ -114,8 +114,8 @@ class WatermarkedTable(TablePart):
             return {}
         target, moved = layout.late_table(self.obj), tuple[DataFile, ...]()
         for table, files in self.late:
-            moved = self.task.writer.move(table, files, target)
-        handle = self.task.writer.commit(target, layout.late_schema(self.obj), moved)
+            moved = self.advance.writer.move(table, files, target)
+        handle = self.advance.writer.commit(target, layout.late_schema(self.obj), moved)
         return {target: handle.version}
 
     def _take(self, table: str, files: Mapping[int, tuple[DataFile, ...]]) -> None:
@@ -132,7 +132,7 @@ class WatermarkedTable(TablePart):
         cutoff: Cutoff | None,
     ) -> ObjectRecord:
         """Write and commit the rows of each partition; the table itself is committed last."""
-        task, table = self.task, layout.current_table(self.obj)
+        advance, table = self.advance, layout.current_table(self.obj)
         files = self._write_routed(table, operations, cutoff)
         failpoints.reach("files_written")
         good = self._files_of_route(files, source.GOOD)
@@ -141,7 +141,7 @@ class WatermarkedTable(TablePart):
         marks = self.marks_after()
         record = ObjectRecord(
             self.obj.key,
-            {**task.versions_before(), **self.stages.versions, **self._commit_side_tables()},
+            {**advance.versions_before(), **self.stages.versions, **self._commit_side_tables()},
             rows_in=rows_in + self._brought(operations, files),
             rows_out=rows_of(good),
             late_rows=self.late_rows,
@@ -152,7 +152,7 @@ class WatermarkedTable(TablePart):
             due=self.stages.first_due,
             expired_rows=over,
         )
-        record = task.writer.commit_last(table, layout.current_schema(self.obj), good, record)
+        record = advance.writer.commit_last(table, layout.current_schema(self.obj), good, record)
         failpoints.reach("sink_committed")
         return record
 
@@ -175,9 +175,9 @@ class WatermarkedTable(TablePart):
         """Write all rows in one job, each partition under routes of its own."""
         if not operations:
             return {}
-        columns, epoch = layout.row_schema(self.obj), self.task.work.epoch
-        at = (epoch, self.task.now)
-        marks = self.task.marks
+        columns, epoch = layout.row_schema(self.obj), self.advance.input.epoch
+        at = (epoch, self.advance.now)
+        marks = self.advance.marks
         frames = [
             keep_route(frame, columns, epoch)
             if partition == CONNECTOR
@@ -187,7 +187,7 @@ class WatermarkedTable(TablePart):
         frame = reduce(lambda a, b: a.unionAll(b), frames)
         if cutoff is not None:
             frame = discard_expired(frame, columns, cutoff)
-        files = self.task.writer.write_routed(table, frame)
+        files = self.advance.writer.write_routed(table, frame)
         for i, (partition, _) in enumerate(operations):
             if partition != CONNECTOR:
                 routes = (source.GOOD, source.LATE, source.NOTHING)
@@ -214,5 +214,5 @@ class WatermarkedTable(TablePart):
 
     def _commit_side_tables(self) -> dict[str, int]:
         """Commit late rows and dead letters to their tables."""
-        versions = self.task.dead_letters([*self.stages.dead, *self.stages.withdrawn])
+        versions = self.advance.dead_letters([*self.stages.dead, *self.stages.withdrawn])
         return {**versions, **self.commit_late_rows()}

@@ -117,8 +117,8 @@ def _result(statement: s.CreateFunction | s.CreateAggregate) -> SqlType:
 def check(function: UserFunction, functions: Functions) -> None:
     """Refuse a function that cannot be called.
 
-    A Python function is compiled, not run (E0280, E0281, E0290, E0297): `load_and_check` is for when
-    it is created. The expression of an SQL function is bound to columns.
+    A Python function is compiled, not run (E0280, E0281, E0290, E0297): `load_and_check` runs it
+    when it is created. The expression of an SQL function is bound to columns.
     """
     if function.language == "python":
         check_python(function)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.connectors.base import Connector
 from floodmark.epochs.new_version import reshape_objects
-from floodmark.epochs.objects.epoch import AdvanceInput, advance
+from floodmark.epochs.objects.epoch import AdvanceInput, advance_object
 from floodmark.epochs.run import Run
 from floodmark.epochs.start_records import epoch_start_records
 from floodmark.errors import DataError, FloodmarkError, TransientError
@@ -195,14 +195,14 @@ class EpochReplay:
 
     def replay_object(self, obj: AnalysedObject) -> ObjectReplay:
         """Recompute an object and compare the results."""
-        work = self._work(obj)
-        reason = self._hindrance(obj, work)
+        advance_input = self._advance_input(obj)
+        reason = self._hindrance(obj, advance_input)
         if reason is not None:
             return ObjectReplay(self.epoch, obj.key, ReplayOutcome.IMPOSSIBLE, cause=reason)
         scratch = f"{ENGINE}/{REPLAYS}/{secrets.token_hex(8)}"
         try:
             with self.warehouse.sessions().guard():
-                return self._compare(obj, work, scratch)
+                return self._compare(obj, advance_input, scratch)
         except TransientError:
             raise
         except DataError as error:
@@ -213,20 +213,24 @@ class EpochReplay:
         finally:
             self.warehouse.objects.remove(scratch)
 
-    def _work(self, obj: AnalysedObject) -> AdvanceInput:
-        """Return the work of the epoch, its inputs as they were published."""
+    def _advance_input(self, obj: AnalysedObject) -> AdvanceInput:
+        """Return the input of the epoch as it was published."""
         progress = EpochProgress(Cut(self.epoch - 1, self.before), self.epoch)
         for key in needs_of(obj, self.pipeline):
             record = self.records.get(key)
             if record is not None and record != self.before.get(key):
                 progress.add(record)
-        work = Run(self.warehouse, self.opened, self.pipeline, progress, self.created).work()
+        advance_input = Run(
+            self.warehouse, self.opened, self.pipeline, progress, self.created
+        ).advance_input()
         asked = self.records[obj.key].asked
         return replace(
-            work, pin=lambda table, version: asked.get(table, version), writes_outside=False
+            advance_input,
+            pin=lambda table, version: asked.get(table, version),
+            writes_outside=False,
         )
 
-    def _hindrance(self, obj: AnalysedObject, work: AdvanceInput) -> str | None:
+    def _hindrance(self, obj: AnalysedObject, advance_input: AdvanceInput) -> str | None:
         """Return why the object cannot be replayed, as far as the logs and the source say."""
         needs = [obj.key, *self._keeping(obj), *sorted(needs_of(obj, self.pipeline))]
         present = self.warehouse.deployed().pipeline.objects
@@ -243,10 +247,14 @@ class EpochReplay:
                 return f"{key} caught up on epochs {before.position + 1} to {self.epoch - 1} in it"
         if changed := self.deployed.find_function_changes(obj.key):
             return f"{', '.join(changed)} means something else since"
-        if not is_kept(item for item in work.dml if item["table"] == obj.key):
+        if not is_kept(item for item in advance_input.dml if item["table"] == obj.key):
             return "the rows of a statement are not kept any more"
         connector = self._connector(obj)
-        return None if connector is None else connector.find_change(work.splits.get(obj.key, ()))
+        return (
+            None
+            if connector is None
+            else connector.find_change(advance_input.splits.get(obj.key, ()))
+        )
 
     def _keeping(self, obj: AnalysedObject) -> list[str]:
         """Return the sinks into a table that keep state: it goes when they begin anew, or go."""
@@ -256,7 +264,9 @@ class EpochReplay:
         reads = obj.declared is not None and obj.declared.connector is not None
         return self.warehouse.splits.connector(obj) if reads else None
 
-    def _compare(self, obj: AnalysedObject, work: AdvanceInput, scratch: str) -> ObjectReplay:
+    def _compare(
+        self, obj: AnalysedObject, advance_input: AdvanceInput, scratch: str
+    ) -> ObjectReplay:
         sessions = self.warehouse.sessions()
         before = self.before.get(obj.key)
         pinned = {} if before is None else dict(before.versions)
@@ -266,11 +276,11 @@ class EpochReplay:
         fetched = (t for owner in owners for t in layout.lookup_tables(owner))
         pinned |= {t: versions[t] for t in fetched if t in versions}
         corrected = layout.corrections_table(obj)
-        if obj.key in work.corrected:
+        if obj.key in advance_input.corrected:
             pinned[corrected] = self.warehouse.store.open(corrected).version
         overlay = Overlay(self.warehouse.store, self.warehouse.objects.sub_objects(scratch), pinned)
         again = Tables(overlay, sessions.main, self.warehouse.limits)
-        record = advance(obj, work, again, sessions, self._connector(obj))
+        record = advance_object(obj, advance_input, again, sessions, self._connector(obj))
         parts = [
             RowPart(
                 label,

@@ -71,9 +71,9 @@ def test_a_sink_reads_what_it_copies_without_spark(
         asked: list[str] = []
         computed = external_sink._compute_changes
 
-        def counted(task, *rest):  # type: ignore[no-untyped-def]
-            asked.append(task.obj.name)
-            return computed(task, *rest)
+        def counted(advance, *rest):  # type: ignore[no-untyped-def]
+            asked.append(advance.obj.name)
+            return computed(advance, *rest)
 
         monkeypatch.setattr(external_sink, "_compute_changes", counted)
         epoch(site, fm, 1)
