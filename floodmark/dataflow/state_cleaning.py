@@ -8,7 +8,7 @@ from floodmark.dataflow.context import EpochContext, ExpiredRows
 from floodmark.dataflow.partitions import frames
 from floodmark.plan.rules.interval_join import shift_to_kind
 from floodmark.stream.operators.base import StreamOperator
-from floodmark.stream.properties.reach import move_outward
+from floodmark.stream.properties.reach import move_at_least
 
 
 def expired_rows(op: StreamOperator[Any], i: int, ctx: EpochContext) -> ExpiredRows | None:
@@ -27,7 +27,7 @@ def expired_rows(op: StreamOperator[Any], i: int, ctx: EpochContext) -> ExpiredR
         if bound is not None and column != cleaning.column:
             bound = shift_to_kind(bound, distance, kind)
         elif bound is not None and distance:
-            bound = move_outward(bound, distance)
+            bound = move_at_least(bound, distance)
         if bound is None:
             return None
         values.append(bound)

@@ -30,8 +30,8 @@ CLOSING = (
     Planted(
         "a frame that looks ahead in time is final too early",
         "floodmark.stream.operators.over_window:StreamOverWindow.propagate",
-        "move_outward(values[time], -ahead.distance)",
-        "move_outward(values[time], ahead.distance)",
+        "move_at_least(values[time], -ahead.distance)",
+        "move_at_least(values[time], ahead.distance)",
         on_spark("close_over"),
     ),
     Planted(

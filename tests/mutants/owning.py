@@ -29,7 +29,7 @@ OWNING = (
     ),
     Planted(
         "an owner that comes second does not hold the row",
-        "floodmark.dataflow.merge.column_owners:met",
+        "floodmark.dataflow.merge.column_owners:set_owned",
         "f'array_sort(array_union({_HELD}, {_MINE}))'",
         "_HELD",
         on_spark("owned_columns"),

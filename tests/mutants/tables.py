@@ -21,7 +21,7 @@ TABLES = (
     ),
     Planted(
         "an equal version is ignored",
-        "floodmark.dataflow.merge.conflicts:_met",
+        "floodmark.dataflow.merge.conflicts:_print_conflict",
         "{incoming} < {stored}",
         "{incoming} <= {stored}",
         on_spark("conflict_versions"),
@@ -35,7 +35,7 @@ TABLES = (
     ),
     Planted(
         "DO UPDATE IF NOT NULL prefers what is stored",
-        "floodmark.dataflow.merge.conflicts:_met",
+        "floodmark.dataflow.merge.conflicts:_print_conflict",
         "coalesce(__o.r.{ident(c)}, __a.r.{ident(c)})",
         "coalesce(__a.r.{ident(c)}, __o.r.{ident(c)})",
         on_spark("conflict_if_not_null"),

@@ -46,7 +46,7 @@ def first(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
     ) | {OWNERS: _MINE}
 
 
-def met(names: Sequence[str], owners: Sequence[Owner], *, keeps: bool) -> dict[str, str]:
+def set_owned(names: Sequence[str], owners: Sequence[Owner], *, keeps: bool) -> dict[str, str]:
     """Return the values of a row in which an owner sets its columns; it `keeps` what is NULL."""
 
     def value(c: str, mine: str) -> str:

@@ -83,7 +83,7 @@ def fold_operations(
     type_ = row_type(columns)
     letters = f"ARRAY<STRUCT<error:{ERROR_TYPE},r:{type_}>>"
     start = f"named_struct('r', {OLD_ROW}, 'refused', CAST(array() AS {letters}), 'w', FALSE)"
-    met = _met(declared, names, type_, now)
+    met = _print_conflict(declared, names, type_, now)
     shown = ", ".join(f"__o.r.{ident(c)}" for c in names if not c.startswith(HIDDEN_PREFIX))
     letter = (
         f"named_struct('code', __m.code, 'expression', '{LABEL}', 'row', "
@@ -126,11 +126,11 @@ def _owner_texts(
         f"WHEN __o.w < 0 THEN {merge(column_owners.clear(names, owners))}",
         f"WHEN __a.r IS NULL THEN {merge(column_owners.first(names, owners))}",
     ]
-    otherwise = merge(column_owners.met(names, owners, keeps=keeps))
+    otherwise = merge(column_owners.set_owned(names, owners, keeps=keeps))
     return column_owners.BY_OWNER, f"CASE {' '.join(whens)} ELSE {otherwise} END"
 
 
-def _met(declared: Declaration, names: list[str], type_: str, now: int) -> str:
+def _print_conflict(declared: Declaration, names: list[str], type_: str, now: int) -> str:
     """Return the text of what stays where the row `o.r` meets `a.r`: `(code, r)`."""
     conflict = declared.conflict
     # Alone a row has to have what it could have taken from a stored one.

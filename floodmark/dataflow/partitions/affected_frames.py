@@ -15,7 +15,7 @@ from floodmark.plan import nodes as n
 from floodmark.spark.sorting import sort_key
 from floodmark.spark.types import ident
 from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.reach import Reach, move_outward
+from floodmark.stream.properties.reach import Reach, move_at_least
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +60,7 @@ def near(node: n.OverWindow, reach: Reach, lie: Bounds) -> Bounds:
     if key.column not in lie:
         return {}
     far = reach.back + reach.ahead
-    low, high = (move_outward(v, s * far) for v, s in zip(lie[key.column], (-1, 1), strict=True))
+    low, high = (move_at_least(v, s * far) for v, s in zip(lie[key.column], (-1, 1), strict=True))
     return {} if low is None or high is None else {key.column: (low, high)}
 
 

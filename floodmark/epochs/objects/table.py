@@ -147,7 +147,7 @@ class TableIngest(TablePart):
     def _record(self, out: int, written: Mapping[str, int], marks: Marks | None) -> ObjectRecord:
         """Return what the epoch has done; P5: each row that came is accounted for."""
         counts, dead, late = self.merging.counts, self.stages.dead_rows, 0
-        taken_in = self.rows_in + self._brought(counts)
+        taken_in = self.rows_in + self._count_sink_rows(counts)
         if self.watermarked is not None:
             late = self.watermarked.late_rows
             taken_in += self.watermarked.aside_of_sinks
@@ -207,7 +207,7 @@ class TableIngest(TablePart):
             obj.key, versions, rows_in=out + letters, rows_out=out, dead_rows=letters
         )
 
-    def _brought(self, counts: Counts) -> int:
+    def _count_sink_rows(self, counts: Counts) -> int:
         """Return how many rows sinks brought that nothing has put aside before."""
         if self.inserted is None:
             return counts.brought

@@ -142,7 +142,7 @@ class WatermarkedTable(TablePart):
         record = ObjectRecord(
             self.obj.key,
             {**advance.versions_before(), **self.stages.versions, **self._commit_side_tables()},
-            rows_in=rows_in + self._brought(operations, files),
+            rows_in=rows_in + self._count_sink_rows(operations, files),
             rows_out=rows_of(good),
             late_rows=self.late_rows,
             dead_rows=self.stages.dead_rows,
@@ -156,7 +156,7 @@ class WatermarkedTable(TablePart):
         failpoints.reach("sink_committed")
         return record
 
-    def _brought(
+    def _count_sink_rows(
         self,
         operations: Sequence[tuple[str, DataFrame]],
         files: Mapping[int, tuple[DataFile, ...]],

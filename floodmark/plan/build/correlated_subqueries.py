@@ -66,13 +66,13 @@ def rows_of(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> 
 def rows_of_exists(builder: QueryBuilder, query: exp.Expression, scope: QueryScope) -> SubqueryRows:
     """Return the rows of a subquery of which only the existence counts."""
     query = without_parentheses(query)
-    if not isinstance(query, exp.Select) or not _has_rows_of_from(query):
+    if not isinstance(query, exp.Select) or not _keeps_row_count(query):
         return rows_of(builder, query, scope)
     bound, conditions = build_correlated(builder.inside(scope), query, scope)
     return SubqueryRows(bound.node, (), tuple(conditions))
 
 
-def _has_rows_of_from(query: exp.Select) -> bool:
+def _keeps_row_count(query: exp.Select) -> bool:
     """Tell whether a SELECT has a row where FROM and WHERE have one."""
     shaped = any(query.args.get(shape) for shape in ("group", "having", "offset"))
     limit = query.args.get("limit")

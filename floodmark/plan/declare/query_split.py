@@ -18,7 +18,7 @@ from floodmark.plan.build.relations import scan_of
 from floodmark.plan.declaration import RowTransform
 from floodmark.plan.declare.transform import (
     NamedExprs,
-    can_be_asked,
+    is_intake_condition,
     is_kept,
     substitute,
     transform_of,
@@ -134,7 +134,7 @@ def _chain(node: n.Node, source: str) -> _Chain | None:
                 return None
             parts = conjuncts(substitute(node.predicate, dict(below.columns)))
             chain = replace(below, parts=(*below.parts, *parts))
-            return chain if all(map(can_be_asked, parts)) else None
+            return chain if all(map(is_intake_condition, parts)) else None
         case _:
             return None
 
@@ -160,7 +160,7 @@ def _separate(node: n.Node, source: str) -> n.Node:
     inside = dict(below.columns)
     parts = conjuncts(node.predicate)
     first, then = _split_conditions(
-        parts, lambda p: can_be_asked(substitute(p, inside)) and not can_fail(p), node.input
+        parts, lambda p: is_intake_condition(substitute(p, inside)) and not can_fail(p), node.input
     )
     if not (first and then):
         return node

@@ -178,7 +178,7 @@ def is_kept(expr: Expr) -> bool:
     return not outcomes and not reads_now(expr) and _unstable(expr) is None
 
 
-def can_be_asked(part: Expr) -> bool:
+def is_intake_condition(part: Expr) -> bool:
     """Tell whether a condition may be asked when a row comes, or says when the row is seen."""
     if not reads_now(part):
         return is_kept(part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from floodmark.plan.nodes import Node
-from floodmark.plan.rules.first_rows import drop_orders_below, first_rows
+from floodmark.plan.rules.first_rows import drop_inner_orders, first_rows
 from floodmark.plan.rules.interval_keys import interval_keys
 from floodmark.plan.rules.lookup_keys import lookup_keys
 from floodmark.plan.rules.order_joins import order_joins
@@ -18,5 +18,5 @@ Rule = Callable[[Node], Node]
 
 RULES: tuple[Rule, ...] = (
     plain_filters, reuse_computations, drop_unread, push_filters, order_joins, lookup_keys,
-    first_rows, push_all_filters, drop_orders_below, interval_keys,
+    first_rows, push_all_filters, drop_inner_orders, interval_keys,
 )  # fmt: skip

@@ -39,10 +39,10 @@ def drop_orders(node: n.Node) -> n.Node:
     return node.inputs[0] if plain else node
 
 
-def drop_orders_below(node: n.Node) -> n.Node:
+def drop_inner_orders(node: n.Node) -> n.Node:
     """Return the plan with an order of all rows at most on top, below projections."""
     if isinstance(node, n.Project):
-        return node.with_inputs([drop_orders_below(node.input)])
+        return node.with_inputs([drop_inner_orders(node.input)])
     return node.with_inputs([drop_orders(child) for child in node.inputs])
 
 

@@ -57,14 +57,14 @@ def _read_new_rows(
     frame = frame.where(f"{WEIGHT} {'<' if plan.effect is RowsEffect.DELETE else '>'} 0")
     key = target.relation.primary_key
     if plan.effect is RowsEffect.INSERT and not replaces(target):
-        return _met(target, reader, frame)
+        return _merged_rows(target, reader, frame)
     if plan.effect is RowsEffect.INSERT and key:
         last = f"max({DML_ORDINAL}) OVER (PARTITION BY {', '.join(map(ident, key))}) AS __last"
         frame = frame.selectExpr("*", last).where(f"{DML_ORDINAL} = __last")
     return frame.selectExpr(*(ident(f.name) for f in columns))
 
 
-def _met(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
+def _merged_rows(target: AnalysedObject, reader: Reader, rows: DataFrame) -> DataFrame:
     """Return the rows that inserted ones have made where they met stored ones of their keys.
 
     A row that a conflict behaviour ignores makes none.

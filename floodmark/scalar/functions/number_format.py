@@ -102,7 +102,7 @@ def _digit(i: int, text: str, last: int | None, mark: str, hidden: bool, templat
 
 
 def _sign_prefix(sign: str, template: Template) -> str:
-    if template.apart or template.sign_behind:
+    if template.apart or template.has_trailing_sign:
         return ""
     if "S" in template.marks:
         return sign
@@ -112,7 +112,7 @@ def _sign_prefix(sign: str, template: Template) -> str:
 
 
 def _sign_suffix(sign: str, template: Template) -> str:
-    if template.sign_behind:
+    if template.has_trailing_sign:
         return sign
     if "PR" not in template.marks:
         return ""

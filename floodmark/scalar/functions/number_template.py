@@ -61,7 +61,7 @@ class Template:
         return not {"MI", "SG"}.isdisjoint(self.marks)
 
     @property
-    def sign_behind(self) -> bool:
+    def has_trailing_sign(self) -> bool:
         """Tell whether `S` stands behind the digits before the point, or all of them."""
         if "S" not in self.marks:
             return False

@@ -26,7 +26,7 @@ from floodmark.session.ddl.desired import (
 from floodmark.sql import statements as s
 from floodmark.storage.delta.types import delta_schema
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.external_sink import check_said_once
+from floodmark.stream.objects.external_sink import check_contradictions
 from floodmark.stream.objects.owners import keeping_holds
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog

@@ -318,7 +318,7 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
     return text.lower()
 
 
-def check_said_once(statement: s.CreateSink) -> None:
+def check_contradictions(statement: s.CreateSink) -> None:
     """Raise E0721 for what a sink says twice: an option, or its format in two ways.
 
     For definitions that are new. One that is in the log says what `ExternalSink` takes of it.

@@ -30,7 +30,7 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
-from floodmark.stream.properties.reach import Reach, move_outward, reach_of
+from floodmark.stream.properties.reach import Reach, move_at_least, reach_of
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import (
     RecomputeRanges,
@@ -157,7 +157,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
             return {**kept, node.close_call: values[time]}
         if ahead.counts:
             return kept
-        final = move_outward(values[time], -ahead.distance) if ahead.distance else values[time]
+        final = move_at_least(values[time], -ahead.distance) if ahead.distance else values[time]
         return kept if final is None else {**kept, time: final}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:

@@ -111,7 +111,7 @@ def bound_distance(bound: str, side: str) -> Decimal:
     return Decimal((months * _LONGEST_MONTH + days) * _DAY + micros)
 
 
-def move_outward(value: Any, by: Decimal) -> Any:
+def move_at_least(value: Any, by: Decimal) -> Any:
     """Return a value moved outwards by at least a distance, None where that is not known."""
     outwards = math.copysign(math.ceil(abs(by)), by)
     try:

@@ -60,7 +60,7 @@ def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
     """Return the node over inputs that emit on close: these say what can close it."""
     match node:
         case n.Aggregate():
-            below, window = _window_above(node, plan)
+            below, window = _closing_window(node, plan)
             return n.CloseAggregate(below, node.group, node.aggregates, window, span=node.span)
         case n.SetOperation():
             return node
@@ -96,7 +96,7 @@ def _lower_node(node: n.Node, plan: StreamPlan) -> StreamPlan:
     return replace(plan, root=node) if node in plan.operators else lower(keep_keys(node))
 
 
-def _window_above(node: n.Aggregate, plan: StreamPlan) -> tuple[n.Node, str]:
+def _closing_window(node: n.Aggregate, plan: StreamPlan) -> tuple[n.Node, str]:
     """Return the input of an aggregate, emitting on close, and the column that closes groups."""
     below = _close_aggregates(node.input, plan)
     return below.root, window_of(replace(node, input=below.root), below)
@@ -113,7 +113,7 @@ def _window_alone(node: n.Aggregate) -> str:
     """Return the column that closes the groups of an aggregate that is not analysed yet."""
     keyed = keep_keys(node)
     assert isinstance(keyed, n.Aggregate)
-    return _window_above(keyed, lower(keyed))[1]
+    return _closing_window(keyed, lower(keyed))[1]
 
 
 def window_of(node: n.Aggregate, plan: StreamPlan) -> str:
