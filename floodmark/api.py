@@ -165,7 +165,7 @@ class Floodmark:
 
     @property
     def retention(self) -> timedelta:
-        """Return how long changes and old epochs are kept: `SET retention`, or 7 days."""
+        """Return the retention of changes and old epochs: `SET retention`, or 7 days."""
         return self.warehouse.settings.retention
 
     def read(self, pipelines: str | Path) -> DesiredState:
@@ -180,7 +180,7 @@ class Floodmark:
         return desired
 
     def plan(self, pipelines: str | Path) -> DeploymentPlan:
-        """Return what applying a folder of pipeline files would change.
+        """Return the plan of applying a folder of pipeline files.
 
         Also raises the errors that would refuse a run.
         """
@@ -188,7 +188,7 @@ class Floodmark:
         return self._plan_files(pipelines)
 
     def _plan_files(self, pipelines: str | Path) -> DeploymentPlan:
-        """Return what would change, without the checks for writing."""
+        """Return the plan without the checks for writing."""
         return deployment.plan_files(self.read(pipelines), self.deployed)
 
     def check(self, plan: DeploymentPlan) -> None:
@@ -408,7 +408,7 @@ class Floodmark:
         return with_mode(statement, self.warehouse.settings.mode)
 
     def changes(self, name: str, after: int | None = None) -> DataFrame:
-        """Return what changed in an object after an epoch: `__epoch`, `__kind`, then its columns.
+        """Return the changes of an object after an epoch: `__epoch`, `__kind`, then its columns.
 
         Without an epoch, returns all changes that are kept. Raises E0413 if the changes right after
         the epoch have expired.

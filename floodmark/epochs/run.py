@@ -181,7 +181,7 @@ class Run:
             )
 
     def _seconds(self, key: str) -> float | None:
-        """Return how long the work on an object may take: to fill it, or to go on with it."""
+        """Return the time limit of an object in seconds: to fill it, or to advance it."""
         before = self.progress.before.records.get(key)
         fills = self.catches_up or key in self.created or before is None or not before.versions
         return (

@@ -91,7 +91,7 @@ def field_notes(records: Mapping[str, ObjectRecord], pipeline: Pipeline) -> list
 
 
 def describe_field_differences(obj: AnalysedObject, records: Iterable[ObjectRecord]) -> str | None:
-    """Say what all rows lack that an object took in in some epochs, and what no column takes.
+    """Return a line about columns without any value and fields without a column, in some epochs.
 
     None where every column has values and every field is taken, or no rows came.
     """

@@ -33,7 +33,7 @@ def is_of_definitions(error: BaseException) -> bool:
 
 
 def attempt(warehouse: Warehouse, version: int, step: Callable[[], _T]) -> _T | None:
-    """Return what a step towards applying a version returns; None where that was taken back.
+    """Return the result of a step towards applying a version; None where that was taken back.
 
     It is where the step says that the definitions are wrong and the epoch has done nothing yet;
     other errors are raised, with what a person can do about the version.
@@ -189,7 +189,7 @@ def _version_before(warehouse: Warehouse, table: str, version: int, record: Open
 
 
 def _changes(warehouse: Warehouse, before: int, after: int) -> tuple[str, ...]:
-    """Say what a version was to do, from the text of both: it may be what cannot be read."""
+    """Return the changes of a version, from the texts of both: one may be unreadable."""
     catalogs = warehouse.catalogs
     old = {s.object: s.sql for s in (catalogs.get(before).statements if before else ())}
     new = {s.object: s.sql for s in catalogs.get(after).statements}
@@ -199,7 +199,7 @@ def _changes(warehouse: Warehouse, before: int, after: int) -> tuple[str, ...]:
 
 
 def _irreversible_work(warehouse: Warehouse, epoch: int) -> str | None:
-    """Say what an epoch has done that cannot be taken back; None where that is nothing."""
+    """Describe the part of an epoch that cannot be taken back; None where there is none."""
     written = tables_of_epoch(warehouse.store, epoch)
     sealed = warehouse.log.seal_record(epoch - 1) if epoch > 1 else None
     pinned = [

@@ -85,7 +85,7 @@ class Reader:
 
     @property
     def relations(self) -> dict[str, Relation]:
-        """Return what queries can name."""
+        """Return the relations that queries can name."""
         return {name: r.relation for name, r in self._readable.items()}
 
     def plan(self, query: exp.Expression, source: Span | None) -> n.Node:
@@ -106,12 +106,12 @@ class Reader:
             return rewrite_to_run(self.builder(source, given).query(query))
 
     def builder(self, source: Span | None, given: ColumnTypes | None = None) -> Builder:
-        """Return what builds the plan of a statement; `source` is any span of it."""
+        """Return the builder of a statement's plan; `source` is any span of it."""
         functions = self.pipeline.functions
         return Builder(self.relations, source, views=self._views, functions=functions, given=given)
 
     def frame_of(self, name: str) -> ReadFrame:
-        """Return how to get the rows of a relation that a query can read."""
+        """Return a function that reads the rows of a relation."""
         return self._readable[name].frame
 
     def with_rows(self, relation: Relation, frame: ReadFrame) -> Reader:
@@ -159,7 +159,7 @@ class Reader:
         return None
 
     def _lookup_rows(self, node: n.Pairing, scan: n.Scan, left: DataFrame) -> DataFrame:
-        """Return what an object that is kept elsewhere has now for the keys of left rows."""
+        """Return the present rows of an object that is kept elsewhere, for left rows' keys."""
         assert node.lookup_columns is not None
         keys = keys_of(left, [a for a, _ in node.equi])
         found = lookup_of(self.pipeline[scan.object], self.tables.limits).fetch(

@@ -52,7 +52,7 @@ def _is_behind(key: str, reader: Reader) -> bool:
 
 
 def _lookups(key: str, reader: Reader) -> Iterator[tuple[str, n.Node]]:
-    """Yield who looks rows up in a table, with what gives the rows."""
+    """Yield each object that looks rows up in a table, with the node that gives the rows."""
     for obj in reader.pipeline.objects.values():
         for node in () if obj.plan is None else obj.plan.nodes:
             if n.is_lookup(node) and key in {s.object for s in n.scans(node.right)}:

@@ -37,7 +37,7 @@ ExplainStatement = Callable[[s.Statement, Deployed], Explanation]
 
 
 def show(statement: s.Show | s.Describe, deployed: Deployed, settings: Mapping[str, str]) -> Result:
-    """Return what SHOW or DESCRIBE asks for."""
+    """Return the rows of a SHOW or DESCRIBE."""
     if isinstance(statement, s.Describe):
         columns = find_relation(statement.name, statement.kind, deployed).relation.visible
         rows = ((c.name, str(c.type), c.nullable) for c in columns)

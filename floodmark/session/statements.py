@@ -245,7 +245,7 @@ def _refuse_loss(plan: DeploymentPlan, warehouse: Warehouse, discards: Collectio
 
 
 def _lost_rows(change: ObjectChange, plan: DeploymentPlan, warehouse: Warehouse) -> str | None:
-    """Say what a source has taken in and would not find again; None where that is nothing."""
+    """Describe the rows that a source would not find again; None where there are none."""
     obj = plan.pipeline[change.key]
     if obj.declared is None or obj.declared.connector is None:
         return None
@@ -299,7 +299,7 @@ def write_notices(
 
 
 def _dead_letter_notes(keys: Collection[str], warehouse: Warehouse) -> Iterator[str]:
-    """Say which tables have put rows of the last epoch to their dead letters."""
+    """Yield a note for each table with dead letters of the last epoch."""
     records = warehouse.cut().records
     for key in sorted(keys):
         count = records[key].dead_rows if key in records else 0

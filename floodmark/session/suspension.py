@@ -137,7 +137,7 @@ def _find_object(statement: s.Alter, deployed: Deployed) -> AnalysedObject:
 
 
 def _intake(obj: AnalysedObject, pipeline: Pipeline) -> AnalysedObject:
-    """Return what a split source stores its rows in, for the view that has its name."""
+    """Return the object that stores a split source's rows, for the view that has its name."""
     part, stored = obj.object.part, pipeline.objects.get(obj.key + STORED)
     return obj if part is None or stored is None or stored.object.part != part else stored
 

@@ -45,7 +45,7 @@ class _TransactionBase:
         return logged + sum(int(e["rows"]) for e in entries if e["table"] == key)
 
     def reader(self) -> Reader:
-        """Return what a statement sees now."""
+        """Return the reader of the rows that a statement sees now."""
         reader = self.base
         mine = sorted((w for w in self.written if w.entry), key=lambda w: w.target.key)
         for _, group in groupby(mine, key=lambda w: w.target.key):
@@ -132,7 +132,7 @@ class Transaction:
                 return Result(status="ROLLBACK")
 
     def _ground(self) -> _TransactionBase:
-        """Return what the transaction stands on, fixed by its first statement."""
+        """Return the base of the transaction, fixed by its first statement."""
         if self._begun is None:
             warehouse = self._warehouse
             with self._loop.hold("BEGIN"):

@@ -90,7 +90,7 @@ class ClockGuard:
         self.accepts = False
 
     def _read_witness(self) -> Witness | None:
-        """Return what is known; None for a warehouse of before.
+        """Return the last witness; None for a warehouse of an earlier version.
 
         Where the record is damaged, that is when the last epoch was opened.
         """

@@ -59,7 +59,7 @@ class FilesSender:
             self._check_owner()
 
     def _mark(self) -> dict[str, Any]:
-        """Return what the folder's mark says; nothing where there is none."""
+        """Return the content of the folder's mark; nothing where there is none."""
         try:
             found = json.loads(read_plain(self.folder / MARK))
         except (FileNotFoundError, ValueError):

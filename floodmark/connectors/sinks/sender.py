@@ -30,7 +30,7 @@ class Sender(Protocol):
 
 
 def sender_of(obj: AnalysedObject, seed: str, limits: Limits) -> Sender:
-    """Return what writes for a sink of the warehouse that has a seed."""
+    """Return the sender of a sink, in the warehouse that has a seed."""
     assert obj.external_sink is not None
     identity = SinkIdentity(obj.object.storage_name, seed)
     if obj.external_sink.connector == DELTA:

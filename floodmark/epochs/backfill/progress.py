@@ -72,7 +72,7 @@ def _reachable(
 
 
 def words(warehouse: Warehouse, record: ObjectRecord) -> str:
-    """Return how far a backfill is, for people."""
+    """Return the progress of a backfill as text."""
     head = warehouse.log.head().sealed
     standing = BackfillLog(warehouse.objects, record.object, record.position).standing()
     if standing.record is not None:

@@ -102,6 +102,6 @@ class Backfill:
         )
 
     def _others(self, epoch: int) -> Cut:
-        """Return what the view may read as of a sealed epoch."""
+        """Return the cut that the view may read as of a sealed epoch."""
         records = self.warehouse.log.seal_record(epoch).objects
         return Cut(epoch, {k: r for k, r in records.items() if k != self.key})

@@ -51,7 +51,7 @@ class ObjectRows:
         return {**versions, table: handle.version}
 
     def _change(self, source: str, files: Sequence[DataFile], current: Handle) -> TableChange:
-        """Return what written changes do to the table; a layer is committed here."""
+        """Return the change that written changes make to the table; a layer is committed here."""
         paths, key = self.writer.paths(source, files), self.obj.relation.stream_key
         if self._has_layer(current):
             return self._commit_layer(current, paths)

@@ -94,7 +94,7 @@ def _changes_to_copy(advance: ObjectAdvance, inputs: EpochInputs) -> SinkBatch |
 
 
 def _copies(root: n.Node) -> tuple[n.Scan, dict[str, str]] | None:
-    """Return what a plan reads and the name there of each of its columns, if it does no more."""
+    """Return the scan of a plan that only copies, and the scan's name of each column; else None."""
     names = {f.name: f.name for f in root.schema}
     while isinstance(root, n.Project):
         exprs = dict(root.columns)

@@ -335,5 +335,5 @@ class TablePart:
 
     @property
     def declaration(self) -> Declaration:
-        """Return what CREATE says."""
+        """Return the declaration of the table's CREATE statement."""
         return self.advance.declaration

@@ -145,7 +145,7 @@ class TableIngest(TablePart):
         return self._record(out, written, None)
 
     def _record(self, out: int, written: Mapping[str, int], marks: Marks | None) -> ObjectRecord:
-        """Return what the epoch has done; P5: each row that came is accounted for."""
+        """Return the record of the epoch; P5: each row that came is accounted for."""
         counts, dead, late = self.merging.counts, self.stages.dead_rows, 0
         taken_in = self.rows_in + self._count_sink_rows(counts)
         if self.watermarked is not None:
@@ -390,7 +390,7 @@ class TableIngest(TablePart):
         return Operations(merge.sink_operations(rows, self.columns, (), started[0]))
 
     def _tie(self, sink: AnalysedObject) -> tuple[str, ...]:
-        """Return what orders the sink's rows of one key: the upstream stream key."""
+        """Return the columns that order the sink's rows of one key: the upstream stream key."""
         owner = sink if self.obj.relation.primary_key else self.obj
         return owner.relation.stream_key
 

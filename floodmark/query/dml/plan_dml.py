@@ -178,7 +178,7 @@ def _check_positions(statement: s.Insert, target: TargetTable, names: Sequence[s
 
 
 def _item_spans(statement: s.Insert, count: int) -> list[Span | None]:
-    """Return where each value of an INSERT is written; the statement where a star stands for it."""
+    """Return the place of each value of an INSERT; for a star, that of the statement."""
     items = statement.query.selects if isinstance(statement.query, exp.Select) else []
     if len(items) != count or any(item.is_star for item in items):
         return [statement.span] * count

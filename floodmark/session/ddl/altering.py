@@ -100,7 +100,7 @@ def _without_users(
 
 
 def _users(key: str, column: str, catalog: Catalog, pipeline: Pipeline) -> list[str]:
-    """Return what reads or writes a relation and does not hold, or shows less, without a column."""
+    """Return the objects on a relation that do not hold, or show less, without a column."""
     near = (o for o in catalog.objects.values() if key in o.reads or o.target == key)
     return [
         o.key

@@ -106,7 +106,7 @@ def plan_files(desired: DesiredState, deployed: Deployed) -> DeploymentPlan:
 def _make_plan(
     catalog: Catalog, deployed: Deployed, *, filed: bool = False, project: Path | None = None
 ) -> DeploymentPlan:
-    """Return what a catalog changes; what cannot be stored or read is refused here."""
+    """Return the plan of a catalog's changes; refuse one that cannot be stored or read."""
     if project is not None:
         catalog = resolve_paths(catalog, deployed.catalog, project, filed=filed)
     catalog = free_names(catalog, deployed.catalog)
@@ -208,7 +208,7 @@ def plan_statement(
 def _altering(
     statement: s.Alter, deployed: Deployed, project: Path | None
 ) -> DeploymentPlan | None:
-    """Return what an ALTER changes; None where there is nothing to do."""
+    """Return the plan of an ALTER; None where there is nothing to do."""
     catalog = alter_catalog(statement, deployed.pipeline)
     if catalog is deployed.catalog:
         return None
@@ -219,7 +219,7 @@ def _altering(
 
 
 def _renaming(statement: s.AlterRename, deployed: Deployed) -> DeploymentPlan | None:
-    """Return what a RENAME changes: names, nowhere a row; None for the name that it has."""
+    """Return the plan of a RENAME: names change, no rows; None for the name that it has."""
     catalog, keys = rename_object(statement, deployed.catalog)
     if not keys:
         return None

@@ -110,7 +110,7 @@ def downstream(pipeline: Pipeline, key: str) -> list[str]:
 
 
 def _row_sources(obj: AnalysedObject, change: ObjectChange) -> tuple[str, ...]:
-    """Return what an object that begins, or begins anew, takes its rows from."""
+    """Return the inputs from which an object fills itself when it begins, or begins anew."""
     if change.action not in ("create", "rebuild") or obj.kind is ObjectKind.VIEW:
         return ()
     declared = obj.declared

@@ -38,7 +38,7 @@ def refuse_rereading(changes: Iterable[ObjectChange], before: Pipeline, after: P
 
 
 def _scan_objects(obj: AnalysedObject, previous: AnalysedObject | None) -> list[str]:
-    """Return what the queries of an object read, now and before."""
+    """Return the objects that the queries of an object read, now and before."""
     plans = [o.plan.root for o in (obj, previous) if o is not None and o.plan is not None]
     return [scan.object for root in plans for scan in n.scans(root)]
 

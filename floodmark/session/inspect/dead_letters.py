@@ -70,7 +70,7 @@ def _newest(store: Store, handle: Handle, limits: Limits) -> Iterator[tuple[int,
 
 
 def _reason(error: dict[str, Any]) -> str:
-    """Return what letters of one kind have in common."""
+    """Return the reason that letters of one kind have in common."""
     code, expression, message = error["code"], error["expression"], error["message"]
     said = expression
     if message is not None:

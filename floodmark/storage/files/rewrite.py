@@ -108,7 +108,7 @@ def _write(
 def _rows_that_stay(
     paths: Sequence[str], gone: pa.Table, added: pa.Table, limits: Limits
 ) -> Iterator[pa.Table]:
-    """Yield what stays of files, some rows at a time, and then the added rows."""
+    """Yield the rows of files that stay, some at a time, and then the added rows."""
     import pyarrow as pa
     from pyarrow import parquet as pq
 
