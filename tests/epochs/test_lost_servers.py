@@ -54,11 +54,11 @@ def test_a_suspension_is_logged_though_another_object_met_the_world_first(
             raise DataError("E0459", "endless took longer than query_timeout")
         return advance(found, *rest)
 
-    advance = run.advance
+    advance = run.advance_object
     with connect(tmp_path / "w", sessions=lambda: sessions) as warehouse:
         warehouse.execute_script(TWO)
         with monkeypatch.context() as patch, pytest.raises(TransientError) as met:
-            patch.setattr(run, "advance", advanced)
+            patch.setattr(run, "advance_object", advanced)
             warehouse.execute("INSERT INTO t VALUES (1)")
         assert met.value.code == "E0511"
         (suspended,) = warehouse.warehouse.log.suspensions().items()
@@ -85,11 +85,11 @@ def test_an_epoch_goes_on_in_sessions_that_somebody_else_opens(
             opened[-1].abandon()
         return advance(found, *rest)
 
-    opened, advance = [another()], run.advance
+    opened, advance = [another()], run.advance_object
     try:
         with connect(tmp_path / "w", sessions=shared) as warehouse:
             warehouse.execute_script(TWO)
-            monkeypatch.setattr(run, "advance", lost_once)
+            monkeypatch.setattr(run, "advance_object", lost_once)
             with pytest.raises(TransientError) as met:
                 warehouse.execute("INSERT INTO t VALUES (1)")
             assert met.value.code == "E0511" and opened[0].lost

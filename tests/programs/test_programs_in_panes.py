@@ -19,7 +19,7 @@ pytestmark = pytest.mark.spark
 def test_sums_by_panes_are_those_of_the_programs(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
     chosen = [load(path) for path in PROGRAMS if path.name.startswith("hop_")]
     cases = [
         case_of(program, program, f"p{i}_", tmp_path, use_dml=False)

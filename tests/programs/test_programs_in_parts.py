@@ -25,7 +25,7 @@ DAILY = ("dead_rows_of_a_subplan_read_twice", "join_three_with_padding")
 def test_queries_in_parts_emit_what_the_programs_say(
     names: tuple[str, ...], sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
     programs = [load(path) for path in PROGRAMS if not names or path.stem in names]
     runs = [p for p in programs if refusal(p) is None and not has_own_clock(p)]
     cases = [

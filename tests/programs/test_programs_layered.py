@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(2400)]
 def test_layered_objects_emit_what_the_programs_say(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
     limits = Limits(layer_bytes=0, layer_factor=0, layer_share=0, layer_epochs=3)
     programs = [p for p in map(load, PROGRAMS) if refusal(p) is None]
     chosen = [p for p in programs if not has_own_clock(p) and len(partitions_of(p)) == 1]

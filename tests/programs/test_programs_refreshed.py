@@ -39,7 +39,7 @@ def _refreshed() -> Iterator[tuple[Program, Program]]:
 def test_recomputed_views_emit_what_the_programs_say(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+    monkeypatch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
     cases = [
         case_of(program, written, f"p{i:03}_", tmp_path, use_dml=False)
         for i, (written, program) in enumerate(_refreshed())

@@ -171,7 +171,7 @@ def runs(
         for session in (interpreted.main, interpreted.ingest):
             for key, value in INTERPRETED.items():
                 session.conf.set(key, value)
-        patch.setattr(epoch_run, "advance", isolated(epoch_run.advance))
+        patch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
         yield Runs(programs, in_one, row_by_row, root, sessions, interpreted)
 
 

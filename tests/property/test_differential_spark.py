@@ -67,8 +67,8 @@ def both(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     inputs = busiest(EPOCHS)
     run = PlansRun.over(views, inputs, tmp_path_factory.mktemp("plans"), sessions)
     with pytest.MonkeyPatch.context() as patch:
-        advance, stopped = stopping(isolated(epoch_run.advance), STOP)
-        patch.setattr(epoch_run, "advance", advance)
+        advance, stopped = stopping(isolated(epoch_run.advance_object), STOP)
+        patch.setattr(epoch_run, "advance_object", advance)
         outcome = run.all_epochs()
     assert stopped
     outcome = replace(outcome, unequal=unequal(run.run, outcome))

@@ -1,8 +1,8 @@
 """Replays of sealed epochs: each object is recomputed from the inputs that the log pins.
 
-A replay runs the code of an epoch (`epochs.objects.epoch.advance`) over a store that discards
-commits. Each object reads the published rows of its inputs, not their replayed rows, so a
-difference is reported at the object that causes it.
+A replay runs the code of an epoch (`epochs.objects.epoch.advance_object`) over a store that
+discards commits. Each object reads the published rows of its inputs, not their replayed rows, so
+a difference is reported at the object that causes it.
 """
 
 from __future__ import annotations
