@@ -10,7 +10,7 @@ _LATER = f"{_WATERMARKS}test_no_later_change_is_below_a_watermark"
 _PROMISES = (
     "tests/property/test_reference_properties.py::test_every_node_keeps_what_the_analysis_promises"
 )
-_SEVERAL = "tests/stream/test_several_inputs.py::"
+_SEVERAL = "tests/stream/operators/test_several_inputs.py::"
 _GOLDEN = "tests/golden/test_golden_plans.py::test_plan"
 _PASSES = "tests/stream/test_passes.py::"
 _LIMITS = "tests/cli/test_limits.py::test_the_parts_of_a_warehouse_go_by_its_limits"
