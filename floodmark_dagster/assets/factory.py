@@ -61,9 +61,9 @@ def pipeline_assets(
     )
     def run_pipeline(context: dg.AssetExecutionContext, warehouse: Warehouse) -> Iterator[_Result]:
         with errors_for_dagster(), warehouse.connect() as floodmark:
-            telling = _RunResults(context, floodmark, warehouse, event_time)
+            results = _RunResults(context, floodmark, warehouse, event_time)
             if is_of_partitions(context):
-                yield from telling.partition_results()
+                yield from results.partition_results()
                 return
             failure: UserError | None = None
             chosen = context.selected_asset_keys
@@ -76,11 +76,11 @@ def pipeline_assets(
                     # Such as a source whose folder is gone: what the others did is told first.
                     failure = failure or error
                     pipeline_now = floodmark.deployed.pipeline
-                    telling.out_of_reach = floodmark.warehouse.splits.failures(pipeline_now)
-            suspended = telling.suspended()
-            telling.fails = bool(suspended) or failure is not None
-            yield from telling.epoch_results()
-            yield from telling.selected_check_results()
+                    results.out_of_reach = floodmark.warehouse.splits.failures(pipeline_now)
+            suspended = results.suspended()
+            results.fails = bool(suspended) or failure is not None
+            yield from results.epoch_results()
+            yield from results.selected_check_results()
             if suspended:
                 raise suspended_failure(floodmark, suspended)
             if failure is not None:
