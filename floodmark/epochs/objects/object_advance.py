@@ -113,7 +113,7 @@ class ObjectAdvance:
     """One advance of one object."""
 
     obj: AnalysedObject
-    advance_input: AdvanceInput
+    input: AdvanceInput
     tables: Tables
     writer: Writer
 
