@@ -12,7 +12,7 @@ from floodmark.epochs.loop import EpochLoop
 from floodmark.errors import UserError
 from floodmark.session.ddl.rehearsal import rehearse
 from floodmark.sql import statements as s
-from floodmark.storage.epoch_log import Event
+from floodmark.storage.logs.epochs import Event
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.dependencies import upstream_of
 from floodmark.stream.objects.pinned import pins_of

@@ -11,7 +11,7 @@ from floodmark.errors import DataError
 from floodmark.scalar.types import Field
 from floodmark.sql import statements as s
 from floodmark.storage import warehouse
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.table import Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout

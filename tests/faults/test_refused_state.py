@@ -9,9 +9,9 @@ import pytest
 
 from floodmark.errors import NotSupported
 from floodmark.scalar.types import INT, Field
-from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
-from floodmark.storage.delta import DeltaStore
-from floodmark.storage.object_record import ObjectRecord
+from floodmark.storage.delta.store import DeltaStore
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogVersion
+from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.tables import layout
 from floodmark.tables.current import CurrentRows
 from floodmark.tables.stored_relation import StoredTables

@@ -13,7 +13,7 @@ from floodmark.errors import UserError
 from floodmark.session.ddl.deployment import plan_statement
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_statement
-from floodmark.storage.catalog_log import AppliedStatement, CatalogVersion
+from floodmark.storage.logs.catalog import AppliedStatement, CatalogVersion
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.deployed import Deployed, load, statements_of
 

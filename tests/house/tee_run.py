@@ -19,7 +19,7 @@ from floodmark.testing import sql_test
 from floodmark.testing.program import Program, parse
 from tests.program_reference import compile_sql, run_reference
 
-TEE: type[n.Unary] = vars(n)["Tee"]
+TEE: type[n.Unary] = getattr(n, "Tee", n.Unary)
 PROGRAM = """
 sql:  CREATE SOURCE s (g INT, ts TIMESTAMP, WATERMARK FOR ts AS ts)
         WITH (connector = 'files', path = 's') FORMAT PLAIN ENCODE PARQUET;
@@ -67,7 +67,7 @@ def run(program: Program, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    tee = planning.Pass(planning.on_nodes(with_tees), planning.ALL)
+    tee = planning.Pass(planning.node_step(with_tees), planning.ALL)
     planning.PASSES = (tee, *planning.PASSES)
     program = parse(PROGRAM, "tee")
     for obj in compile_sql(program.sql).objects.values():

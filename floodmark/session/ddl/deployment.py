@@ -125,7 +125,7 @@ def _make_plan(
     changed = {c.key for c in plan.changes if c.action != "suspend"}
     for obj in pipeline.writing_objects:
         if obj.key in changed:
-            _check_said_once(obj, deployed.pipeline)
+            _refuse_contradictions(obj, deployed.pipeline)
             check_outside(obj)
             check_fill_value(deployed.pipeline.objects.get(obj.key), obj, calling=False)
     check_folders(pipeline, changed)
@@ -147,13 +147,13 @@ def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
                 )
 
 
-def _check_said_once(obj: AnalysedObject, deployed: Pipeline) -> None:
+def _refuse_contradictions(obj: AnalysedObject, deployed: Pipeline) -> None:
     """Refuse a sink that is written anew and says its format twice; one at rest goes on."""
     written, before = obj.object.statement, deployed.objects.get(obj.key)
     if before is not None and before.object.statement == written:
         return
     if obj.external_sink is not None and isinstance(written, s.CreateSink):
-        check_said_once(written)
+        check_contradictions(written)
 
 
 def check_outside(obj: AnalysedObject) -> None:

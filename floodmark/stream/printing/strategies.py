@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from floodmark.plan.expr.expressions import AggCall
-from floodmark.scalar.functions import aggregate_for
+from floodmark.scalar.functions import aggregate_overload
 from floodmark.stream.properties.strategy import (
     KeepFirst,
     KeepGroups,
@@ -88,7 +88,7 @@ def _call_text(call: AggCall, upkeep: Upkeep, group: Key) -> str:
 
 def _obstacle(call: AggCall) -> str:
     """Return why the group of an aggregate has to be read again."""
-    entry = aggregate_for(call.function, (arg.type for arg in call.args))
+    entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     if needs_each_value(call):
         return "with DISTINCT is not a sum"
     if call.order_by and not entry.ordered_set:
