@@ -65,7 +65,7 @@ def rows_of(
     return batch(computed(node), frames, spark, now, strict=strict)
 
 
-def rows_over(node: n.Node, scanned: DataFrame, spark: SparkSession, now: int) -> DataFrame:
+def rows_from_scan(node: n.Node, scanned: DataFrame, spark: SparkSession, now: int) -> DataFrame:
     """Return the rows of a plan where these are all that it scans."""
 
     def leaf(node: n.Node) -> Leaf | None:
@@ -77,7 +77,7 @@ def rows_over(node: n.Node, scanned: DataFrame, spark: SparkSession, now: int) -
     return rows
 
 
-def rows_within(
+def rows_in_bounds(
     op: StreamOperator[Any],
     within: Bounds,
     leaf: LeafWithin,

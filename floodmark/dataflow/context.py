@@ -104,7 +104,7 @@ class Input(Changes, Protocol):
     def keep(self, within: Bounds = EVERYWHERE) -> None:
         """Record the changes in an arrangement that was not asked for the rows after the epoch."""
 
-    def rows_over(self, scanned: DataFrame) -> DataFrame:
+    def rows_from_scan(self, scanned: DataFrame) -> DataFrame:
         """Return the rows that it has where these are all that it scans."""
 
 

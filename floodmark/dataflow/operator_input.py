@@ -88,10 +88,10 @@ class OperatorInput:
         if not self.operator.has_arrangement and not self._is_kept:
             self.rows_after(within)
 
-    def rows_over(self, scanned: DataFrame) -> DataFrame:
+    def rows_from_scan(self, scanned: DataFrame) -> DataFrame:
         """Return the rows that it has where these are all that it scans."""
         spark = self._ctx.inputs.spark
-        return batch.rows_over(self.operator.node, scanned, spark, self._ctx.now)
+        return batch.rows_from_scan(self.operator.node, scanned, spark, self._ctx.now)
 
     @cached_property
     def _table(self) -> StateTable | None:

@@ -150,4 +150,4 @@ class OperatorOutput:
             return self._parts.write_large(output.operator, rows, output.readers)
 
         spark = ctx.inputs.spark
-        return batch.rows_within(self.operator, within, leaf, spark, ctx.now, finish)
+        return batch.rows_in_bounds(self.operator, within, leaf, spark, ctx.now, finish)

@@ -149,7 +149,7 @@ class Reader:
         if n.is_lookup(node) and node.external is not None:
             left = self._frame(node.left)
             fetched = self._lookup_rows(node, node.external, left)
-            right = batch.rows_over(node.right, fetched, spark, self.now)
+            right = batch.rows_from_scan(node.right, fetched, spark, self.now)
             rows = batch.batch(node, [left, right], spark, self.now, strict=True)
             return batch.Leaf(rows)
         if isinstance(node, n.Values) and self._beside is not None and node.is_data:

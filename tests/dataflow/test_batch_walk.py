@@ -50,7 +50,7 @@ def _asked(root: n.Node) -> tuple[list[tuple[str, Bounds, FileFilter | None]], l
         finished.append(op.node)
         return rows
 
-    rows = batch.rows_within(lower(root).top, WITHIN, leaf, NO_SPARK, 0, finish)
+    rows = batch.rows_in_bounds(lower(root).top, WITHIN, leaf, NO_SPARK, 0, finish)
     assert rows is None
     return scanned, finished
 

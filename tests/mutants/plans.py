@@ -132,12 +132,12 @@ DROPPED = (
         (f"{_GOLDEN}[closing-the_first_rows_of_each_window_held_back]",),
     ),
     _dropped(
-        "node_step(conditions_lifted)",
+        "node_step(lift_conditions)",
         "QUERIES",
         f"{_PASSES}test_a_query_evaluates_a_volatile_condition_above_its_join",
     ),
     _dropped(
-        "node_step(temporal_filters)",
+        "node_step(add_temporal_filters)",
         "ALL - QUERIES - {Use.REFRESHED}",
         f"{_GOLDEN}[temporal-sliding_window_by_two_conditions]",
     ),

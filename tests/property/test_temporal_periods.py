@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import Expr
-from floodmark.plan.rules.temporal_filters import temporal_filters
+from floodmark.plan.rules.temporal_filters import add_temporal_filters
 from tests.program_reference import compile_sql
 
 START = datetime(2024, 1, 31, tzinfo=UTC)
@@ -131,7 +131,7 @@ def test_periods_say_when_a_condition_is_true(
     predicate: str, time: datetime | None, now: datetime, a: int | None
 ) -> None:
     found = _filter_of(predicate)
-    kept = temporal_filters(found)
+    kept = add_temporal_filters(found)
     assert isinstance(kept, n.TemporalFilter), predicate
     naive = None if time is None else time.replace(tzinfo=None)
     row = {"k": 2, "a": a, "ts": naive, "tz": time, "d": None if naive is None else naive.date()}

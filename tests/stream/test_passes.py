@@ -30,33 +30,65 @@ def steps_of(use: Use) -> list[str]:
 
 
 def test_what_is_kept_goes_through_all_but_what_is_of_queries_and_sinks() -> None:
-    rest = ["temporal_filters", "keep_keys", "lower_nodes", "release_on_close", "judge_periods",
-            "store_rows", "repair_updates", "colocate_state",
-            "check_needs_no_snapshot", "require_supported", "rereads", "some_columns"]  # fmt: skip
+    rest = [
+        "add_temporal_filters",
+        "keep_keys",
+        "lower_nodes",
+        "release_on_close",
+        "judge_periods",
+        "store_rows",
+        "repair_updates",
+        "colocate_state",
+        "check_needs_no_snapshot",
+        "require_supported",
+        "check_rereading",
+        "require_columns",
+    ]
     steps = steps_of(Use.STORED)
     assert steps[:2] == ["drop_orders", "plain_filters"]
     assert steps[-len(rest) :] == rest
 
 
 def test_the_tuple_says_what_each_use_is_checked_for() -> None:
-    checks = {"repeatable", "check_needs_no_snapshot", "require_supported", "sole_writer",
-              "rereads", "some_columns"}  # fmt: skip
+    checks = {
+        "require_repeatable",
+        "check_needs_no_snapshot",
+        "require_supported",
+        "require_sole_writer",
+        "check_rereading",
+        "require_columns",
+    }
     found = {use.name: [name for name in steps_of(use) if name in checks] for use in Use}
     assert found == {
         "SELECT": [],
         "EXPLAINED": [],
         "TABLE_AS": [],
-        "VIEW": ["check_needs_no_snapshot", "require_supported", "rereads", "some_columns"],
-        "REFRESHED": [
-            "repeatable",
+        "VIEW": [
             "check_needs_no_snapshot",
             "require_supported",
-            "rereads",
-            "some_columns",
+            "check_rereading",
+            "require_columns",
         ],
-        "STORED": ["check_needs_no_snapshot", "require_supported", "rereads", "some_columns"],
-        "INTO_TABLE": ["check_needs_no_snapshot", "require_supported", "sole_writer", "rereads"],
-        "OUTSIDE": ["require_supported", "rereads"],
+        "REFRESHED": [
+            "require_repeatable",
+            "check_needs_no_snapshot",
+            "require_supported",
+            "check_rereading",
+            "require_columns",
+        ],
+        "STORED": [
+            "check_needs_no_snapshot",
+            "require_supported",
+            "check_rereading",
+            "require_columns",
+        ],
+        "INTO_TABLE": [
+            "check_needs_no_snapshot",
+            "require_supported",
+            "require_sole_writer",
+            "check_rereading",
+        ],
+        "OUTSIDE": ["require_supported", "check_rereading"],
     }
 
 

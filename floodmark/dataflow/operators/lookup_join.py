@@ -97,7 +97,7 @@ class _Lookup:
         rows = ctx.stages.lookup_rows(table.name, ctx.inputs.lookup(scan), scan.columns, kept=kept)
         asked = [a for a, _ in node.equi]
         fetched = rows.fetch(lambda: keys_of(left, asked), node.lookup_columns)
-        return None if fetched is None else self.right.rows_over(fetched)
+        return None if fetched is None else self.right.rows_from_scan(fetched)
 
     def keys_and_new_rows(self, rows: Rows, frame: DataFrame) -> Rows:
         """Return old rows as their keys: the object's own table has their pairs."""

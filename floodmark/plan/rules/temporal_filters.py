@@ -20,9 +20,9 @@ from floodmark.plan.rules.growing_series import growing
 from floodmark.plan.rules.temporal import NoPeriodError, period_of
 
 
-def temporal_filters(node: n.Node) -> n.Node:
+def add_temporal_filters(node: n.Node) -> n.Node:
     """Return the plan with temporal filters where conditions have a period."""
-    node = node.with_inputs([temporal_filters(child) for child in node.inputs])
+    node = node.with_inputs([add_temporal_filters(child) for child in node.inputs])
     match node:
         case n.Filter() if reads_now(node.predicate):
             return _filter(node)

@@ -45,7 +45,7 @@ class Check(DeterminismCheck):
             return self.plan[node].unique_keys
         return tuple(key for key in self.plan[node].upsert_keys if key <= needed)
 
-    def look_up(self, node: n.Node, needed: Columns) -> None:
+    def check_lookup(self, node: n.Node, needed: Columns) -> None:
         followed, self.changes_pass = self.changes_pass, False
         self._visit(node, NONE, needed)
         self.changes_pass = followed

@@ -62,9 +62,9 @@ def repair_top(plan: StreamPlan) -> n.Node:
     return _top(plan, plan.root)
 
 
-def conditions_lifted(node: n.Node) -> n.Node:
+def lift_conditions(node: n.Node) -> n.Node:
     """Return a query on its own with volatile conditions of joins where a view evaluates them."""
-    node = node.with_inputs([conditions_lifted(child) for child in node.inputs])
+    node = node.with_inputs([lift_conditions(child) for child in node.inputs])
     match node:
         case _ if n.is_lookup(node):
             return _lookup(node, stored=False)

@@ -16,10 +16,10 @@ from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.nodes import Node, Scan, scans
 from floodmark.plan.rules import RULES, Rule
 from floodmark.plan.rules.first_rows import drop_orders
-from floodmark.plan.rules.temporal_filters import temporal_filters
+from floodmark.plan.rules.temporal_filters import add_temporal_filters
 from floodmark.sql import statements as s
 from floodmark.stream import ndu
-from floodmark.stream.ndu.repair import conditions_lifted
+from floodmark.stream.ndu.repair import lift_conditions
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.external_sink import (
     ExternalSink,
@@ -215,7 +215,7 @@ def noting(check: Callable[[Draft], None]) -> Step:
     return step
 
 
-def repeatable(draft: Draft) -> None:
+def require_repeatable(draft: Draft) -> None:
     """Check that all can be done again over the same rows."""
     check_repeatable(draft.plan)
 
@@ -230,7 +230,7 @@ def require_supported(draft: Draft) -> None:
     check_supported(draft.plan, refreshes=draft.use is Use.REFRESHED)
 
 
-def sole_writer(draft: Draft) -> None:
+def require_sole_writer(draft: Draft) -> None:
     """Check that rows of other writers are not taken back."""
     sink = draft.object
     assert isinstance(sink.statement, s.CreateSink) and sink.target is not None
@@ -239,13 +239,13 @@ def sole_writer(draft: Draft) -> None:
         check_sole_writer(draft.plan, sink.statement, target.relation.name)
 
 
-def rereads(draft: Draft) -> Draft:
+def check_rereading(draft: Draft) -> Draft:
     """Refuse what reads rows again that a table has forgotten."""
     check_rereads(draft.plan, draft.object.name, refreshes=draft.use is Use.REFRESHED)
     return draft
 
 
-def some_columns(draft: Draft) -> Draft:
+def require_columns(draft: Draft) -> Draft:
     """Refuse a view without a column."""
     check_columns(draft.object, draft.plan)
     return draft
@@ -262,8 +262,8 @@ SINKS = {Use.INTO_TABLE, Use.OUTSIDE}
 PASSES: tuple[Pass, ...] = (
     Pass(node_step(drop_orders), ALL - QUERIES),
     *(Pass(node_step(rule), ALL) for rule in RULES),
-    Pass(node_step(conditions_lifted), QUERIES),
-    Pass(node_step(temporal_filters), ALL - QUERIES - {Use.REFRESHED}),
+    Pass(node_step(lift_conditions), QUERIES),
+    Pass(node_step(add_temporal_filters), ALL - QUERIES - {Use.REFRESHED}),
     Pass(node_step(keep_order_keys), {Use.SELECT}),
     Pass(node_step(keep_keys), LOWERED),
     Pass(lower_nodes, LOWERED),
@@ -275,12 +275,12 @@ PASSES: tuple[Pass, ...] = (
     Pass(repair_updates, KEPT),
     Pass(colocate_state, KEPT),
     Pass(drop_state, {Use.REFRESHED}),
-    Pass(noting(repeatable), {Use.REFRESHED}),
+    Pass(noting(require_repeatable), {Use.REFRESHED}),
     Pass(noting(check_needs_no_snapshot), {*VIEWS, Use.INTO_TABLE}),
     Pass(noting(require_supported), {*VIEWS, *SINKS}),
-    Pass(noting(sole_writer), {Use.INTO_TABLE}),
-    Pass(rereads, {*VIEWS, *SINKS}),
-    Pass(some_columns, VIEWS),
+    Pass(noting(require_sole_writer), {Use.INTO_TABLE}),
+    Pass(check_rereading, {*VIEWS, *SINKS}),
+    Pass(require_columns, VIEWS),
 )
 
 

@@ -120,7 +120,7 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
         tested = NONE if node.residual is None else columns_of(node.residual)
         used = tested | {a for a, _ in node.equi}
         looked_up = (needed | tested | {b for _, b in node.equi}) & rights
-        check.look_up(node.right, looked_up)
+        check.check_lookup(node.right, looked_up)
         wanted = (needed | used) & lefts
         if check.appends(node.left) or not (required or check.strict):
             check.hand(node.left, NONE, wanted)

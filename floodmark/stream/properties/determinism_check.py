@@ -51,7 +51,7 @@ class DeterminismCheck(ABC):
         """Pass a requirement to an input: `needed` are the columns that operators above read."""
 
     @abstractmethod
-    def look_up(self, node: n.Node, needed: Columns) -> None:
+    def check_lookup(self, node: n.Node, needed: Columns) -> None:
         """Visit an input whose changes do not reach the operators above."""
 
     @abstractmethod

@@ -103,7 +103,7 @@ class Recomputation:
         """Return an operator's rows within bounds."""
         spark = self.reader.tables.spark
         register(spark, (e for node in n.walk(op.node) for e in node.expressions))
-        rows = batch.rows_within(op, within, self._leaf, spark, self.now)
+        rows = batch.rows_in_bounds(op, within, self._leaf, spark, self.now)
         assert rows is not None
         return rows
 
