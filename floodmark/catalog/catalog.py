@@ -248,9 +248,9 @@ def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
 
 _NAMED = (ObjectKind.SINK, ObjectKind.FUNCTION)
 """The kinds with name spaces of their own."""
-RENAMED, WITHDRAWN, OWNED = "renamed", "withdrawn", "owned"
+RENAMED, WITHDRAWN, OWNED, KEPT = "renamed", "withdrawn", "owned", "kept"
 """In the past of an object: a column that was renamed, from and to; a sink that took its rows; that
-sinks owned columns."""
+sinks owned columns; an option by which a sink kept rows that its query took back."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 

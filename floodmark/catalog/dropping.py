@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import zip_longest
 
-from floodmark.catalog.catalog import WITHDRAWN, Catalog, unknown_object
+from floodmark.catalog.catalog import KEPT, WITHDRAWN, Catalog, unknown_object
 from floodmark.catalog.objects import (
     CatalogObject,
     ObjectKind,
@@ -63,6 +63,7 @@ def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
     sink = catalog.objects[key]
     target = None if sink.target is None else catalog.objects[sink.target]
     reasons = [f"it has {option}" for option in _KEEPING if sink.is_on(option)]
+    reasons += [f"it had {said[1]}" for said in sink.past if said[0] == KEPT]
     if not sink.begins_whole:
         reasons.append("it began without a snapshot")
     if target is None:
@@ -77,6 +78,25 @@ def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
             hint="DROP SINK without WITH ROWS, and delete the rows with DELETE",
         )
     return catalog.replace([replace(target, past=(*target.past, (WITHDRAWN, key)))])
+
+
+def keeping_past(catalog: Catalog, deployed: Catalog) -> Catalog:
+    """Return the catalog in which objects have the past of the deployed ones.
+
+    A file does not tell it. Sinks know by which options they have kept rows: nothing tells these
+    rows from others once the option is gone.
+    """
+    found = []
+    for key, obj in catalog.objects.items():
+        before = deployed.objects.get(key)
+        if before is None or obj.kind is not before.kind:
+            continue
+        past = obj.past or before.past
+        kept = obj.kind is ObjectKind.SINK and obj.target == before.target
+        gone = [(KEPT, o) for o in _KEEPING if kept and before.is_on(o) and not obj.is_on(o)]
+        past = (*past, *(said for said in gone if said not in past))
+        found += [replace(obj, past=past)] if past != obj.past else []
+    return catalog.replace(found) if found else catalog
 
 
 def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:

@@ -242,7 +242,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A local folder or file, or its file:// URL."""
+    """A local folder or file, or its file:// URL.
+
+    What stands behind a host is the path of a definition that has it from before that was refused.
+    """
 
     example: str
 
@@ -254,9 +257,13 @@ class Folder:
         url = urlparse(Text().parse(text))
         if url.scheme not in ("", "file"):
             raise UnfitError("is not a local folder or a file:// URL", text)
-        if url.scheme and url.netloc.lower() not in ("", "localhost"):
-            raise UnfitError(f"names the host {url.netloc}; a local folder is file:///…", text)
         return Path(unquote(url.path) if url.scheme else text).expanduser().absolute()
+
+    def check_host(self, text: str) -> None:
+        """Refuse the URL of another host, in a definition that is new."""
+        url = urlparse(text)
+        if url.scheme == "file" and url.netloc.lower() not in ("", "localhost"):
+            raise UnfitError(f"names the host {url.netloc}; a local folder is file:///…", text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from floodmark.catalog.option_table import (
     refuse_unknown,
     specs_of,
 )
-from floodmark.catalog.option_values import UnfitError, Value
+from floodmark.catalog.option_values import Folder, UnfitError, Value
 from floodmark.errors import UserError
 from floodmark.limits import Limits
 
@@ -26,12 +26,16 @@ FIELD = "fields.{column}.{name}"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one source, by the table; `read_names` are those that something has read."""
+    """The options of one source, by the table; `read_names` are those that something has read.
+
+    Those of a source that is `new` take no more than is right; others what they took before.
+    """
 
     source: str
     values: Mapping[str, str]
     limits: Limits
     read_names: set[str] = field(default_factory=set, compare=False, repr=False)
+    new: bool = False
 
     def check_names(self, *others: str, messages: bool = False) -> None:
         """Refuse an option that the connector does not know; `messages` are Debezium's."""
@@ -91,6 +95,8 @@ class Options:
         """Return the value of an option that is of a type; E0473 where its text is none."""
         text = self.text(name, default)
         try:
+            if self.new and isinstance(value, Folder):
+                value.check_host(text)
             return value.parse(text)
         except UnfitError as error:
             raise self.wrong(name, error.problem, value.example or default or "…") from None

@@ -35,9 +35,12 @@ def make_connector(spec: SourceSpec, limits: Limits) -> Connector:
     return _make(spec, Options(spec.name, spec.options, limits))
 
 
-def check_connector(spec: SourceSpec) -> None:
-    """Raise what `make_connector` does, and E0471 for an option from which nothing follows."""
-    options = Options(spec.name, spec.options, LIMITS)
+def check_connector(spec: SourceSpec, *, new: bool = True) -> None:
+    """Raise what `make_connector` does, and E0471 for an option from which nothing follows.
+
+    In a definition that is `new`, the folder of another host is E0473.
+    """
+    options = Options(spec.name, spec.options, LIMITS, new=new)
     _make(spec, options)
     options.check_asked()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,12 @@ from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.definition_order import DefinitionCycle, order_definitions
 from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, catalog_name
+from floodmark.catalog.places import project_of, resolve_path
 from floodmark.catalog.references import relations_of
 from floodmark.errors import FloodmarkError, Span, SqlSyntaxError
 from floodmark.plan.declare.functions import functions_of
 from floodmark.plan.nodes.size import guard_stack
-from floodmark.session.ddl.deployment import check_folders, check_outside
+from floodmark.session.ddl.deployment import check_definition, check_folders
 from floodmark.session.ddl.desired import (
     check_file_definition,
     check_new_object,
@@ -228,6 +229,7 @@ def _set(statement: s.SetOption, lint: _Lint) -> None:
 
 def _judge(lint: _Lint) -> None:
     """Analyse what the catalog holds, and take down what there is to say of it."""
+    lint.catalog = _with_places(lint.catalog)
     done: dict[str, AnalysedObject] = {}
     functions = functions_of(lint.catalog.objects.values())
     for catalog_object in definition_order(lint.catalog):
@@ -238,8 +240,8 @@ def _judge(lint: _Lint) -> None:
                 obj = analyse_object(catalog_object, lint.catalog, done, functions)
             if obj.refused is not None:
                 raise obj.refused
-            if obj.kind not in (ObjectKind.VIEW, ObjectKind.SINK):
-                check_outside(obj)
+            if obj.writes_epochs:
+                check_definition(obj)
         except FloodmarkError as error:
             lint.error(error, catalog_object.statement.name.span, catalog_object.name)
             lint.failed.add(catalog_object.key)
@@ -256,6 +258,17 @@ def _judge(lint: _Lint) -> None:
                 lint.note(advice, obj.name)
     for advice in () if unsure else unused_functions(pipeline):
         lint.note(advice, None)
+
+
+def _with_places(catalog: Catalog) -> Catalog:
+    """Return the catalog with the places that relative paths stand for in each file's project."""
+    files = {o.span.file for o in catalog.objects.values()}
+    projects = {file: project_of(_root_of(Path(file))) for file in files if file is not None}
+    return catalog.replace(
+        replace(obj, resolved=resolve_path(obj, projects[obj.span.file]))
+        for obj in catalog.objects.values()
+        if obj.span.file is not None
+    )
 
 
 def _check_together(pipeline: Pipeline, lint: _Lint) -> None:

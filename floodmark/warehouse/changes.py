@@ -166,6 +166,8 @@ class PipelineComparison:
         if row_reuse.is_widened(old, new):
             where = new.object.target or ", ".join(new.reads)
             return "alter", f"{where} has other columns: it goes on"
+        if row_reuse.sends_alike(old, new):
+            return "alter", "it is written in other words: it goes on"
         altered = self.altered.intersection(new.reads)
         if altered and row_reuse.reads_alike(old, new):
             return "alter", f"it does not use what changes in {', '.join(sorted(altered))}"
@@ -177,6 +179,13 @@ class PipelineComparison:
         late = self.stopped | self.lifted
         if not late.intersection(new.reads) and row_reuse.can_be_replaced(old, new):
             return "replace", "its query changed: the rows that differ change in one epoch"
+        outside = [o.external_sink for o in (old, new)]
+        places = [str(sink.path) for sink in outside if sink is not None]
+        if len({*places}) == 2:
+            return (
+                "rebuild",
+                f"it writes into {places[1]}: what it has written into {places[0]} stays",
+            )
         return "rebuild", "its definition changed"
 
 

@@ -17,6 +17,7 @@ from floodmark.plan.declare.ttl import needs_rebuild
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.rules.alike import alike
 from floodmark.sql import statements as s
+from floodmark.stream.ndu import mode_of
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 
@@ -162,6 +163,17 @@ def _reason(
     if before.ttl != after.ttl:
         parts.append("its TTL changed")
     return f"{', '.join(parts) or 'its definition changed'}: its rows stay"
+
+
+def sends_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
+    """Tell whether a sink to the outside says the same of its rows and its place in other words."""
+    if old.external_sink is None or old.plan is None or new.plan is None:
+        return False
+    rows, place = (old.relation, old.plan.root), (old.external_sink, mode_of(old.object))
+    return (rows, place) == (
+        (new.relation, new.plan.root),
+        (new.external_sink, mode_of(new.object)),
+    )
 
 
 def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:

@@ -49,7 +49,7 @@ def test_what_says_the_same_is_not(said: str, format_: str) -> None:
 def test_a_sink_at_rest_that_does_goes_on_while_its_input_changes() -> None:
     planner = Planner()
     with pytest.MonkeyPatch.context() as before:
-        before.setattr(deployment, "check_said_once", lambda statement: None)
+        before.setattr(deployment, "check_new_sink", lambda statement: None)
         view = "CREATE MATERIALIZED VIEW v AS SELECT k, v FROM base;"
         sink = _SINK.replace("AS SELECT k, v FROM base", "FROM v")
         said = sink.format(f"{_RETRACT}, format = 'csv'", "FORMAT PLAIN ENCODE JSON")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from floodmark.catalog.alterations import is_nothing
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.dropping import drop_objects
+from floodmark.catalog.dropping import drop_objects, keeping_past
 from floodmark.catalog.indexes import with_indexes
 from floodmark.catalog.objects import Origin
 from floodmark.catalog.places import resolve_paths
@@ -26,12 +26,13 @@ from floodmark.session.ddl.desired import (
 from floodmark.sql import statements as s
 from floodmark.storage.delta.types import delta_schema
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.external_sink import check_contradictions
+from floodmark.stream.objects.external_sink import check_new_sink
 from floodmark.stream.objects.owners import keeping_holds
 from floodmark.stream.objects.pinned import pins_of
 from floodmark.stream.objects.pipeline import analyse_catalog
 from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.stream.objects.replacement import check_difference
+from floodmark.stream.objects.snapshot import check_began
 from floodmark.tables import layout
 from floodmark.warehouse.changes import (
     ObjectChange,
@@ -111,7 +112,7 @@ def _make_plan(
         catalog = resolve_paths(catalog, deployed.catalog, project, filed=filed)
     catalog = free_names(catalog, deployed.catalog)
     owned = (o.key for o in deployed.pipeline.objects.values() if o.owners)
-    catalog = keeping_holds(catalog, owned)
+    catalog = keeping_holds(keeping_past(catalog, deployed.catalog), owned)
     pipeline = analyse_catalog(catalog, deployed.pipeline)
     catalog = with_indexes(catalog, deployed.catalog, pipeline.relations, filed=filed)
     pipeline = replace(pipeline, catalog=catalog)
@@ -122,12 +123,13 @@ def _make_plan(
         obj = pipeline.objects.get(key, previous)
         if obj is not previous and obj.object.target is not None:
             check_difference(obj, previous, pipeline[obj.object.target])
+    _check_beginnings(plan, deployed.pipeline)
     changed = {c.key for c in plan.changes if c.action != "suspend"}
     for obj in pipeline.writing_objects:
         if obj.key in changed:
-            _refuse_contradictions(obj, deployed.pipeline)
-            check_outside(obj)
-            check_fill_value(deployed.pipeline.objects.get(obj.key), obj, calling=False)
+            before = deployed.pipeline.objects.get(obj.key)
+            check_definition(obj, before)
+            check_fill_value(before, obj, calling=False)
     check_folders(pipeline, changed)
     return plan
 
@@ -147,26 +149,31 @@ def check_folders(pipeline: Pipeline, changed: Collection[str]) -> None:
                 )
 
 
-def _refuse_contradictions(obj: AnalysedObject, deployed: Pipeline) -> None:
-    """Refuse a sink that is written anew and says its format twice; one at rest goes on."""
-    written, before = obj.object.statement, deployed.objects.get(obj.key)
-    if before is not None and before.object.statement == written:
-        return
-    if obj.external_sink is not None and isinstance(written, s.CreateSink):
-        check_contradictions(written)
+def _check_beginnings(plan: DeploymentPlan, deployed: Pipeline) -> None:
+    """Raise E0856 for another `snapshot` of what goes on, or would be emptied."""
+    anew = {c.key for c in plan.changes if c.action == "rebuild"}
+    for obj in (o.object for o in plan.pipeline.objects.values()):
+        before = deployed.objects.get(obj.key)
+        if before is not None and not (obj.begins_whole and obj.key in anew):
+            check_began(obj, before.object)
 
 
-def check_outside(obj: AnalysedObject) -> None:
-    """Refuse columns that cannot be stored, and options with which no connector can be created.
+def check_definition(obj: AnalysedObject, before: AnalysedObject | None = None) -> None:
+    """Raise what refuses an object that is new, or another than `before`, whatever is deployed.
 
-    Delta refuses some names and types of columns.
+    `plan` and `lint` ask this. Columns have to be such that Delta stores them; options, such that a
+    connector can be created. What is written as it was keeps the meaning that it had.
     """
+    statement = obj.object.statement
+    anew = before is None or before.object.statement != statement
     try:
         delta_schema(obj.relation.columns)
-        if obj.declared is not None:
-            check_values(obj.object.statement)
+        if anew and obj.external_sink is not None and isinstance(statement, s.CreateSink):
+            check_new_sink(statement)
+        if anew and obj.declared is not None:
+            check_values(statement)
         if obj.declared is not None and obj.declared.connector is not None:
-            check_connector(spec_of(obj))
+            check_connector(spec_of(obj), new=anew)
     except UserError as problem:
         raise problem.with_span(obj.object.statement.name.span) from None
 

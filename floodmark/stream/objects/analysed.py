@@ -82,6 +82,12 @@ class AnalysedObject:
         return self.kind is ObjectKind.SINK and self.object.target is None
 
     @property
+    def writes_epochs(self) -> bool:
+        """Tell whether it has rows of its own or writes outside."""
+        kinds = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
+        return self.kind in kinds or self.writes_outside
+
+    @property
     def transforms(self) -> bool:
         """Tell whether it stores what a TRANSFORM USING makes of the rows that come."""
         return self.declared is not None and self.declared.transform is not None
@@ -148,8 +154,7 @@ class Pipeline:
     @property
     def writing_objects(self) -> tuple[AnalysedObject, ...]:
         """Return what has rows of its own or writes outside, in the order of an epoch."""
-        kinds = (ObjectKind.SOURCE, ObjectKind.TABLE, ObjectKind.MATERIALIZED_VIEW)
-        return tuple(o for o in self.objects.values() if o.kind in kinds or o.writes_outside)
+        return tuple(o for o in self.objects.values() if o.writes_epochs)
 
 
 def options_of(obj: CatalogObject) -> tuple[s.Option, ...]:

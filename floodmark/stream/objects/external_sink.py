@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.catalog.objects import CatalogObject
 from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
-from floodmark.catalog.option_values import UnfitError
+from floodmark.catalog.option_values import Folder, UnfitError
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
@@ -318,8 +318,8 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
     return text.lower()
 
 
-def check_contradictions(statement: s.CreateSink) -> None:
-    """Raise E0721 for what a sink says twice: an option, or its format in two ways.
+def check_new_sink(statement: s.CreateSink) -> None:
+    """Raise E0721 for what a sink says twice, and for a folder of another host.
 
     For definitions that are new. One that is in the log says what `ExternalSink` takes of it.
     """
@@ -327,6 +327,7 @@ def check_contradictions(statement: s.CreateSink) -> None:
     for option in () if statement.format is None else statement.format.options:
         if option.name.lower() in given:
             raise _conflicting_option(option, f"{option.name} is in WITH, too", "keep one of them")
+    _check_host(_Options(statement))
     said = None if statement.format is None else statement.format.encode
     by = "FORMAT … ENCODE"
     for name in ("encode", "format"):
@@ -338,6 +339,15 @@ def check_contradictions(statement: s.CreateSink) -> None:
                     option, what, f"write {name} = '{said.lower()}', or leave it out"
                 )
             said, by = option.value, name
+
+
+def _check_host(options: _Options) -> None:
+    folder = _SPECS["path"].parse
+    assert isinstance(folder, Folder)
+    try:
+        folder.check_host(options.text("path") or "")
+    except UnfitError as error:
+        raise options.wrong("path", error.problem, _SPECS["path"].usage) from None
 
 
 def _conflicting_option(option: s.Option, what: str, hint: str) -> BindError:

@@ -6,6 +6,7 @@ from floodmark.catalog.objects import CatalogObject
 from floodmark.changelog import ChangelogMode
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
+from floodmark.sql import statements as s
 from floodmark.stream.operators.lower import StreamPlan
 
 SNAPSHOT = "snapshot"
@@ -36,6 +37,26 @@ def check_snapshot(plan: StreamPlan, obj: CatalogObject, *, stores: bool) -> Non
                 span=node.span or obj.statement.name.span,
                 hint="leave snapshot = false out, or read an append-only input",
             )
+
+
+def check_began(obj: CatalogObject, before: CatalogObject) -> None:
+    """Raise E0856 where an object that is there would say that it began otherwise than it did.
+
+    What depends on it asks the option: which rows a sink has written, and whether a view's rows
+    follow from its query.
+    """
+    read = not isinstance(before.statement, s.RefusedDefinition)
+    if not read or obj.kind is not before.kind or obj.begins_whole == before.begins_whole:
+        return
+    options: tuple[s.Option, ...] = getattr(obj.statement, "options", ())
+    place = next((o.span for o in options if o.name.lower() == SNAPSHOT), None)
+    began = "with a snapshot" if before.begins_whole else "without a snapshot"
+    raise NotSupported(
+        "E0856",
+        f'{SNAPSHOT} says how "{obj.name}" began, and it began {began}',
+        span=place or obj.statement.name.span,
+        hint=f"leave {SNAPSHOT} as it was; or DROP {obj.name}, and CREATE it so",
+    )
 
 
 def check_continues(plan: StreamPlan, obj: CatalogObject, key: tuple[str, ...] | None) -> None:
