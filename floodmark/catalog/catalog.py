@@ -248,9 +248,10 @@ def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
 
 _NAMED = (ObjectKind.SINK, ObjectKind.FUNCTION)
 """The kinds with name spaces of their own."""
-RENAMED, WITHDRAWN, OWNED, KEPT = "renamed", "withdrawn", "owned", "kept"
+RENAMED, WITHDRAWN, OWNED, KEPT, AGAIN = "renamed", "withdrawn", "owned", "kept", "again"
 """In the past of an object: a column that was renamed, from and to; a sink that took its rows; that
-sinks owned columns; an option by which a sink kept rows that its query took back."""
+sinks owned columns; an option by which a sink kept rows that its query took back; the same
+query in place of one whose state was refused."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 

@@ -16,6 +16,8 @@ from floodmark.catalog.objects import (
 from floodmark.errors import FloodmarkError, Span
 from floodmark.sql import statements as s
 
+OTHER_STATE = "E0855"
+"""The code of a refusal that is of the state at rest: the definition is right as it is."""
 _WORDS = "|".join(kind.value.replace(" ", r"\s+") for kind in s.KindWord)
 _HEAD = re.compile(rf"\s*CREATE\s+(?:OR\s+REPLACE\s+)?({_WORDS})\b", re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|[\w$]+)'
@@ -47,7 +49,10 @@ def refused_definition(
 def refusal_of_object(obj: CatalogObject, refused: FloodmarkError) -> FloodmarkError:
     """Return the refusal of an object's definition as another statement meets it."""
     what = f"the definition of {obj.kind.value} {obj.name} is refused: {refused.message}"
-    return type(refused)(refused.code, what, hint=f"DROP {obj.name}, or change its definition")
+    hint = f"DROP {obj.name}, or change its definition"
+    return type(refused)(
+        refused.code, what, hint=refused.hint if refused.code == OTHER_STATE else hint
+    )
 
 
 def with_names_of_texts(catalog: Catalog) -> Catalog:

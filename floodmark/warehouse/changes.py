@@ -147,8 +147,10 @@ class PipelineComparison:
             return action, reason
         if self._fits_stored(old, new):
             return "alter", "its former definition was refused: its rows stay"
-        unchanged = old.object.statement == new.object.statement
-        return action, "what it reads was refused" if unchanged else reason
+        if old.object.statement != new.object.statement:
+            return action, reason
+        own = "its definition was refused: it is computed anew"
+        return action, "what it reads was refused" if old.refused is None else own
 
     def _own_change(
         self, old: AnalysedObject, new: AnalysedObject, *, kept: bool

@@ -6,12 +6,14 @@ import traceback
 from collections.abc import Callable
 
 from floodmark.catalog.objects import title_of
+from floodmark.catalog.refused import OTHER_STATE
 from floodmark.connectors.sinks.identity import UNREACHABLE
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.sql.printer.dialect import quote_name
 from floodmark.storage.local_files import disk_error
 from floodmark.storage.logs.epochs import Event
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.refusals import state_remedy
 from floodmark.warehouse.refusal_events import is_refusal
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -45,6 +47,8 @@ def resume_command(obj: AnalysedObject, word: str = "RESUME") -> str:
 
 def remedy(obj: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
     """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
+    if is_refusal(event) and event.code == OTHER_STATE:
+        return f"{state_remedy(obj.object)}; an earlier version runs it"
     if is_refusal(event):
         what = title_of(event.object or obj.key)
         return f"change the definition of {what}, or DROP it; an earlier version runs it"

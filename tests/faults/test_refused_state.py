@@ -7,16 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.errors import NotSupported
+from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.scalar.types import INT, Field
+from floodmark.session.ddl.deployment import plan_statement
+from floodmark.sql.normalise import to_sql
+from floodmark.sql.parse import parse_statement
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.logs.catalog import AppliedStatement, CatalogVersion
 from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.tables import layout
 from floodmark.tables.current import CurrentRows
+from floodmark.tables.cut import Cut
 from floodmark.tables.stored_relation import StoredTables
 from floodmark.warehouse.changes import changes_between
-from floodmark.warehouse.deployed import Deployed, load
+from floodmark.warehouse.deployed import Deployed, load, statements_of
+from floodmark.warehouse.refusal_events import refusal_event
+from floodmark.warehouse.suspensions import remedy
 
 DEFINED = {
     "t": "CREATE TABLE t (k INT PRIMARY KEY, v INT)",
@@ -72,6 +78,62 @@ def test_another_query_is_computed_anew(tmp_path: Path) -> None:
     assert not _opaque(after)
     changes = {c.key: c.action for c in changes_between(before.pipeline, after.pipeline)}
     assert changes == {"v": "rebuild", "w": "rebuild"}
+
+
+def _after(known: Deployed, sql: str) -> tuple[dict[str, str], Deployed]:
+    """Return what a statement is planned to do, and what is in force when that is logged."""
+    plan = plan_statement(parse_statement(sql), known)
+    assert plan is not None
+    number, time = known.version + 1, datetime(2024, 1, 1, tzinfo=UTC)
+    logged = CatalogVersion(number, number, tuple(statements_of(plan.catalog)), time, {})
+    planned = {c.key: c.action for c in plan.changes}
+    after = load(logged, known)
+    found = {c.key: c.action for c in changes_between(known.pipeline, after.pipeline)}
+    assert found == planned, "what is logged does what was told"
+    return planned, after
+
+
+@pytest.mark.parametrize("normal", [False, True])
+def test_the_same_query_is_computed_anew_where_a_statement_says_it(
+    tmp_path: Path, normal: bool
+) -> None:
+    text = to_sql(parse_statement(DEFINED["v"])) if normal else DEFINED["v"]
+    known = load(_version(v=text), at_rest=_at_rest(tmp_path, {"v": "r99"}))
+    refused = known.pipeline["v"].refused
+    assert refused is not None and refused.hint is not None
+    assert refused.hint.startswith("ALTER MATERIALIZED VIEW v AS the same query")
+    query = text[text.index("SELECT") :]
+    changes, after = _after(known, f"ALTER MATERIALIZED VIEW v AS {query}")
+    assert changes == {"v": "rebuild", "w": "rebuild"}
+    assert not _opaque(after)
+
+
+def test_drop_and_create_lift_it(tmp_path: Path) -> None:
+    known = load(_version(), at_rest=_at_rest(tmp_path, {"v": "r99", "sink:ss": "r99"}))
+    sink = known.pipeline["sink:ss"].refused
+    assert sink is not None and sink.hint == "DROP SINK ss and CREATE it again: the rows of i stay"
+    _, known = _after(known, "DROP MATERIALIZED VIEW v CASCADE")
+    _, known = _after(known, "DROP SINK ss")
+    for key in ("v", "w", "sink:ss"):
+        changes, known = _after(known, DEFINED[key])
+        assert changes == {key: "create"}
+    assert not _opaque(known)
+
+
+def test_a_refused_definition_is_not_lifted_by_its_own_query(tmp_path: Path) -> None:
+    text = "CREATE MATERIALIZED VIEW v AS SELECT gone FROM t"
+    known = load(_version(v=text), at_rest=_at_rest(tmp_path, {}))
+    for said in ("AS SELECT gone FROM t", "TO TABLE"):
+        with pytest.raises(FloodmarkError, match="gone"):
+            plan_statement(parse_statement(f"ALTER MATERIALIZED VIEW v {said}"), known)
+    with pytest.raises(FloodmarkError, match="gone"):
+        plan_statement(parse_statement("ALTER MATERIALIZED VIEW w TO TABLE"), known)
+
+
+def test_status_tells_what_lifts_it(tmp_path: Path) -> None:
+    known = load(_version(), at_rest=_at_rest(tmp_path, {"v": "r99"})).pipeline["v"]
+    event = refusal_event(known, Cut(), datetime(2024, 1, 1, tzinfo=UTC))
+    assert known.refused is not None and (known.refused.hint or "?") in remedy(known, event)
 
 
 def test_all_state_of_what_is_refused_goes_with_it(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from sqlglot import exp
 
 from floodmark.catalog.alterations import apply_alter, find_object, with_definition
-from floodmark.catalog.catalog import Catalog
+from floodmark.catalog.catalog import AGAIN, Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, title_of
+from floodmark.catalog.refused import OTHER_STATE
 from floodmark.errors import BindError, FloodmarkError, NotSupported
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, walk
@@ -18,6 +19,7 @@ from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.sql import statements as s
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.pipeline import analyse_catalog
+from floodmark.stream.objects.refusals import refuse_opaque
 from floodmark.stream.objects.table_of_query import table_of_view
 from floodmark.warehouse.changes import ObjectChange
 from floodmark.warehouse.row_reuse import reshaping
@@ -31,6 +33,8 @@ def alter_catalog(statement: s.Alter, pipeline: Pipeline) -> Catalog:
     if isinstance(statement, s.AlterColumns):
         return _one_by_one(statement, pipeline)
     after = apply_alter(statement, catalog, pipeline.relations)
+    if isinstance(statement, s.AlterQuery):
+        after = _again(find_object(statement, catalog), after, pipeline)
     if isinstance(statement, s.AlterDropColumn) and after is not catalog:
         obj = find_object(statement, catalog)
         return _without_users(statement, obj, after, pipeline)
@@ -54,8 +58,22 @@ def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
     return pipeline.catalog
 
 
+def _again(obj: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> Catalog:
+    """Return the catalog in which an object that was refused, and has the same query, is another.
+
+    Raises its refusal where the definition is refused, and not what is at rest.
+    """
+    before, made = pipeline[obj.key], catalog.objects[obj.key]
+    if not before.opaque or made.statement != obj.statement:
+        return catalog
+    if before.refused is None or before.refused.code != OTHER_STATE:
+        refuse_opaque(before, pipeline.objects)
+    return catalog.replace([replace(made, past=(*made.past, (AGAIN,)))])
+
+
 def _as_table(statement: s.AlterToTable, pipeline: Pipeline) -> Catalog:
     obj = find_object(statement, pipeline.catalog)
+    refuse_opaque(pipeline[obj.key], pipeline.objects)
     if obj.part is not None:
         raise NotSupported(
             "E0849",

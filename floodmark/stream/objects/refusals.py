@@ -7,7 +7,7 @@ from typing import Protocol
 
 from floodmark.catalog.catalog import Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
-from floodmark.catalog.refused import refusal_of_object
+from floodmark.catalog.refused import OTHER_STATE, refusal_of_object
 from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.declare.functions import refusal_of
 from floodmark.sql import statements as s
@@ -30,11 +30,22 @@ def refuse_other_state(obj: AnalysedObject, at_rest: ObjectTables) -> None:
     if left:
         names = ", ".join(sorted(left))
         raise NotSupported(
-            "E0855",
+            OTHER_STATE,
             f"this version keeps its state in other tables: nothing would read {names}",
             span=obj.object.statement.span,
-            hint=f"change the query of {obj.name}, or DROP and CREATE it: it is computed anew",
+            hint=state_remedy(obj.object),
         )
+
+
+def state_remedy(obj: CatalogObject) -> str:
+    """Return what lifts E0855: what has an object begin anew, with the same query or another."""
+    if obj.target is not None:
+        return f"DROP SINK {obj.name} and CREATE it again: the rows of {obj.target} stay"
+    kind = obj.kind.value.upper()
+    return (
+        f"ALTER {kind} {obj.name} AS the same query or another, or DROP and CREATE it: it is "
+        "computed anew"
+    )
 
 
 def refusal_at_rest(obj: CatalogObject, catalog: Catalog) -> FloodmarkError | None:
