@@ -1,4 +1,4 @@
-"""Checks of changed definitions that would reread rows which a TTL has discarded."""
+"""Checks of changed definitions that would need rows which nobody reads again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from floodmark.warehouse.changes import ObjectChange, former_definitions, keys_t
 
 
 def refuse_rereading(changes: Iterable[ObjectChange], before: Pipeline, after: Pipeline) -> None:
-    """Raise E0854 if an object would be recomputed from rows that a TTL has discarded."""
+    """Raise E0854 if an object would be recomputed without rows that it was computed from.
+
+    A TTL has discarded them, or a view that begins without a snapshot does not read them again.
+    """
     changes = list(changes)
     formers = former_definitions(before, after, changes)
     anew = keys_to_refill(changes)
@@ -21,6 +24,14 @@ def refuse_rereading(changes: Iterable[ObjectChange], before: Pipeline, after: P
         if change.action not in ("replace", "rebuild"):
             continue
         obj = after[change.key]
+        if obj.kind is ObjectKind.MATERIALIZED_VIEW and not obj.object.begins_whole:
+            raise NotSupported(
+                "E0854",
+                f"{change.key} would begin anew without a snapshot, because {change.reason}: the "
+                "rows that it has would be lost",
+                span=obj.object.statement.name.span,
+                hint="create another one beside it; or DROP and CREATE it, without those rows",
+            )
         scanned = _scan_objects(obj, formers.get(change.key))
         gone = [k for k in scanned if k not in anew and _has_dropped(k, before, after)]
         if not gone or not _reads_again(obj, formers.get(change.key)):

@@ -9,6 +9,7 @@ import pytest
 from floodmark.errors import FloodmarkError
 from floodmark.session.ddl.deployment import plan_files, plan_statement
 from floodmark.session.ddl.desired import read_files
+from floodmark.session.ddl.rereading import refuse_rereading
 from floodmark.sql.parse import parse_statement
 from floodmark.warehouse.changes import ObjectChange
 from floodmark.warehouse.deployed import Deployed
@@ -74,6 +75,22 @@ def test_a_view_that_begins_anew_may_begin_whole() -> None:
     grouped = "ALTER MATERIALIZED VIEW m AS SELECT v, count(*) AS n FROM log GROUP BY v"
     changes = _changes_of(planner, grouped + " WITH (snapshot = true)")
     assert [(c.key, c.action) for c in changes] == [("m", "rebuild")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT k, v + 1 AS v FROM log", "SELECT v, count(*) AS n FROM log GROUP BY v"],
+    ids=["alike", "by another key"],
+)
+@pytest.mark.parametrize("first", ["SELECT k, v FROM log", "SELECT v, 0 AS n FROM log GROUP BY v"])
+def test_a_view_without_a_snapshot_is_not_emptied(first: str, query: str) -> None:
+    planner = _planned(f"CREATE MATERIALIZED VIEW m AS {first} WITH (snapshot = false);")
+    text = f"ALTER MATERIALIZED VIEW m AS {query}"
+    plan = plan_statement(parse_statement(text), planner.deployed)
+    assert plan is not None and plan.changes[0].action in ("rebuild", "replace")
+    with pytest.raises(FloodmarkError, match="rows that it has would be lost") as refused:
+        refuse_rereading(plan.changes, planner.deployed.pipeline, plan.pipeline)
+    assert refused.value.code == "E0854"
 
 
 def _said_in_files(tmp_path: Path, before: str, after: str) -> list[ObjectChange]:
