@@ -47,10 +47,12 @@ def resume_command(obj: AnalysedObject, word: str = "RESUME") -> str:
 
 def remedy(obj: AnalysedObject, event: Event, quoted: Callable[[str], str] = str) -> str:
     """Return what to do about a suspension; `quoted` writes a statement as it is to be given."""
+    key = event.object or obj.key
     if is_refusal(event) and event.code == OTHER_STATE:
-        return f"{state_remedy(obj.object)}; an earlier version runs it"
+        target = obj.object.target if key == obj.key else obj.name
+        return f"{state_remedy(key, obj.kind, target)}; an earlier version runs it"
     if is_refusal(event):
-        what = title_of(event.object or obj.key)
+        what = title_of(key)
         return f"change the definition of {what}, or DROP it; an earlier version runs it"
     if event.code == CHANGED_FUNCTIONS:
         return f"{quoted(resume_command(obj, 'REBASE'))} goes on with the present meaning"

@@ -131,9 +131,11 @@ def test_a_refused_definition_is_not_lifted_by_its_own_query(tmp_path: Path) -> 
 
 
 def test_status_tells_what_lifts_it(tmp_path: Path) -> None:
-    known = load(_version(), at_rest=_at_rest(tmp_path, {"v": "r99"})).pipeline["v"]
-    event = refusal_event(known, Cut(), datetime(2024, 1, 1, tzinfo=UTC))
-    assert known.refused is not None and (known.refused.hint or "?") in remedy(known, event)
+    found = load(_version(), at_rest=_at_rest(tmp_path, {"v": "r99", "sink:ss": "r99"})).pipeline
+    for key, home in (("v", "v"), ("sink:ss", "i"), ("sink:ss", "sink:ss")):
+        refused = found[key].refused
+        event = refusal_event(found[key], Cut(), datetime(2024, 1, 1, tzinfo=UTC))
+        assert refused is not None and (refused.hint or "?") in remedy(found[home], event)
 
 
 def test_all_state_of_what_is_refused_goes_with_it(tmp_path: Path) -> None:

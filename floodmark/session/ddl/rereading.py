@@ -27,8 +27,8 @@ def refuse_rereading(changes: Iterable[ObjectChange], before: Pipeline, after: P
         if obj.kind is ObjectKind.MATERIALIZED_VIEW and not obj.object.begins_whole:
             raise NotSupported(
                 "E0854",
-                f"{change.key} would begin anew without a snapshot, because {change.reason}: the "
-                "rows that it has would be lost",
+                f"{change.key} would begin anew without a snapshot: the rows that it has would be "
+                "lost",
                 span=obj.object.statement.name.span,
                 hint="create another one beside it; or DROP and CREATE it, without those rows",
             )

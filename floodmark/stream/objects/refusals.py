@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
 from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
+from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation, name_of
 from floodmark.catalog.refused import OTHER_STATE, refusal_of_object
 from floodmark.errors import FloodmarkError, NotSupported
 from floodmark.plan.declare.functions import refusal_of
@@ -33,19 +33,17 @@ def refuse_other_state(obj: AnalysedObject, at_rest: ObjectTables) -> None:
             OTHER_STATE,
             f"this version keeps its state in other tables: nothing would read {names}",
             span=obj.object.statement.span,
-            hint=state_remedy(obj.object),
+            hint=state_remedy(obj.key, obj.kind, obj.object.target),
         )
 
 
-def state_remedy(obj: CatalogObject) -> str:
+def state_remedy(key: str, kind: ObjectKind, target: str | None) -> str:
     """Return what lifts E0855: what has an object begin anew, with the same query or another."""
-    if obj.target is not None:
-        return f"DROP SINK {obj.name} and CREATE it again: the rows of {obj.target} stay"
-    kind = obj.kind.value.upper()
-    return (
-        f"ALTER {kind} {obj.name} AS the same query or another, or DROP and CREATE it: it is "
-        "computed anew"
-    )
+    name = name_of(key)
+    if target is not None:
+        return f"DROP SINK {name} and CREATE it again: the rows of {target} stay"
+    again = f"ALTER {kind.value.upper()} {name} AS the same query or another"
+    return f"{again}, or DROP and CREATE it: it is computed anew"
 
 
 def refusal_at_rest(obj: CatalogObject, catalog: Catalog) -> FloodmarkError | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from floodmark.errors import FloodmarkError
@@ -62,3 +64,19 @@ def test_a_sink_without_a_snapshot_goes_on(site: Site) -> None:
         fm.execute("DROP SINK s")
         fm.execute("CREATE SINK s INTO t AS SELECT p, 8 FROM a")
         assert set(fm.execute("SELECT * FROM t").rows) == {("old", 8), ("z", 8), ("y", 8)}
+
+
+def test_a_sink_goes_on_where_its_path_is_written_otherwise(site: Site, tmp_path: Path) -> None:
+    site.define()
+    out = tmp_path / "out"
+    with site.connect() as fm:
+        fm.execute("CREATE TABLE a (id INT PRIMARY KEY)")
+        fm.execute(
+            "CREATE SINK o FROM a WITH (connector = 'files', format = 'csv', type = 'retract', "
+            f"path = '{out}')"
+        )
+        fm.execute("INSERT INTO a VALUES (1)")
+        fm.execute(f"ALTER SINK o SET (path = 'file://{out}')")
+        fm.execute("INSERT INTO a VALUES (2)")
+    lines = [line for file in out.rglob("*.csv") for line in file.read_text().splitlines()[1:]]
+    assert sorted(lines) == ["+I,1", "+I,2"]

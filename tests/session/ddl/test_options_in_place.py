@@ -88,7 +88,7 @@ def test_a_view_without_a_snapshot_is_not_emptied(first: str, query: str) -> Non
     text = f"ALTER MATERIALIZED VIEW m AS {query}"
     plan = plan_statement(parse_statement(text), planner.deployed)
     assert plan is not None and plan.changes[0].action in ("rebuild", "replace")
-    with pytest.raises(FloodmarkError, match="rows that it has would be lost") as refused:
+    with pytest.raises(FloodmarkError, match="the rows that it has would be lost") as refused:
         refuse_rereading(plan.changes, planner.deployed.pipeline, plan.pipeline)
     assert refused.value.code == "E0854"
 
