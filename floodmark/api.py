@@ -41,6 +41,8 @@ from floodmark.spark.session import Sessions, open_sessions
 from floodmark.sql import statements as s
 from floodmark.sql.hints import hints_of
 from floodmark.sql.parse import parse_script, parse_statement
+from floodmark.storage.backup.backup import back_up
+from floodmark.storage.backup.manifest import Backup
 from floodmark.storage.checks.verification import (
     TableFinding,
     check_is_there,
@@ -472,6 +474,10 @@ class Floodmark:
             yield finding
         if None not in broken:
             yield from verify_accounts(self.warehouse, keys, broken)
+
+    def back_up(self, folder: str | Path, progress: ReportProgress | None = None) -> Backup:
+        """Copy the warehouse as of its last sealed epoch into a subfolder; needs no Spark."""
+        return back_up(self.warehouse.objects, folder, progress, self.warehouse.limits)
 
     def has_new(self, select: Collection[str] | None = None, now: datetime | None = None) -> bool:
         """Tell whether a run, of a selection or of all objects, has work to do; needs no Spark."""

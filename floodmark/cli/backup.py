@@ -11,10 +11,10 @@ import typer
 from floodmark.cli.options import WAREHOUSE, CommandSettings, JsonOption, WarehouseOption
 from floodmark.cli.progress import progress
 from floodmark.cli.rendering import cell, size
-from floodmark.cli.session import report_errors
+from floodmark.cli.session import command_connection, report_errors
 
 if TYPE_CHECKING:
-    from floodmark.storage.backup.manifest import Backup, DamagedBackup
+    from floodmark.storage.backup.manifest import Backup, UnreadableBackup
 
 BACKUP_HELP = """Copy the warehouse as of its last sealed epoch, while epochs go on.
 
@@ -50,15 +50,15 @@ def backup(
     warehouse: WarehouseOption = WAREHOUSE,
     as_json: JsonOption = False,
 ) -> None:
-    from floodmark.storage.backup.backup import back_up
     from floodmark.storage.backup.manifest import backups, find_backups
 
-    with report_errors(CommandSettings(warehouse, json=as_json)):
-        if listed:
+    settings = CommandSettings(warehouse, json=as_json)
+    if listed:
+        with report_errors(settings):
             _say_all(*find_backups(folder), as_json)
-            return
-        with progress("backing up", as_json) as note:
-            made = back_up(warehouse, folder, note)
+        return
+    with command_connection(settings) as connection, progress("backing up", as_json) as note:
+        made = connection.back_up(folder, note)
     new = f"{size(made.copied_bytes)} of {size(made.bytes)} copied"
     _say(made, f"epoch {made.epoch} is in {made.folder}: {made.files:,} files, {new}", as_json)
     _say_histories(backups(folder))
@@ -85,16 +85,16 @@ def _say(made: Backup, text: str, as_json: bool) -> None:
     typer.echo(json.dumps(_as_dict(made)) if as_json else text)
 
 
-def _say_all(backups: list[Backup], damaged: list[DamagedBackup], as_json: bool) -> None:
+def _say_all(backups: list[Backup], unreadable: list[UnreadableBackup], as_json: bool) -> None:
     if as_json:
-        broken = [{"folder": str(d.folder), "damaged": d.error.message} for d in damaged]
-        typer.echo(json.dumps([*map(_as_dict, backups), *broken]))
+        others = [{"folder": str(u.folder), u.why: u.error.message} for u in unreadable]
+        typer.echo(json.dumps([*map(_as_dict, backups), *others]))
         return
     for b in backups:
         typer.echo(f"{b.folder.name}  epoch {b.epoch}, {cell(b.made_at)}, {size(b.bytes)}")
-    for d in damaged:
-        typer.echo(f"{d.folder.name}  damaged: {d.error.message}")
-    if not backups and not damaged:
+    for u in unreadable:
+        typer.echo(f"{u.folder.name}  {u.why}: {u.error.message}")
+    if not backups and not unreadable:
         typer.echo("no backups")
     _say_histories(backups)
 

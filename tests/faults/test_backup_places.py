@@ -69,6 +69,21 @@ def test_rows_of_statements_that_an_epoch_names_are_in_a_backup(root: Path, tmp_
         back_up(root, tmp_path / "backups")
 
 
+def test_a_backup_goes_by_the_limits_of_its_connection(root: Path, tmp_path: Path) -> None:
+    begun = list[str]()
+
+    def lose(name: str, done: int, total: int) -> None:
+        begun.append(name)
+        raise FileNotFoundError(errno.ENOENT, "not there", name)
+
+    with (
+        connect(root, limits=Limits(backup_tries=2)) as fm,
+        pytest.raises(FloodmarkError, match="E0441"),
+    ):
+        fm.back_up(tmp_path / "backups", lose)
+    assert len(begun) == 2
+
+
 @pytest.mark.parametrize("text", [None, "", "[]", "{", '{"format": 2}'])
 def test_a_backup_that_cannot_be_read_stops_nothing(
     text: str | None, root: Path, tmp_path: Path
@@ -82,12 +97,11 @@ def test_a_backup_that_cannot_be_read_stops_nothing(
     third = back_up(root, target)
     assert third.copied_bytes == 0
     shown = CliRunner().invoke(app, ["backup", str(target), "--list"]).stdout
-    assert f"{second.folder.name}  damaged" in shown
+    why = "newer" if text and "format" in text else "damaged"
+    assert f"{second.folder.name}  {why}" in shown
     assert shown.index(first.folder.name) < shown.index(third.folder.name)
     listed = CliRunner().invoke(app, ["backup", str(target), "--list", "--json"]).stdout
-    assert [Path(b["folder"]).name for b in json.loads(listed) if "damaged" in b] == [
-        second.folder.name
-    ]
+    assert [Path(b["folder"]).name for b in json.loads(listed) if why in b] == [second.folder.name]
     shutil.rmtree(third.folder)
     arguments = ["restore", str(target), "--warehouse", str(tmp_path / "again")]
     restored = CliRunner().invoke(app, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -186,6 +187,8 @@ def test_a_backup_of_a_newer_version_is_told_as_one(what: str, root: Path, tmp_p
     assert not (tmp_path / "again").exists()
     if line == 0:
         told = CliRunner().invoke(app, ["backup", str(tmp_path / "backups"), "--list"]).stdout
-        assert made.folder.name in told and "this version of Floodmark" in told
+        assert re.search(f"{made.folder.name}  newer: .*this version of Floodmark", told)
+        listed = ["backup", str(tmp_path / "backups"), "--list", "--json"]
+        assert {*json.loads(CliRunner().invoke(app, listed).stdout)[0]} == {"folder", "newer"}
     other = back_up(root, tmp_path / "backups")
     assert other in backups(tmp_path / "backups") and at_rest(made.folder) == before

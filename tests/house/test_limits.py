@@ -164,6 +164,19 @@ def test_the_shared_ones_are_read_of_the_default_limits_alone() -> None:
     assert not read["limits"] & shared and "source_rows" in read["limits"]
 
 
+def test_the_engine_passes_limits_to_whoever_has_default_ones() -> None:
+    """A command that leaves them out would go by others than a connection."""
+    trees = [nodes_of(path) for path in module_paths()]
+    functions = [f for nodes in trees for f in nodes if isinstance(f, ast.FunctionDef)]
+    default = {f.name for f in functions if "limits: Limits=LIMITS" in ast.unparse(f.args)}
+    calls = [call for nodes in trees for call in nodes if isinstance(call, ast.Call)]
+    passed = {name: [c for c in calls if ast.unparse(c.func) == name] for name in default}
+    assert passed.pop("connect") and passed["back_up"]
+    for call in (call for of_name in passed.values() for call in of_name):
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        assert any(ast.unparse(value).endswith("limits") for value in given), ast.unparse(call)
+
+
 def test_tests_pass_limits_instead_of_patching_constants() -> None:
     found = set()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):

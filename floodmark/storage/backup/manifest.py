@@ -1,6 +1,6 @@
 """Manifests of backups: the list of files beside each copied warehouse.
 
-A backup that cannot be read is listed as damaged, and does not affect others.
+A backup that cannot be read is listed as damaged or newer, and does not affect others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from floodmark.errors import DataError
 from floodmark.storage.logs.epoch_listing import BUCKET
 from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.bodies import UnknownField, parse_body
-from floodmark.storage.records.text import refuse_newer_field, refuse_newer_format
+from floodmark.storage.records.text import NEWER, refuse_newer_field, refuse_newer_format
 from floodmark.storage.warehouse import ENGINE, local_root
 
 MANIFEST = "manifest.jsonl"
@@ -49,11 +49,16 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
-class DamagedBackup:
+class UnreadableBackup:
     """A backup of which not even the manifest can be read: E0444, or E0430 for a newer format."""
 
     folder: Path
     error: DataError
+
+    @property
+    def why(self) -> str:
+        """Return whether it is newer than this version of the engine, or damaged."""
+        return "newer" if self.error.code == NEWER else "damaged"
 
     @property
     def epoch(self) -> int:
@@ -61,17 +66,17 @@ class DamagedBackup:
         return int(self.folder.name.partition("-")[0])
 
 
-def find_backups(folder: str | Path) -> tuple[list[Backup], list[DamagedBackup]]:
-    """Return the finished backups below a folder, and the damaged ones, each oldest first."""
+def find_backups(folder: str | Path) -> tuple[list[Backup], list[UnreadableBackup]]:
+    """Return the finished backups below a folder, and the unreadable ones, each oldest first."""
     home = local_root(folder)
-    whole, damaged = list[Backup](), list[DamagedBackup]()
+    whole, unreadable = list[Backup](), list[UnreadableBackup]()
     for path in sorted(home.iterdir()) if home.is_dir() else ():
         if _NAME.fullmatch(path.name):
             try:
                 whole.append(header(path))
             except DataError as error:
-                damaged.append(DamagedBackup(path, error))
-    return sorted(whole, key=lambda b: (b.made_at, b.folder.name)), damaged
+                unreadable.append(UnreadableBackup(path, error))
+    return sorted(whole, key=lambda b: (b.made_at, b.folder.name)), unreadable
 
 
 def backups(folder: str | Path) -> list[Backup]:
