@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import get_args
@@ -16,10 +17,11 @@ import pytest
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import Literal
+from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.types import BOOLEAN
 from floodmark.spark.session import Sessions
 from floodmark.stream import operators
+from floodmark.stream.ndu.repair import repair
 from floodmark.stream.operators import walks
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import lower
@@ -236,3 +238,28 @@ def test_a_tee_is_refused_until_it_has_an_operator(monkeypatch: pytest.MonkeyPat
     assert (tee.stream_key, tee.watermarks) == (read.stream_key, read.watermarks)
     assert (tee.unique_keys, tee.mode) == (read.unique_keys, read.mode)
     assert plan.top.has_arrangement
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged(Tee):
+    """A tee with an expression."""
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        return (Literal(BOOLEAN, True),)
+
+
+class StreamTagged(StreamTee):
+    """Its operator."""
+
+    NODE = Tagged
+
+
+def test_a_node_with_expressions_says_how_they_are_repaired(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for plan in every_node().values():
+        assert repair(plan, everywhere=True) == plan.root
+    monkeypatch.setitem(walks.CLASSES, Tagged, StreamTagged)
+    with pytest.raises(AssertionError, match="nothing repairs the expressions of Tagged"):
+        repair(lower(Tagged(scan("t", ChangelogMode.RETRACT))), everywhere=True)

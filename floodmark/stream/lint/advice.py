@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import ChangelogMode
@@ -17,6 +18,7 @@ from floodmark.plan.expr.expressions import Call, Expr, Now, UserCall, Volatile,
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.volatile import CLOCK
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
+from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import follows_time
 from floodmark.stream.printing.labels import labels_of
@@ -71,9 +73,15 @@ def _late_rows(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 def _operator_notes(plan: StreamPlan) -> Notes:
     labels = labels_of(plan.root)
-    notes = [note for operator in plan.operators.values() for note in operator.advise(labels)]
-    grows = [note for note in notes if note[0] == "A102"]
-    return tuple(Note(code, text) for code, text in notes if (code, text) not in grows[1:])
+    return tuple(Note(*note) for op in plan.operators.values() for note in op.advise(labels))
+
+
+def _growing_groups(plan: StreamPlan) -> Notes:
+    """Name the first aggregate whose groups only become more."""
+    labels = labels_of(plan.root)
+    aggregates = (op for op in plan.operators.values() if isinstance(op, StreamAggregate))
+    texts = (text for op in aggregates if (text := op.growth(labels)) is not None)
+    return tuple(Note("A102", text) for text in islice(texts, 1))
 
 
 def _lookup_notes(plan: StreamPlan) -> Notes:
@@ -224,5 +232,5 @@ _OBJECT_RULES: tuple[Callable[[AnalysedObject, Pipeline], Notes], ...] = (
     _several_writers, _clock_options, _feeder_notes, _fades, _condition_notes, _no_snapshot,
 )  # fmt: skip
 _PLAN_RULES: tuple[Callable[[StreamPlan], Notes], ...] = (
-    _operator_notes, _arrangements, _reads_now, _volatile,
+    _operator_notes, _growing_groups, _arrangements, _reads_now, _volatile,
 )  # fmt: skip

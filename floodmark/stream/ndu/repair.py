@@ -43,6 +43,10 @@ from floodmark.stream.properties.nondeterministic_exprs import is_temporal
 NamedExprs = tuple[tuple[str, Expr], ...]
 ColumnTest = Callable[[Expr], bool]
 """Tells of which expressions the value must be kept."""
+_NOT_REPAIRED = (
+    n.Values, n.TemporalFilter, n.GrowingSeries, n.MaterializeProject, n.SortBuffer
+)  # fmt: skip
+"""Nodes with expressions whose values are constants, follow the time, or are stored already."""
 
 
 def repair(plan: StreamPlan, *, everywhere: bool) -> n.Node:
@@ -104,20 +108,21 @@ class _Repair:
             return _aggregate(rebuilt, is_volatile if updating else _varies, stored=stored)
         if not (self.everywhere or below or asks):
             return rebuilt
+        narrow = wanted if updating else asks_again
         match rebuilt:
-            case n.Project() if updating or asks:
-                return _project(rebuilt, wanted if updating else asks_again)
-            case n.Filter() if updating or asks:
-                return _filter(rebuilt, wanted if updating else asks_again)
+            case n.Project():
+                return _project(rebuilt, narrow)
+            case n.Filter():
+                return _filter(rebuilt, narrow)
             case n.Join():
                 return self._join(node, rebuilt, wanted, asks=asks)
             case n.OverWindow():
                 return _over_window(rebuilt, wanted if updating else _varies, stored=stored)
-            case n.GrowingSeries():
-                return rebuilt
-            case n.ProjectSet() if updating or asks:
-                return _project_set(rebuilt, wanted if updating else asks_again)
+            case n.ProjectSet() if not isinstance(rebuilt, n.GrowingSeries):
+                return _project_set(rebuilt, narrow)
             case _:
+                known = not rebuilt.expressions or isinstance(rebuilt, _NOT_REPAIRED)
+                assert known, f"nothing repairs the expressions of {type(rebuilt).__name__}"
                 return rebuilt
 
     def _join(self, node: n.Node, rebuilt: n.Join, wanted: ColumnTest, *, asks: bool) -> n.Node:
