@@ -145,16 +145,16 @@ def _growing_columns(op: StreamOperator[n.Node]) -> Columns:
         return NONE
     below = [_growing_columns(i) for i in op.inputs]
     match op.node:
-        case n.Project() | n.MaterializeProject() as node:
-            return frozenset(name for name, expr in node.columns if columns_of(expr) & below[0])
-        case n.Pairing(equi=equi) as node if node.residual is None or all(below):
+        case n.Project(columns=made) | n.MaterializeProject(columns=made):
+            return frozenset(name for name, expr in made if columns_of(expr) & below[0])
+        case n.Pairing(equi=equi) as pair if pair.residual is None or all(below):
             left, right = below
-            equal = {a for a, b in equi if b not in right and not node.keeps_unmatched}
-            equal |= {b for a, b in equi if a not in left and not node.kind.pads_left}
+            equal = {a for a, b in equi if b not in right and not pair.keeps_unmatched}
+            equal |= {b for a, b in equi if a not in left and not pair.kind.pads_left}
             return (left | right) & names - equal
-        case n.Unary() as node:
+        case n.Unary(input=under):
             passed = below[0] & names
-            return passed | names - set(node.input.names) if passed else NONE
-        case node:
-            grows = any(below) if isinstance(node, n.UnionAll) else all(below)
+            return passed | names - set(under.names) if passed else NONE
+        case _:
+            grows = any(below) if isinstance(op.node, n.UnionAll) else all(below)
             return names if grows else NONE
