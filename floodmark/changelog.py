@@ -20,6 +20,10 @@ OWNERS = "__owners"
 """ARRAY of VARCHAR in a table whose columns sinks own: those that hold the row; NULL: all of it is
 held."""
 HIDDEN_PREFIX = "__"
+UNION_KEY = "__union_key_"
+"""Prefix of the hidden columns that hold, as text, the keys of a union's unlike branches."""
+LEFT_ROW = "__left_row"
+"""Prefix of hidden columns: TRUE in a full join's rows with a left row, NULL in the padded ones."""
 
 
 def is_hidden(column: str) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from floodmark.catalog.objects import ObjectKind
+from floodmark.changelog import ROW_ID, is_hidden
 from floodmark.plan.declaration import NO_CLOCK, Declaration
 from floodmark.plan.expr.expressions import Expr
+from floodmark.reference.interpreter import key_of
 from floodmark.reference.pipeline import ReferenceKind, ReferenceObject
+from floodmark.reference.rows import Key, once
 from floodmark.reference.sink_writes import SinkWrites
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
 from floodmark.reference.watermarks import Watermark
+from floodmark.scalar.types import BIGINT, Field
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.objects.owners import owns
-from floodmark.stream.objects.stored import raw_relation
-from floodmark.stream.passes.refresh import refreshes
 
 _KINDS = {
     ObjectKind.SOURCE: ReferenceKind.SOURCE,
@@ -38,7 +39,7 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
         name=obj.key,
         kind=_KINDS[obj.kind] if obj.external_sink is None else ReferenceKind.VIEW,
         schema=relation.columns,
-        stream_key=relation.stream_key,
+        stream_key=_key(obj),
         plan=None if obj.plan is None else obj.plan.root,
         merge=_rules(obj),
         ingested=() if declared is None else declared.ingestion_columns,
@@ -49,7 +50,7 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
         generated=_generation_exprs(declared),
         target=obj.object.target,
         emits_on_close=obj.emits_on_close,
-        recomputed=refreshes(obj.object),
+        recomputed=obj.refreshes,
         connected=declared is not None and declared.connector is not None,
         transform=_transform(obj),
         sink_writes=_sink_rule(obj),
@@ -62,7 +63,25 @@ def _object(obj: AnalysedObject) -> ReferenceObject:
 
 
 def _owns(obj: AnalysedObject) -> bool:
-    return obj.kind is ObjectKind.SINK and owns(obj.object)
+    return obj.kind is ObjectKind.SINK and obj.object.word("on_delete") == "columns"
+
+
+def _key(obj: AnalysedObject) -> Key:
+    """Return what tells rows apart: those of a plan, or those that are declared.
+
+    Declared ones have a primary key, with the time by which they end, or are numbered.
+    """
+    if obj.plan is not None:
+        return key_of(obj.plan.root)
+    transform = obj.declared and obj.declared.transform
+    hidden = tuple(f.name for f in obj.relation.columns if is_hidden(f.name))
+    return (transform and transform.key) or _declared_key(obj.declared) or hidden
+
+
+def _declared_key(declared: Declaration | None) -> Key:
+    if declared is None or not declared.primary_key:
+        return ()
+    return once(declared.primary_key, filter(None, (declared.ttl_column,)))
 
 
 def _sink_rule(obj: AnalysedObject) -> SinkWrites | None:
@@ -73,8 +92,10 @@ def _sink_rule(obj: AnalysedObject) -> SinkWrites | None:
 def _transform(obj: AnalysedObject) -> ReferenceTransform | None:
     if obj.declared is None or obj.declared.transform is None:
         return None
-    raw = raw_relation(obj.object, obj.declared)
-    return ReferenceTransform(obj.declared.transform, raw.columns, raw.stream_key)
+    raw = tuple(Field(c.name, c.type, not c.not_null) for c in obj.declared.columns)
+    key = _declared_key(obj.declared)
+    numbered = () if key else (Field(ROW_ID, BIGINT, nullable=False),)
+    return ReferenceTransform(obj.declared.transform, (*raw, *numbered), key or (ROW_ID,))
 
 
 def _rules(obj: AnalysedObject) -> MergeRules | None:

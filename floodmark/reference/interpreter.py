@@ -11,18 +11,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from floodmark.changelog import UNION_KEY, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import reads_now
-from floodmark.plan.expr.expressions import Call, Expr, Now, walk
+from floodmark.plan.expr.expressions import Call, Cast, ColumnRef, Expr, Now, walk
 from floodmark.reference import grouping, joins, windows
 from floodmark.reference import propagation as marks
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, ReplayState
 from floodmark.reference.monotonic import lowest
 from floodmark.reference.over import over_window
-from floodmark.reference.rows import Row, ascending, sort_rows, sort_value
+from floodmark.reference.rows import Key, Row, ascending, once, sort_rows, sort_value
 from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
-from floodmark.stream.operators.walks import stream_key
+from floodmark.scalar.types import VARCHAR
 
 InputRows = Mapping[str, Sequence[Row]]
 
@@ -140,9 +141,55 @@ class _Evaluation:
                 raise AssertionError(f"no meaning for {type(node).__name__}")
 
 
-def key_of(node: n.Node) -> tuple[str, ...]:
-    """Return the stream key of a node's output."""
-    return stream_key(node)
+def key_of(node: n.Node) -> Key:
+    """Return the stream key of a node's output: the columns that tell its rows apart.
+
+    Written from the semantics. The plan must keep its key columns.
+    """
+    keys = [key_of(child) for child in node.inputs]
+    match node:
+        case n.Scan():
+            return node.stream_key
+        case n.Values():
+            return tuple(filter(is_hidden, node.names)) or node.names
+        case n.Project() | n.MaterializeProject():
+            return tuple(_shown(node.columns, column) for column in keys[0])
+        case n.UnionAll():
+            texts = tuple(c for c in node.branches[0].names if c.startswith(UNION_KEY))
+            assert texts or not any(keys), "a union without the keys of its inputs"
+            return (*texts, node.ordinal)
+        case n.Pairing():
+            return joins.pair_key(node, *keys)
+        case n.SetOperation():
+            return node.names
+        case n.Aggregate() | n.CloseAggregate():
+            return node.group
+        case n.TopN():
+            one = bool(node.group) and node.limit == 1 and not (node.offset or node.with_ties)
+            return node.group if one else once(node.group, keys[0])
+        case n.OverWindow():
+            return once(keys[0], node.partition)
+        case n.Hop():
+            return once(keys[0], (node.start, node.end))
+        case n.ProjectSet() | n.GrowingSeries():
+            return once(keys[0], (node.ordinal,))
+        case _:
+            return keys[0]
+
+
+def _shown(columns: tuple[tuple[str, Expr], ...], key: str) -> str:
+    """Return the first column that shows a column of a key; if there is none, its text."""
+    for name, expr in columns:
+        if isinstance(expr, ColumnRef) and expr.name == key:
+            return name
+    texts = [name for name, expr in columns if _is_text_of(expr, key)]
+    assert texts, f"a projection without the key column {key}"
+    return texts[0]
+
+
+def _is_text_of(expr: Expr, column: str) -> bool:
+    operand = expr.operand if isinstance(expr, Cast) and expr.type == VARCHAR else None
+    return isinstance(operand, ColumnRef) and operand.name == column
 
 
 def values(node: n.Values, moment: Moment) -> list[Row]:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from floodmark.changelog import is_hidden
+from floodmark.changelog import LEFT_ROW, is_hidden
 from floodmark.plan import nodes as n
+from floodmark.plan.expr.expressions import Literal
+from floodmark.plan.expr.injective import injective_column
 from floodmark.reference.moment import Moment
-from floodmark.reference.rows import Row, freeze, key_of
+from floodmark.reference.rows import Key, Row, freeze, key_of, once
 
 Partners = Mapping[Any, list[tuple[int, Row]]]
 """Rows with their positions, by key."""
@@ -59,6 +61,53 @@ def lookup(
         then = moment.recall(node, row, key, partial(_partners_of, partners, asked))
         out += join(node, [row], [partner for _, partner in then], moment)
     return out
+
+
+def pair_key(node: n.Pairing, left: Key, right: Key) -> Key:
+    """Return what tells pairs apart: both rows, or one of them where that has one partner at most.
+
+    Of two columns that are equal in every pair one is enough, on a side that is never padded. Pairs
+    of a row that was looked up do not tell it apart: it may have changed in between.
+    """
+    kind = node.kind
+    if kind in (n.JoinKind.SEMI, n.JoinKind.ANTI):
+        return left
+    ours, theirs = (tuple(pair[side] for pair in node.equi) for side in (0, 1))
+    if not kind.pads_left and _settle(node.right, theirs, right):
+        return left
+    if not (kind.pads_right or node.LOOKS_UP) and _settle(node.left, ours, left):
+        return right
+    if kind is n.JoinKind.FULL:
+        return once(_left_row(node.left), left, right, *node.equi)
+    if kind is n.JoinKind.RIGHT:
+        same = dict(zip(ours, theirs, strict=True))
+        return once((same.get(c, c) for c in left), right, theirs)
+    same = dict(zip(theirs, ours, strict=True))
+    return once(left, (same.get(c, c) for c in right), ours)
+
+
+def _settle(node: n.Node, columns: Key, key: Key) -> bool:
+    """Tell whether rows with equal values in some columns are one row, as these tell its key."""
+    known = {_origin(node, column) for column in columns}
+    return all(_origin(node, column) in known for column in key)
+
+
+def _origin(node: n.Node, column: str) -> tuple[int, str]:
+    """Return how far below, and of which name, a column is that has a value for each of another."""
+    depth = 0
+    while isinstance(node, n.Project):
+        below = injective_column(dict(node.columns)[column])
+        if below is None:
+            break
+        node, column, depth = node.input, below, depth + 1
+    return depth, column
+
+
+def _left_row(left: n.Node) -> Key:
+    """Return the column, if there is one, that has a value in rows with a left row alone."""
+    columns = left.columns if isinstance(left, n.Project) else ()
+    notes = (c for c, e in columns if c.startswith(LEFT_ROW) and isinstance(e, Literal))
+    return tuple(notes)[:1]
 
 
 def _partners_of(partners: Partners, key: Any) -> list[tuple[int, Row]]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from floodmark.plan.nodes import SortKey
 
 Row = Mapping[str, Any]
 """A column's Python value by name, in the forms that `plan.expr.expressions.Literal` lists."""
+Key = tuple[str, ...]
+"""The columns that tell rows apart, in order."""
 Frozen = tuple[tuple[str, Any], ...]
 Bag = Counter[Frozen]
 """A signed multiset of rows: how often each appears; rows that cancel are absent."""
@@ -44,6 +47,15 @@ def thaw(frozen: Frozen) -> dict[str, Any]:
 def key_of(row: Row, columns: Sequence[str]) -> tuple[Any, ...]:
     """Return the values of some columns as a key."""
     return tuple(canonical(row[column]) for column in columns)
+
+
+def once(*parts: Iterable[str]) -> Key:
+    """Return columns in their order, none of them twice.
+
+    >>> once(("a", "b"), ("b", "c"))
+    ('a', 'b', 'c')
+    """
+    return tuple(dict.fromkeys(chain(*parts)))
 
 
 def bag(rows: Iterable[Row]) -> Bag:

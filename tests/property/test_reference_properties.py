@@ -35,6 +35,7 @@ from floodmark.reference.rows import Row, bag, key_of, sort_value
 from floodmark.stream.operators.lower import lower
 from tests.property.duckdb_sql import render
 from tests.property.duckdb_windows import NotInDuckDB
+from tests.property.pair_strategies import close_epochs, plans_of_two
 from tests.property.plan_examples import PROFILE, counted, joined
 from tests.property.plan_strategies import OBJECTS, START, closing_plans, epochs, plans
 
@@ -58,6 +59,19 @@ def views_of(root: n.Node) -> dict[str, tuple[n.Node, ReferenceObject]]:
 def test_every_node_keeps_what_the_analysis_promises(
     root: n.Node, inputs: list[EpochInput]
 ) -> None:
+    _check_promises(root, inputs)
+
+
+@settings(PROFILE, max_examples=300)
+@given(root=plans_of_two(), inputs=close_epochs())
+@counted
+def test_what_two_rows_decide_keeps_what_the_analysis_promises(
+    root: n.Node, inputs: list[EpochInput]
+) -> None:
+    _check_promises(root, inputs)
+
+
+def _check_promises(root: n.Node, inputs: list[EpochInput]) -> None:
     plan = lower(root)
     views = views_of(root)
     objects = (*OBJECTS, *(view for _, view in views.values()))

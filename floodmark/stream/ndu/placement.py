@@ -14,8 +14,8 @@ from typing import Any
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.can_fail import can_fail
 from floodmark.plan.expr.expressions import Expr, columns_of
+from floodmark.plan.expr.injective import injective_column
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.properties.injective import injective_column
 from floodmark.stream.properties.state import OwnTableState
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_volatile
 from floodmark.plan.expr.expressions import Expr, UserCall, columns_of, walk
+from floodmark.plan.expr.injective import injective_column
 from floodmark.plan.expr.printing import to_text
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import first_unstable, fit_head
@@ -21,7 +22,6 @@ from floodmark.stream.properties.functional_dependencies import (
     equalities,
 )
 from floodmark.stream.properties.highest_values import highest_of_inputs
-from floodmark.stream.properties.injective import injective_column
 from floodmark.stream.properties.key_sets import Keys, KeySet, with_equals
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.stream_key import distinct, left_row, tells_padding

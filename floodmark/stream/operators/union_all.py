@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from floodmark.changelog import ChangelogMode
+from floodmark.changelog import UNION_KEY, ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import Field
@@ -22,7 +22,6 @@ from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Method, Strategy
-from floodmark.stream.properties.stream_key import UNION_KEY
 from floodmark.stream.properties.watermark import Watermarks, merge_groups
 from floodmark.stream.properties.watermark_values import lowest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from floodmark.changelog import HIDDEN_PREFIX
+from floodmark.changelog import HIDDEN_PREFIX, LEFT_ROW, UNION_KEY
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, Literal, columns_of
 from floodmark.scalar.types import BOOLEAN, VARCHAR
@@ -83,7 +83,7 @@ def _passes(name: str, expr: Expr) -> tuple[str, ...]:
     match expr:
         case ColumnRef():
             return (expr.name,)
-        case Cast(operand=ColumnRef() as column) if name.startswith(stream_key.UNION_KEY):
+        case Cast(operand=ColumnRef() as column) if name.startswith(UNION_KEY):
             return (column.name,)
         case _:
             return ()
@@ -129,7 +129,7 @@ def _mark_left_rows(node: n.Pairing, left: KeyedPlan, right: KeyedPlan) -> Keyed
     note = stream_key.left_row(node) or stream_key.tells_padding(node, columns)
     if node.kind is not n.JoinKind.FULL or note:
         return left
-    name = hidden_name(stream_key.LEFT_ROW, {*below.names, *right[0].names})
+    name = hidden_name(LEFT_ROW, {*below.names, *right[0].names})
     return n.Project(below, (*below.identity, (name, Literal(BOOLEAN, True)))), key
 
 
@@ -145,7 +145,7 @@ def _align(children: list[KeyedPlan]) -> tuple[n.Node, ...]:
     for child, key in children:
         shown = [ColumnRef(f.type, f.name) for f in child.schema[:visible]]
         columns: list[tuple[str, Expr]] = list(zip(names, shown, strict=True))
-        columns += [(f"{stream_key.UNION_KEY}{i}", _key_part(child, key, i)) for i in range(width)]
+        columns += [(f"{UNION_KEY}{i}", _key_part(child, key, i)) for i in range(width)]
         branches.append(n.Project(child, tuple(columns)))
     return tuple(branches)
 
@@ -153,7 +153,7 @@ def _align(children: list[KeyedPlan]) -> tuple[n.Node, ...]:
 def _is_aligned(branch: n.Node) -> bool:
     if not isinstance(branch, n.Project):
         return False
-    own = [expr for name, expr in branch.columns if name.startswith(stream_key.UNION_KEY)]
+    own = [expr for name, expr in branch.columns if name.startswith(UNION_KEY)]
     return bool(own) and not any(isinstance(expr, ColumnRef) for expr in own)
 
 

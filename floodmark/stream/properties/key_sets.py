@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice, product
 
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.properties.injective import injective_column
+from floodmark.plan.expr.injective import injective_column
 
 KeySet = frozenset[str]
 Keys = tuple[KeySet, ...]

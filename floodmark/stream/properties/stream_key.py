@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from floodmark.changelog import LEFT_ROW
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Cast, ColumnRef, Expr, Literal
 from floodmark.scalar.types import VARCHAR
 
 Key = tuple[str, ...]
-UNION_KEY = "__union_key_"
-"""Prefix of the hidden columns that hold, as text, the keys of a union's unlike branches."""
-LEFT_ROW = "__left_row"
-"""Prefix of hidden columns: TRUE in a full join's rows with a left row, NULL in the padded ones."""
 
 
 def left_row(node: n.Pairing) -> str | None:
