@@ -26,33 +26,31 @@ class OfTwo(Builder):
     """Draws one operator over rows that are only added, or rows of tables."""
 
     def plan(self) -> n.Node:
-        kind = self.pick(["join", "join", "lookup", "lookup", "set", "union", "first"])
-        left = self.side()
+        kind = self.pick(["join", "lookup", "first", "set", "join", "lookup", "first", "union"])
+        scans = self.pick([_ADDED, _KEYED])
+        left = self.rows(scans)
         if kind == "first":
             return self.first(left)
-        right = self.leaf() if kind == "lookup" else self.side()
+        if kind == "lookup":
+            # The different values of a column are known by that alone.
+            left = n.Aggregate(left, (self.pick(integers(left)).name,), ())
+        right = self.rows(_KEYED if kind == "lookup" else scans)
         if kind in ("set", "union"):
             return self.of_columns(kind, left, right)
         mine, theirs = (self.pick(integers(side)).name for side in (left, right))
         if kind == "lookup":
-            return n.LookupJoin(left, right, self.pick(n.LookupJoin.KINDS), ((mine, theirs),))
+            how = self.pick([n.JoinKind.INNER, n.JoinKind.INNER, n.JoinKind.LEFT])
+            return n.LookupJoin(left, right, how, ((mine, theirs),))
         return n.Join(left, right, self.pick(list(n.JoinKind)), ((mine, theirs),))
 
-    def leaf(self) -> n.Project:
-        scan = self.pick(self.pick([_KEYED, _ADDED]))
+    def rows(self, scans: tuple[n.Scan, ...]) -> n.Project:
+        scan = self.pick(scans)
         return n.Project(scan, tuple((self.fresh(), reference(f)) for f in scan.schema))
-
-    def side(self) -> n.Node:
-        """Draw rows, or the different values of a column: they are known by that alone."""
-        rows = self.leaf()
-        if self.pick([True, False]):
-            return rows
-        return n.Aggregate(rows, (self.pick(integers(rows)).name,), ())
 
     def first(self, below: n.Node) -> n.Node:
         order, group = (self.pick(integers(below)).name for _ in range(2))
         by = (n.SortKey(order, self.draw(st.booleans())),)
-        groups = self.pick([(), (group,)])
+        groups = self.pick([(group,), (group,), ()])
         return n.TopN(below, groups, by, self.pick([1, 1, 2]), with_ties=self.draw(st.booleans()))
 
     def of_columns(self, kind: str, left: n.Node, right: n.Node) -> n.Node:
