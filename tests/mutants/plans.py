@@ -74,7 +74,7 @@ PROPERTIES = (
         "floodmark.stream.operators.lookup_join:StreamLookupJoin.key_of",
         "lasts=False",
         "lasts=True",
-        (f"{_SEVERAL}test_what_was_looked_up_does_not_identify_a_row",),
+        (_KEYS,),
     ),
     Planted(
         "pairs are known without the columns by which they meet",
