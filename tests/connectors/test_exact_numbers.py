@@ -253,7 +253,13 @@ def test_nested_values_keep_their_texts(sessions: Sessions, tmp_warehouse: Path)
     assert "x: '[1.5,\"a\"]' is not" in found[2]["__reason"]
 
 
-@pytest.mark.parametrize("form", [*FORMS, "csv"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("plain", "keyed", "created", "csv"),
+        *(pytest.param(form, marks=pytest.mark.long) for form in ("row", "updated")),
+    ],
+)
 def test_parts_are_read_as_columns_are(sessions: Sessions, tmp_warehouse: Path, form: str) -> None:
     schema = tuple(Field(f"x{i}", type_) for i, (type_, _, _) in enumerate(NESTED))
     whole = {f"x{i}": text for i, (_, text, value) in enumerate(NESTED) if value is not None}

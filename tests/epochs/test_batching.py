@@ -62,7 +62,7 @@ def final(
     yield cache(lambda epochs: _final(site, epochs))
 
 
-@pytest.mark.parametrize("epochs", [7, 30])
+@pytest.mark.parametrize("epochs", [7, pytest.param(30, marks=pytest.mark.long)])
 def test_other_epoch_boundaries_give_the_same_tables(
     final: Callable[[int], Final], epochs: int
 ) -> None:

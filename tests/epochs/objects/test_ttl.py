@@ -166,7 +166,11 @@ class Crash(BaseException):
 
 @pytest.mark.parametrize(
     "point",
-    ["files_written", "first_table_committed", "state_committed", "sink_committed", "before_seal"],
+    [
+        *("files_written", "sink_committed", "before_seal"),
+        pytest.param("first_table_committed", marks=pytest.mark.long),
+        pytest.param("state_committed", marks=pytest.mark.long),
+    ],
 )
 def test_an_interrupted_epoch_ends_as_an_undisturbed_one(
     site: Site, monkeypatch: pytest.MonkeyPatch, point: str
