@@ -31,6 +31,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("tests", deadline=None)
 settings.load_profile("tests")
 
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Most queries of the tests run once, over few rows: to compile them costs more than it saves.
+
+Random programs, expressions, other cuts of the programs and all that runs in a process of its own
+are compiled.
+"""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -59,6 +69,16 @@ def spark_config() -> SparkConfig:
 @pytest.fixture(scope="session")
 def sessions(spark_config: SparkConfig) -> Iterator[Sessions]:
     """Yield sessions on the server of the run, which stays for the next one."""
+    with open_sessions(spark_config) as opened:
+        for session in (opened.main, opened.ingest):
+            for key, value in INTERPRETED.items():
+                session.conf.set(key, value)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def compiling_sessions(spark_config: SparkConfig) -> Iterator[Sessions]:
+    """Yield sessions whose queries are compiled, as users' are."""
     with open_sessions(spark_config) as opened:
         yield opened
 

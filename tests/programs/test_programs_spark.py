@@ -15,8 +15,7 @@ import pytest
 from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.epochs import run as epoch_run
 from floodmark.errors import NotSupported
-from floodmark.spark.confs import SparkConfig
-from floodmark.spark.session import Sessions, open_sessions
+from floodmark.spark.session import Sessions
 from floodmark.storage.warehouse import STATE
 from floodmark.tables import layout
 from floodmark.testing.program import Program, load
@@ -46,11 +45,6 @@ DAILY = 3
 CONNECTED = 4
 """Of so many programs as written, one has a connector for each table that is only inserted into."""
 
-INTERPRETED = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""The other runs, and all other tests, compile."""
 LONG = [pytest.mark.long]
 
 # The first test of all runs all programs.
@@ -85,8 +79,8 @@ Results = Mapping[str, tuple[Case, Outcome]]
 class Runs:
     """The runs of all chosen programs, each started at its first use.
 
-    As they are written they run in `interpreted` sessions: most of what Spark compiles for them
-    would run once. `in_one` and `row_by_row` name those with other epoch boundaries.
+    As they are written they run in `sessions`, which interpret; `in_one` and `row_by_row` name
+    those with other epoch boundaries, which run in `compiling` sessions.
     """
 
     programs: Mapping[str, Program]
@@ -94,7 +88,7 @@ class Runs:
     row_by_row: Collection[str]
     root: Path
     sessions: Sessions
-    interpreted: Sessions
+    compiling: Sessions
     as_written: list[tuple[Run, Outcome]] = field(default_factory=list)
 
     @cached_property
@@ -134,7 +128,7 @@ class Runs:
             groups.setdefault(group, []).append(case)
         out: dict[str, tuple[Case, Outcome]] = {}
         for group, cases in groups.items():
-            sessions = self.interpreted if label == "written" else self.sessions
+            sessions = self.sessions if label == "written" else self.compiling
             run = run_all(cases, self.root / label / group, sessions)
             outcome = run.outcome()
             if compared:
@@ -148,7 +142,7 @@ class Runs:
 def runs(
     request: pytest.FixtureRequest,
     sessions: Sessions,
-    spark_config: SparkConfig,
+    compiling_sessions: Sessions,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Runs]:
     """Yield the runs of the programs that this session of pytest selected."""
@@ -167,12 +161,9 @@ def runs(
         )
     )
     root = tmp_path_factory.mktemp("programs")
-    with pytest.MonkeyPatch.context() as patch, open_sessions(spark_config) as interpreted:
-        for session in (interpreted.main, interpreted.ingest):
-            for key, value in INTERPRETED.items():
-                session.conf.set(key, value)
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
-        yield Runs(programs, in_one, row_by_row, root, sessions, interpreted)
+        yield Runs(programs, in_one, row_by_row, root, sessions, compiling_sessions)
 
 
 def _case(results: Results, path: Path) -> tuple[Case, Outcome]:

@@ -1,4 +1,4 @@
-"""A Spark server that one file of tests has for itself."""
+"""Sessions as users have them, and a Spark server that one file of tests has for itself."""
 
 from __future__ import annotations
 
@@ -9,6 +9,13 @@ import pytest
 
 from floodmark.spark import server
 from floodmark.spark.confs import SparkConfig
+from floodmark.spark.session import Sessions
+
+
+@pytest.fixture(scope="session")
+def sessions(compiling_sessions: Sessions) -> Sessions:
+    """Return sessions whose queries are compiled."""
+    return compiling_sessions
 
 
 @pytest.fixture(scope="module")
