@@ -40,7 +40,7 @@ from tests.program_spark import (
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 FEW = 2
 """Programs of so many rows also run row by row."""
-DAILY = 3
+DAILY = 6
 """Of so many programs one has other epoch boundaries in the daily set; all have in the nightly."""
 CONNECTED = 4
 """Of so many programs as written, one has a connector for each table that is only inserted into."""
