@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -97,6 +98,30 @@ def same_process(pid: int, started: float) -> psutil.Process | None:
         return process if same and process.status() != psutil.STATUS_ZOMBIE else None
     except psutil.NoSuchProcess:
         return None
+
+
+def ends_within(process: psutil.Process, seconds: float) -> bool:
+    """Wait until a process has ended, at most so long; return whether it has.
+
+    A zombie without threads has ended: its parent may be a client that never asks for it.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            process.wait(0.05)
+            return True
+        except psutil.TimeoutExpired:
+            if _is_left_over(process):
+                return True
+            if time.monotonic() >= deadline:
+                return False
+
+
+def _is_left_over(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
+    except psutil.NoSuchProcess:
+        return True
 
 
 def write_private(path: Path, text: str) -> None:

@@ -35,7 +35,7 @@ from floodmark.spark.launch import (
     server_command,
     server_environment,
 )
-from floodmark.spark.record import ServerHome, ServerRecord
+from floodmark.spark.record import ServerHome, ServerRecord, ends_within
 from floodmark.storage.locks import SharedLock, exclusive
 
 _STARTED = re.compile(r"Spark Connect server started at: \S*?:(\d+)\s")
@@ -114,12 +114,7 @@ def ends(hold: Attachment) -> bool:
     """Tell whether the server of a hold is gone, or goes within seconds."""
     record = hold.home.read()
     process = record.process() if record is not None and record.nonce == hold.nonce else None
-    try:
-        if process is not None:
-            process.wait(LIMITS.server_stop_seconds)
-    except psutil.TimeoutExpired:
-        return False
-    return True
+    return process is None or ends_within(process, LIMITS.server_stop_seconds)
 
 
 def status(config: SparkConfig) -> ServerStatus:
@@ -198,11 +193,9 @@ def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> 
 
 def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
     process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(
-            LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
-        )
-    except psutil.TimeoutExpired:
+    if not ends_within(
+        process, LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
+    ):
         return False
     _keep_archive(record.archive)
     return True
@@ -210,15 +203,13 @@ def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
 
 def _kill(process: psutil.Process) -> None:
     process.kill()
-    try:
-        process.wait(LIMITS.server_kill_seconds)
-    except psutil.TimeoutExpired:
+    if not ends_within(process, LIMITS.server_kill_seconds):
         raise TransientError(
             "E0537",
             f"the Spark server, process {process.pid}, does not end",
             detail=f"killed {LIMITS.server_kill_seconds} s ago, it is {process.status()}",
             hint="a process that waits for a disk ends when the disk answers; look at it with ps",
-        ) from None
+        )
 
 
 def _keep_archive(fresh: str | None) -> None:
