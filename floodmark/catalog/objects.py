@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from floodmark.catalog.option_table import OptionPlace, default_of
+from floodmark.catalog.option_table import SINK_CONNECTORS, OptionPlace, default_of
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.scalar.casts import truth_of
@@ -161,8 +161,7 @@ class CatalogObject:
             case s.CreateSink() if self.target is not None:
                 return OptionPlace.SINK_INTO
             case s.CreateSink():
-                delta = connector == "delta"
-                return OptionPlace.SINK_DELTA if delta else OptionPlace.SINK_FILES
+                return SINK_CONNECTORS.get(connector, OptionPlace.SINK_FILES)
             case s.CreateMaterializedView() | s.CreateView():
                 return OptionPlace.MATERIALIZED_VIEW
             case _:

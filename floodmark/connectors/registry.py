@@ -1,4 +1,4 @@
-"""From a source's WITH options to its connector."""
+"""From the `connector` that a source or sink names to what reads or writes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from floodmark.connectors.base import Connector, SourceSpec
 from floodmark.connectors.files.options import make_files
 from floodmark.connectors.lookup.connector import make_lookup
 from floodmark.connectors.options import Options
+from floodmark.connectors.sinks.delta import DeltaSender
+from floodmark.connectors.sinks.files import FilesSender
+from floodmark.connectors.sinks.identity import SinkIdentity
+from floodmark.connectors.sinks.sender import Sender
 from floodmark.connectors.sources.datagen import make_datagen
 from floodmark.connectors.sources.delta.options import make_delta
 from floodmark.connectors.sources.nexmark import make_nexmark
 from floodmark.errors import UserError
 from floodmark.limits import LIMITS, Limits
 from floodmark.stream.objects.analysed import AnalysedObject
+from floodmark.stream.objects.external_sink import ExternalSink
 
 CONNECTORS: Mapping[str, Callable[[SourceSpec, Options], Connector]] = {
     "files": make_files,
@@ -23,7 +28,12 @@ CONNECTORS: Mapping[str, Callable[[SourceSpec, Options], Connector]] = {
     "lookup": make_lookup,
     "nexmark": make_nexmark,
 }
-"""What `connector = '…'` can say."""
+"""What `connector = '…'` of a source can say."""
+SENDERS: Mapping[str, Callable[[ExternalSink, SinkIdentity, Limits], Sender]] = {
+    "files": FilesSender,
+    "delta": DeltaSender,
+}
+"""What `connector = '…'` of a sink can say."""
 
 
 def make_connector(spec: SourceSpec, limits: Limits) -> Connector:
@@ -83,3 +93,10 @@ def spec_of(obj: AnalysedObject) -> SourceSpec:
         declared.primary_key,
         declared.default_columns,
     )
+
+
+def sender_of(obj: AnalysedObject, seed: str, limits: Limits) -> Sender:
+    """Make the sender of a sink, in the warehouse that has a seed."""
+    sink = obj.external_sink
+    assert sink is not None
+    return SENDERS[sink.connector](sink, SinkIdentity(obj.object.storage_name, seed), limits)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import timedelta
 
+from floodmark.connectors.registry import sender_of
 from floodmark.connectors.sinks.identity import UNREACHABLE, probe
-from floodmark.connectors.sinks.sender import sender_of
 from floodmark.errors import FloodmarkError
 from floodmark.limits import Limits
 from floodmark.stream.objects.analysed import AnalysedObject

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 from floodmark.api import connect
 from floodmark.cli.app import app
 from floodmark.connectors.base import SourceSpec
-from floodmark.connectors.registry import make_connector
-from floodmark.connectors.sinks.sender import sender_of
+from floodmark.connectors.registry import make_connector, sender_of
 from floodmark.errors import UserError
 from floodmark.limits import LIMITS, Limits, each_limit
 from floodmark.scalar.types import INT, Field

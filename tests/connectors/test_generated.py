@@ -53,15 +53,6 @@ def rows(spark: SparkSession, connector: Connector, splits: Any) -> list[dict[st
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("make", [datagen, lambda: nexmark("bid", BID, 150)])
-def test_any_cut_gives_the_same_rows(spark: SparkSession, make: Any) -> None:
-    connector = make()
-    whole = rows(spark, connector, cuts(connector, 10**6))
-    assert rows(spark, connector, cuts(connector, 37)) == whole
-    assert [row["__offset"] for row in whole] == list(range(len(whole)))
-
-
-@pytest.mark.spark
 def test_another_seed_gives_other_rows(spark: SparkSession) -> None:
     first, second = datagen(), datagen(**{"datagen.seed": "1"})
     one, two = (rows(spark, c, cuts(c, 1000)) for c in (first, second))

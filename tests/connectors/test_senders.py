@@ -17,8 +17,9 @@ from deltalake import DeltaTable
 
 from floodmark.connectors.copy.file import CopyFile
 from floodmark.connectors.copy.rows import read_rows
+from floodmark.connectors.registry import sender_of
 from floodmark.connectors.sinks.identity import SinkIdentity
-from floodmark.connectors.sinks.sender import Sender, sender_of
+from floodmark.connectors.sinks.sender import Sender
 from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS, Limits

@@ -53,7 +53,6 @@ GO_BY_THE_DEFAULT = {
 }
 
 PATCHED = {
-    ("test_new_connector.py", "CONNECTORS"): "a connector that lacks a piece",
     ("test_new_operator.py", "ROOT"): "a copy of the engine that lacks a piece",
     ("test_offers.py", "BUCKET"): "how many epochs a folder has, which is on the disk",
     ("test_large_queries.py", "LIMITS"): _LANGUAGE,

@@ -215,9 +215,9 @@ LOST_LIMITS = tuple(
         ),
         (
             "a sink",
-            "floodmark.connectors.sinks.sender:sender_of",
-            "FilesSender(obj.external_sink, identity, limits)",
-            "FilesSender(obj.external_sink, identity, type(limits)())",
+            "floodmark.connectors.registry:sender_of",
+            "seed), limits)",
+            "seed), type(limits)())",
         ),
     )
 )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from floodmark import failpoints
 from floodmark.changelog import EPOCH
-from floodmark.connectors.sinks.sender import sender_of
+from floodmark.connectors.registry import sender_of
 from floodmark.connectors.sinks.sink_batch import SinkBatch
 from floodmark.dataflow import materialize
 from floodmark.dataflow.evaluation import Evaluation

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from floodmark.connectors.registry import sender_of
 from floodmark.connectors.sinks.identity import probe
-from floodmark.connectors.sinks.sender import sender_of
 from floodmark.errors import UserError
 from floodmark.session.ddl.deployment import DeploymentPlan
 from floodmark.stream.objects.analysed import AnalysedObject

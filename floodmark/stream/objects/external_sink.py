@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.option_table import OptionPlace, nearest, specs_of
+from floodmark.catalog.option_table import SINK_CONNECTORS, OptionPlace, nearest, specs_of
 from floodmark.catalog.option_values import Folder, UnfitError
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
@@ -27,7 +27,7 @@ FILES, DELTA = "files", "delta"
 OP = "op"
 """VARCHAR: the column with the row kind; `changelog_op` where the query has a column `op`."""
 _NOT_YET = ("kafka", "jdbc", "iceberg", "s3", "elasticsearch", "redis")
-_SPECS = specs_of(OptionPlace.SINK_FILES, OptionPlace.SINK_CSV, OptionPlace.SINK_DELTA)
+_SPECS = specs_of(*SINK_CONNECTORS.values(), OptionPlace.SINK_CSV)
 
 
 class SinkType(StrEnum):
@@ -42,10 +42,10 @@ class SinkType(StrEnum):
 class ExternalSink:
     """A CREATE SINK to the outside, bound.
 
-    `path` is absolute; `encode` is that of files, "parquet" for Delta. `columns` are those of the
-    query; `key` are the columns by which rows are replaced, of type upsert. With `forced` and
-    `keeping`, deletes are dropped and the new rows of updates are rows. Without `rows_per_file`
-    the warehouse's limits decide.
+    `path` is the folder that it lies in, absolute: every connector of sinks has one. `encode` is
+    that of files, "parquet" for Delta. `columns` are those of the query; `key` are the columns by
+    which rows are replaced, of type upsert. With `forced` and `keeping`, deletes are dropped and
+    the new rows of updates are rows. Without `rows_per_file` the warehouse's limits decide.
     """
 
     connector: str
@@ -117,8 +117,8 @@ def bind_external_sink(obj: CatalogObject, plan: StreamPlan) -> ExternalSink:
     connector = _connector(options)
     type_ = _type(options, plan)
     columns = tuple(Field(f.name, f.type) for f in plan.root.schema if not is_hidden(f.name))
-    encode = _encode(options, statement) if connector == FILES else _parquet(statement)
-    places = [OptionPlace.SINK_FILES if connector == FILES else OptionPlace.SINK_DELTA]
+    encode = _parquet(statement) if connector == DELTA else _encode(options, statement)
+    places = [SINK_CONNECTORS[connector]]
     places += [OptionPlace.SINK_CSV] if encode == "csv" else []
     options.check_names(specs_of(*places), connector)
     forced, keeping = options.read(FORCED), options.read(KEEPING)
@@ -250,7 +250,8 @@ def _connector(options: _Options) -> str:
     name = (options.text("connector") or "").lower()
     if _takes("connector", name):
         return name
-    hint = "connector = 'files' or 'delta'; or CREATE SINK … INTO a table"
+    words = " or ".join(f"'{word}'" for word in SINK_CONNECTORS)
+    hint = f"connector = {words}; or CREATE SINK … INTO a table"
     what = "is not available yet" if name in _NOT_YET else "is not known"
     span = options.span("connector")
     raise NotSupported("E0720", f"a sink with connector = '{name}' {what}", span=span, hint=hint)
