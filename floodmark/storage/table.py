@@ -141,6 +141,12 @@ class Store(Protocol):
     def commits(self, table: str) -> Iterator[Mapping[str, Any]]:
         """Yield the commit infos from the newest on back, as far as the log goes."""
 
+    def last_commit(self, table: str) -> int:
+        """Return when the newest commit was written, in Unix nanoseconds; 0 where nothing says it.
+
+        Nothing does of a table that is not there.
+        """
+
     def tables(self) -> Iterator[str]:
         """Yield the names of all tables that there are."""
 

@@ -14,7 +14,7 @@ from floodmark.errors import BindError
 from floodmark.scalar.types import Schema
 from floodmark.sql.parse import parse_statement
 from floodmark.sql.statements import Select
-from floodmark.storage.delta.log import LOG
+from floodmark.storage.delta.elsewhere import MARK, ForeignTable, is_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ def side_of(connection: Floodmark, text: str, at_epoch: int | None = None) -> Si
     an unknown name, E0412 for an epoch that is not kept.
     """
     name, at = _split_epoch(text)
-    if "/" in name or (Path(name) / LOG).is_dir():
+    if "/" in name or is_table(Path(name)):
         return _external_side(connection, name, at)
     return _relation(connection, name, at_epoch if at is None else at)
 
@@ -85,8 +85,6 @@ def _key(relation: Relation) -> tuple[str, ...]:
 
 def _external_side(connection: Floodmark, path: str, version: int | None) -> Side:
     """Return a Delta table by its path; hidden columns, as Floodmark's own tables have, are out."""
-    from floodmark.storage.delta.elsewhere import ForeignTable
-
     place = path if "://" in path else str(Path(path).resolve())
     try:
         table = ForeignTable(place, version)
@@ -95,7 +93,7 @@ def _external_side(connection: Floodmark, path: str, version: int | None) -> Sid
         raise BindError(
             "E0770",
             f"{path} cannot be read as a Delta table: {error}",
-            hint=f"give the folder that holds {LOG}, and a version that is there",
+            hint=f"give the folder that holds {MARK}, and a version that is there",
         ) from None
     shown = tuple(f for f in columns if not is_hidden(f.name))
     names, at = [f.name for f in shown], table.version

@@ -57,6 +57,15 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
     assert DeltaStore(tmp_path).open(T).schema == ALL_TYPES
 
 
+def test_the_last_commit_has_a_time(tmp_path: Path) -> None:
+    store = DeltaStore(tmp_path)
+    assert store.last_commit(T) == 0
+    handle = store.create(T, SCHEMA)
+    created = store.last_commit(T)
+    commit = tmp_path / T / delta_log.commit_key(store.commit(handle).version)
+    assert 0 < created <= store.last_commit(T) == commit.stat().st_mtime_ns
+
+
 def test_other_readers_read_and_prune(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     schema = (Field("k", t.BIGINT), Field("ts", t.TIMESTAMP), Field("n", t.numeric(38, 10)))

@@ -22,7 +22,6 @@ from floodmark.epochs.maintenance.after_seal import harmless, warn
 from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_files, write_files
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending, reclaim
 from floodmark.errors import FloodmarkError, TransientError
-from floodmark.storage.delta.log import LOG
 from floodmark.storage.files.statement_files import expire_statements
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.object_record import versions_of
@@ -330,7 +329,7 @@ def _drop_orphans(warehouse: Warehouse, horizon: _Horizon) -> None:
 
     Users may put tables of their own beside the objects' rows: those folders are not looked at.
     """
-    objects = warehouse.deployed().pipeline.objects.values()
+    objects, store = warehouse.deployed().pipeline.objects.values(), warehouse.store
     known = {*horizon.versions, *versions_of(warehouse.cut().records.values())}
     # The first rows of a table are written before it is one, by a backfill beside this.
     known.update(t for obj in objects for t in layout.names_of(obj))
@@ -338,11 +337,5 @@ def _drop_orphans(warehouse: Warehouse, horizon: _Horizon) -> None:
     places = ((STATE, 3), *((part, 2) for part in parts))
     for table in [t for top, depth in places for t in folders_in(warehouse.objects, top, depth)]:
         # An epoch in between may have written it: replays need its rows as long as that is kept.
-        if table not in known and _last_commit(warehouse, table) < horizon.limit.timestamp() * 1e9:
+        if table not in known and store.last_commit(table) < horizon.limit.timestamp() * 1e9:
             removal.drop(warehouse, table)
-
-
-def _last_commit(warehouse: Warehouse, table: str) -> int:
-    """Return when the last commit of a table was written; 0 without one."""
-    heads = warehouse.objects.heads(f"{table}/{LOG}/")
-    return max((head.modified for key, head in heads if key.endswith(".json")), default=0)

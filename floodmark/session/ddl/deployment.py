@@ -24,7 +24,7 @@ from floodmark.session.ddl.desired import (
     definitions_of,
 )
 from floodmark.sql import statements as s
-from floodmark.storage.delta.types import delta_schema
+from floodmark.storage.stores.columns import check_columns
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.objects.external_sink import check_new_sink
 from floodmark.stream.objects.owners import keeping_holds
@@ -167,7 +167,7 @@ def check_definition(obj: AnalysedObject, before: AnalysedObject | None = None) 
     statement = obj.object.statement
     anew = before is None or before.object.statement != statement
     try:
-        delta_schema(obj.relation.columns)
+        check_columns(obj.relation.columns)
         if anew and obj.external_sink is not None and isinstance(statement, s.CreateSink):
             check_new_sink(statement)
         if anew and obj.declared is not None:

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from floodmark.scalar.types import Schema
+from floodmark.storage.delta.log import LOG
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.delta.types import sql_schema
 
@@ -32,6 +33,15 @@ class DeltaElsewhere(DeltaStore):
     def key(self, table: str, *names: str) -> str:
         """See `TableFiles.key`."""
         return "/".join(names)
+
+
+MARK = LOG
+"""What the folder of a table holds."""
+
+
+def is_table(folder: Path) -> bool:
+    """Tell whether a folder holds a table."""
+    return (folder / MARK).is_dir()
 
 
 class ForeignTable:

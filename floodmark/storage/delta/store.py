@@ -183,6 +183,11 @@ class DeltaStore(TableFiles):
         actions = delta_log.read_commit(self.objects_of(table), version)
         return None if actions is None else delta_commit.describe_commit(version, actions)
 
+    def last_commit(self, table: str) -> int:
+        """Return when the newest commit was written; see `Store.last_commit`."""
+        heads = self.objects.heads(f"{table}/{delta_log.LOG}/")
+        return max((head.modified for key, head in heads if key.endswith(".json")), default=0)
+
     def tables(self) -> Iterator[str]:
         """Yield all tables that there are."""
         for top in folders_in(self.objects):

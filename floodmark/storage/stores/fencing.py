@@ -95,6 +95,10 @@ class FencedStore:
         """See `Store.commits`."""
         return self.base.commits(table)
 
+    def last_commit(self, table: str) -> int:
+        """See `Store.last_commit`."""
+        return self.base.last_commit(table)
+
     def tables(self) -> Iterator[str]:
         """See `Store.tables`."""
         return self.base.tables()

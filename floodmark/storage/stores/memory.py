@@ -142,6 +142,10 @@ class MemoryStore(TableFiles):
         log = self._log(table)
         yield from reversed(log.infos[log.oldest :])
 
+    def last_commit(self, table: str) -> int:
+        """Return 0: commits have no time here."""
+        return 0
+
     def tables(self) -> Iterator[str]:
         """Yield all tables that there are."""
         self._count("tables")

@@ -115,6 +115,10 @@ class Overlay(TableFiles):
         """Yield the infos of what was committed here, from the newest on back."""
         yield from reversed(self._infos.get(table, []))
 
+    def last_commit(self, table: str) -> int:
+        """Return 0: commits have no time here."""
+        return 0
+
     def tables(self) -> Iterator[str]:
         """Yield the tables that may be written, or were created here."""
         yield from {*self._pinned, *self._written}
