@@ -116,8 +116,8 @@ class OptionSpec:
 
 _TRUTH = Boolean()
 _IN_WITH = (P.CONNECTED, P.TABLE)
-_OUTSIDE = tuple(SINK_CONNECTORS.values())
-_SINKS = (P.SINK_INTO, *_OUTSIDE)
+_FILE_SINKS = tuple(SINK_CONNECTORS.values())
+_SINKS = (P.SINK_INTO, *_FILE_SINKS)
 _MODES = Keyword(("strict", "flink", "ignore"), "is none of strict, flink and ignore")
 _TABLES = Keyword(("auction", "bid", "person"), example="bid")
 _FIELDS = (
@@ -231,14 +231,14 @@ OPTIONS: tuple[OptionSpec, ...] = (
                "Whether a sink continues to feed the table; other options belong to the table."),
     OptionSpec("type", (P.SINK_INTO,), Keyword(("append-only", "upsert")), None,
                "Which changes the sink writes."),
-    OptionSpec("connector", _OUTSIDE, Keyword(tuple(SINK_CONNECTORS)), None,
+    OptionSpec("connector", _FILE_SINKS, Keyword(tuple(SINK_CONNECTORS)), None,
                "Whether to write files "
     "or a Delta table."),
-    OptionSpec("path", _OUTSIDE, Folder("out/orders"), None, "The folder to write to."),
-    OptionSpec("type", _OUTSIDE, Keyword(("append-only", "upsert", "retract")), None,
+    OptionSpec("path", _FILE_SINKS, Folder("out/orders"), None, "The folder to write to."),
+    OptionSpec("type", _FILE_SINKS, Keyword(("append-only", "upsert", "retract")), None,
                "Writes rows, rows by key, or every change; `append-only` is for queries that "
                "only add rows."),
-    OptionSpec("primary_key", _OUTSIDE, Text("k, g", what="columns with commas between"), None,
+    OptionSpec("primary_key", _FILE_SINKS, Text("k, g", what="columns with commas between"), None,
                "The key of type `upsert`; the key of the query unless given."),
     OptionSpec("format", (P.SINK_FILES,), Keyword(("csv", "json", "parquet")), None,
                "The encoding, if there is no FORMAT … ENCODE."),
