@@ -1,5 +1,7 @@
 """Files of the engine by the names that Spark knows: here alone such a name is a path of a disk.
 
+Above `storage`, files of tables are opened, read and written by the functions of this module.
+
 Something else may have the name of a file, and nobody waits for it. A folder, a pipe, a socket and
 a link to any of them or to nothing is no file. It is an error of its path, and never taken for a
 file that is not there.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +57,20 @@ def is_file(path: str) -> bool:
 def file_size(path: str) -> int:
     """Return the bytes of a file; raises what `read_plain` does."""
     return check_plain(Path(path)).st_size
+
+
+def open_parquet(path: str) -> pq.ParquetFile:
+    """Open a Parquet file of a table, by a path of `Store.paths`; raises what `read_plain` does."""
+    from pyarrow import parquet as pq
+
+    return pq.ParquetFile(plain(path))
+
+
+def read_parquet(path: str, columns: Sequence[str]) -> pa.Table:
+    """Return some columns of such a file; folders that its path names say nothing of its rows."""
+    from pyarrow import parquet as pq
+
+    return pq.read_table(plain(path), columns=list(columns), partitioning=None)
 
 
 def parquet_writer(path: str, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:

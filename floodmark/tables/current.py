@@ -19,7 +19,7 @@ from floodmark.plan.declaration import LOWER, UPPER
 from floodmark.spark import keyed
 from floodmark.spark.types import ident
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -204,11 +204,10 @@ def _count_layer_rows(store: Store, rows: CurrentRows) -> int:
     if rows.layer is None or not rows.layer_files:
         return 0
     from pyarrow import compute as pc
-    from pyarrow import parquet as pq
 
     added = 0
     for path in store.paths(rows.layer, rows.layer_files):
-        table = pq.read_table(plain(path), columns=[EPOCH, KIND], partitioning=None)
+        table = read_parquet(path, [EPOCH, KIND])
         newer = table.filter(pc.greater(table.column(EPOCH), rows.fold_epoch))
         added += sum(1 if kind in ADDED else -1 for kind in newer.column(KIND).to_pylist())
     return added

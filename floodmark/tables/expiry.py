@@ -10,7 +10,7 @@ from typing import Any
 
 from floodmark.plan.declaration import moment_of
 from floodmark.storage.logs.object_record import ObjectRecord
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.current import current_rows
@@ -64,9 +64,7 @@ def _next_expiry(path: str, cutoff: Cutoff) -> Any:
 
 
 def _column(path: str, cutoff: Cutoff) -> Any:
-    from pyarrow import parquet as pq
-
-    return pq.read_table(plain(path), columns=[cutoff.column], partitioning=None).column(0)
+    return read_parquet(path, [cutoff.column]).column(0)
 
 
 def _scalar(column: Any, cutoff: Cutoff) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from floodmark.limits import Limits
 from floodmark.scalar.types import Schema
 from floodmark.storage.files.rewrite import compares_alike
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import open_parquet
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,10 +51,9 @@ def each_once(
 def _pieces(paths: Sequence[str], names: list[str]) -> Iterator[pa.Table]:
     """Yield the keys of files, some rows at a time; none is empty."""
     import pyarrow as pa
-    from pyarrow import parquet as pq
 
     for path in paths:
-        with pq.ParquetFile(plain(path)) as file:
+        with open_parquet(path) as file:
             for batch in file.iter_batches(columns=names):
                 if batch.num_rows:
                     yield pa.table([batch.column(name) for name in names], names)

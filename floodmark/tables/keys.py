@@ -8,7 +8,7 @@ from typing import Any
 from floodmark.limits import Limits
 from floodmark.scalar.types import Kind
 from floodmark.storage.files.pruning import prune
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle
 
 # Statistics say nothing of these, and Arrow gives values of them that cannot be in a set.
@@ -33,9 +33,7 @@ def files_with_keys(
         return handle.files
     if sum(file.rows for file in written) > limits.exact_keys:
         return prune(handle, None, _ranges(written, columns))
-    from pyarrow import parquet as pq
-
-    parts = [pq.read_table(plain(path), columns=columns) for path in paths]
+    parts = [read_parquet(path, columns) for path in paths]
     rows = list({row for part in parts for row in _rows(part, columns)})
     keys = {column: [row[i] for row in rows] for i, column in enumerate(columns)}
     return prune(handle, keys, None)

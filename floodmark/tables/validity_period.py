@@ -18,7 +18,7 @@ from floodmark.plan.declaration import LOWER, UPPER
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import BIGINT, Schema
 from floodmark.spark.rows import constants
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, Store
 
 if TYPE_CHECKING:
@@ -116,10 +116,8 @@ def next_time(store: Store, parts: Parts, period: Schema, after: datetime) -> in
 
 def _bounds(paths: Iterable[str], period: Schema) -> Iterator[np.ndarray]:
     """Iterate over the values of each bound of each file."""
-    from pyarrow import parquet as pq
-
     names = [f.name for f in period]
     assert all(f.type == BIGINT for f in period)
     for path in paths:
-        table = pq.read_table(plain(path), columns=names, partitioning=None)
+        table = read_parquet(path, names)
         yield from (table.column(name).to_numpy() for name in names)

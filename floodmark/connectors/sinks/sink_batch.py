@@ -11,7 +11,7 @@ from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark.user_functions import arrow_type
 from floodmark.storage.files.imported_files import is_delivered
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import open_parquet
 from floodmark.storage.table import DataFile
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 
@@ -81,12 +81,11 @@ class SinkBatch:
     ) -> Iterator[pa.Table]:
         import pyarrow as pa
         from pyarrow import compute as pc
-        from pyarrow import parquet as pq
 
         mixed = not is_delivered(file) and file.low.get(EPOCH) != file.high.get(EPOCH)
         own = [KIND] * self.kinds + [EPOCH] * mixed
         schema = pa.schema([(KIND, pa.string()), *((f.name, arrow_type(f.type)) for f in wanted)])
-        with pq.ParquetFile(plain(path)) as found:
+        with open_parquet(path) as found:
             known = set(found.schema_arrow.names)
             read = sorted({*own, *wanted.values()} & known)
             for batch in found.iter_batches(self.piece, columns=read):

@@ -18,7 +18,7 @@ from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.files.imported_files import is_delivered
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.tables import layout
@@ -102,12 +102,11 @@ def _is_worth_it(tables: Tables, handle: Handle, file: DataFile, end: ExpiryBoun
     """Tell whether enough rows of a file are over; of one that was taken over, none are alone."""
     import pyarrow as pa
     from pyarrow import compute as pc
-    from pyarrow import parquet as pq
 
     if is_delivered(file):
         return False
     (path,) = tables.store.paths(handle, [file])
-    column = pq.read_table(plain(path), columns=[end.column], partitioning=None).column(0)
+    column = read_parquet(path, [end.column]).column(0)
     compare = pc.less if end.below else pc.less_equal
     ended = pc.sum(compare(column, pa.scalar(end.value, type=column.type))).as_py() or 0
     return bool(100 * ended >= tables.limits.reclaim_percent * rows_of([file]))

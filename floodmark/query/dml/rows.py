@@ -16,7 +16,7 @@ from floodmark.query.dml.plan_dml import PlannedDml, RowsEffect, columns_of_tabl
 from floodmark.query.query import Reader
 from floodmark.scalar.types import Kind as TypeKind
 from floodmark.spark.types import ident
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import open_parquet
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.row_ids import first_row_id
 
@@ -93,15 +93,13 @@ def _split_moves(rows: DataFrame, own: Sequence[str], extra: Sequence[str]) -> D
 
 def count_nested_nulls(paths: Sequence[str], target: AnalysedObject) -> dict[str, int]:
     """Count the NULLs of NOT NULL columns of which files have no statistics: nested ones."""
-    from pyarrow import parquet as pq
-
     columns = columns_of_table(target)
     nested = [c.name for c in columns if c.not_null and c.type.kind in _NESTED]
     if not nested:
         return {}
     counts = dict.fromkeys(nested, 0)
     for path in paths:
-        for batch in pq.ParquetFile(plain(path)).iter_batches(columns=nested):
+        for batch in open_parquet(path).iter_batches(columns=nested):
             for name in nested:
                 counts[name] += batch.column(name).null_count
     return counts

@@ -14,7 +14,7 @@ from floodmark.changelog import EPOCH, KIND, WEIGHT
 from floodmark.session.ddl.renaming import renames_of
 from floodmark.storage.checks.verification import RESTORE, TableFinding
 from floodmark.storage.logs.epochs import ObjectRecord
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -177,8 +177,6 @@ def _rows(
     store: Store, handle: Handle, since: int, column: str | None, kept: Collection[object]
 ) -> int:
     """Return how many rows of the epochs from `since` on have one of some values in a column."""
-    import pyarrow.parquet as pq
-
     counted = 0
     for file, path in zip(handle.files, store.paths(handle), strict=True):
         if file.high.get(EPOCH, since) < since:
@@ -188,7 +186,7 @@ def _rows(
             counted += file.rows
             continue
         columns = [EPOCH, *([] if column is None else [column])]
-        rows = pq.read_table(plain(path), columns=columns, partitioning=None).to_pydict()
+        rows = read_parquet(path, columns).to_pydict()
         values = rows[column] if column is not None else rows[EPOCH]
         for epoch, value in zip(rows[EPOCH], values, strict=True):
             counted += epoch >= since and (column is None or value in kept)

@@ -10,7 +10,7 @@ from typing import Any
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.limits import Limits
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import open_parquet, read_parquet
 from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables.layout import dead_letter_table
@@ -29,9 +29,7 @@ def count_letters(store: Store, handle: Handle) -> int:
         if file.low.get(WEIGHT) == file.high.get(WEIGHT) == 1:
             counted += file.rows
             continue
-        from pyarrow import parquet as pq
-
-        weights = pq.read_table(plain(path), columns=[WEIGHT], partitioning=None).column(WEIGHT)
+        weights = read_parquet(path, [WEIGHT]).column(WEIGHT)
         counted += sum(weights.to_pylist())
     return counted
 
@@ -60,10 +58,8 @@ def frequent(store: Store, handle: Handle, limits: Limits, most: int = 3) -> lis
 
 def _newest(store: Store, handle: Handle, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the weight and the error of each letter, those of the newest file first."""
-    from pyarrow import parquet as pq
-
     for path in reversed(store.paths(handle)):
-        with pq.ParquetFile(plain(path)) as file:
+        with open_parquet(path) as file:
             for batch in file.iter_batches(limits.letters_piece, columns=[WEIGHT, ERROR]):
                 columns = (batch.column(name).to_pylist() for name in (WEIGHT, ERROR))
                 yield from zip(*columns, strict=True)

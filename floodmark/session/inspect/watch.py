@@ -13,7 +13,7 @@ from floodmark.scalar.types import BIGINT, VARCHAR, Field, Schema
 from floodmark.session.inspect.sizes import STORED
 from floodmark.storage.files.imported_files import with_epoch
 from floodmark.storage.files.pruning import prune
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import open_parquet
 from floodmark.storage.table import Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
@@ -85,14 +85,13 @@ def _epoch_changes(
     obj: AnalysedObject, handle: Handle, epoch: int, warehouse: Warehouse
 ) -> Iterator[tuple[ShownChange, ...]]:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     shown = obj.relation.visible
     columns = (*(_HEAD[:1] if obj.append_only else _HEAD), *shown)
     names, piece = [f.name for f in columns], warehouse.limits.watch_piece
     files = prune(handle, None, {EPOCH: (epoch, epoch)})
     for file, path in zip(files, warehouse.store.paths(handle, files), strict=True):
-        for batch in pq.ParquetFile(plain(path)).iter_batches(piece, columns=names):
+        for batch in open_parquet(path).iter_batches(piece, columns=names):
             rows = with_epoch(pa.Table.from_batches([batch]), file).select(names)
             changes = tuple(_changes(obj, epoch, python_rows(rows, columns)))
             if changes:

@@ -15,7 +15,7 @@ from floodmark.changelog import ADDED, EPOCH, GONE, KIND
 from floodmark.limits import Limits
 from floodmark.scalar.types import Kind, Schema
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.plain_files import file_size, parquet_writer, plain
+from floodmark.storage.plain_files import file_size, open_parquet, parquet_writer, plain
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -110,10 +110,9 @@ def _rows_that_stay(
 ) -> Iterator[pa.Table]:
     """Yield the rows of files that stay, some at a time, and then the added rows."""
     import pyarrow as pa
-    from pyarrow import parquet as pq
 
     for path in paths:
-        with pq.ParquetFile(plain(path)) as file:
+        with open_parquet(path) as file:
             most = _rows_at_a_time(file.metadata, limits)
             for batch in file.iter_batches(most, columns=added.column_names):
                 # The fields of a file that Spark wrote may refuse NULLs.
@@ -154,11 +153,10 @@ def _size_of(parts: Sequence[pa.Table]) -> int:
 def read_files(paths: Sequence[str], columns: Sequence[str]) -> pa.Table | None:
     """Return files as one table whose columns take NULLs, None where they are not alike."""
     import pyarrow as pa
-    from pyarrow import parquet as pq
 
     parts = []
     for path in paths:
-        part = pq.ParquetFile(plain(path)).read(columns=list(columns))
+        part = open_parquet(path).read(columns=list(columns))
         if set(part.column_names) != set(columns):
             return None
         part = part.select(list(columns))

@@ -20,7 +20,7 @@ from floodmark.spark.literals import literal
 from floodmark.spark.types import ident
 from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.objects.contract import Location
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, raise_missing_version, raise_older
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.stream.objects.closing import closing_column
@@ -271,11 +271,10 @@ def _commit(
 def _kinds(paths: list[str]) -> dict[str, int]:
     """Return how many corrections of each kind written files have."""
     from pyarrow import compute as pc
-    from pyarrow import parquet as pq
 
     out: dict[str, int] = {}
     for path in paths:
-        kinds = pq.read_table(plain(path), columns=[KIND], partitioning=None).column(KIND)
+        kinds = read_parquet(path, [KIND]).column(KIND)
         for pair in pc.value_counts(kinds).to_pylist():
             out[pair["values"]] = out.get(pair["values"], 0) + pair["counts"]
     return out
