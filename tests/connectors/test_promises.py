@@ -76,7 +76,7 @@ def test_splits_give_the_same_rows_whenever_and_however_cut(
     few, whole = (
         test_files_read.rows(sessions, connector, _offered(connector, limit)) for limit in (37, 999)
     )
-    assert few == whole == test_files_read.rows(sessions, connector, _offered(connector, 999))
+    assert few == whole
     assert [row["__offset"] for row in whole] == list(range(len(whole))) != []
 
 
