@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, assert_never, get_args
 
-from floodmark.dataflow.context import FileFilter
 from floodmark.dataflow.operators import (
     aggregate,
     filter,
@@ -28,6 +27,7 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import stream_key
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds
+from floodmark.tables.bounds import FileFilter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, assert_never
 
 from floodmark.dataflow.batch import Leaf
-from floodmark.dataflow.context import Changes, EpochContext, FileFilter, Input
+from floodmark.dataflow.context import Changes, EpochContext, Input
 from floodmark.dataflow.operators import (
     aggregate,
     close_aggregate,
@@ -36,6 +36,7 @@ from floodmark.stream import operators as ops
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.strategy import Method, RecomputeScopes
+from floodmark.tables.bounds import FileFilter
 
 
 def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:

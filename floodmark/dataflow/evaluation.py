@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from floodmark.dataflow.context import EpochContext, Inputs, Stages
+from floodmark.dataflow.context import EpochContext
+from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.operator_input import OperatorInput
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.plan_splitter import PlanSplitter
+from floodmark.dataflow.stages import ObjectStages
 from floodmark.plan import nodes as n
 from floodmark.spark.rows import Rows
 from floodmark.spark.user_functions import register
@@ -16,7 +18,7 @@ from floodmark.stream.properties.bounds import Bounds
 class Evaluation:
     """Computes changes; an operator that several read is computed once."""
 
-    def __init__(self, plan: StreamPlan, inputs: Inputs, stages: Stages) -> None:
+    def __init__(self, plan: StreamPlan, inputs: EpochInputs, stages: ObjectStages) -> None:
         self.plan = plan
         self._outputs: dict[n.Node, OperatorOutput] = {}
         ctx, parts = EpochContext(inputs, stages), PlanSplitter(stages)

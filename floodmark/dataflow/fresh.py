@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from floodmark.dataflow.context import ExpiredRows
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.dataflow.state.arrangement import ArrangedRows
-from floodmark.dataflow.state.groups import AggregateFiles
+from floodmark.dataflow.state.arrangement import Arrangement
+from floodmark.dataflow.state.groups import AggregateState
+from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import Handle
 from floodmark.stream.properties.bounds import Bounds
@@ -26,17 +26,17 @@ class FreshStages(ObjectStages):
         """Return None: there is no state of the epoch before."""
         return None
 
-    def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
+    def aggregate_state(self, name: str, schema: Schema) -> AggregateState:
         """Return the groups of an aggregate, which nothing keeps."""
         return _FreshGroups(self, name, schema)
 
-    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> Arrangement:
         """Return the input rows of an operator, which nothing keeps."""
         return _FreshRows(self, name, columns)
 
 
 @dataclass
-class _FreshGroups(AggregateFiles):
+class _FreshGroups(AggregateState):
     def find_groups(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> None:
         return None
 
@@ -45,6 +45,6 @@ class _FreshGroups(AggregateFiles):
 
 
 @dataclass
-class _FreshRows(ArrangedRows):
-    def _record(self, changes: DataFrame | None, handle: Handle | None) -> None:
+class _FreshRows(Arrangement):
+    def _record(self, changes: DataFrame | None) -> None:
         pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import KIND, OWNERS, WEIGHT
 from floodmark.connectors.lookup.connector import Lookup
 from floodmark.connectors.lookup.rows import lookup_of
-from floodmark.dataflow.context import ObjectSeed
 from floodmark.dataflow.materialize import cancel
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n
@@ -27,6 +26,7 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import KnownValues, propagate
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds, layout
+from floodmark.tables.bounds import FileFilter
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
@@ -37,6 +37,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _WEIGHT_OF_KIND = f"CASE WHEN {KIND} IN ('+I', '+U') THEN 1 ELSE -1 END AS {WEIGHT}"
+
+
+@dataclass(frozen=True)
+class ObjectSeed:
+    """Where replay-stable values come from: the warehouse's seed, the key of the plan's object."""
+
+    seed: str = ""
+    object: str = ""
 
 
 _NOWHERE = ObjectSeed()
@@ -215,15 +223,11 @@ class EpochInputs:
         assert handle is not None
         return handle, columns
 
-    def rows_before(
-        self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
-    ) -> DataFrame | None:
+    def rows_before(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
         """Return the object's rows before the epoch; `keeps` tells which files matter."""
         return self._rows(self._before, scan, keeps)
 
-    def rows_after(
-        self, scan: n.Scan, keeps: Callable[[DataFile], bool] | None = None
-    ) -> DataFrame | None:
+    def rows_after(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
         """Return the object's rows after the epoch; `keeps` tells which files matter."""
         return self._rows(self._after, scan, keeps)
 
@@ -246,9 +250,7 @@ class EpochInputs:
         """Return how an object that is kept elsewhere is asked."""
         return lookup_of(self.objects[scan.object], self.limits)
 
-    def _rows(
-        self, cut: Cut, scan: n.Scan, keeps: Callable[[DataFile], bool] | None
-    ) -> DataFrame | None:
+    def _rows(self, cut: Cut, scan: n.Scan, keeps: FileFilter | None) -> DataFrame | None:
         rows = current_at_cut(self.tables.store, self.objects[scan.object], cut)
         if rows is None:
             return None

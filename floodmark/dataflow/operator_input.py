@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow import batch
-from floodmark.dataflow.context import Arrangement, EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.output import OperatorOutput
+from floodmark.dataflow.state.arrangement import Arrangement
 from floodmark.dataflow.state_cleaning import expired_rows
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators import Operator

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow import batch, dispatch
-from floodmark.dataflow.context import EpochContext, FileFilter, Input
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -20,6 +20,7 @@ from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.scan import StreamScan
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.tables.bounds import FileFilter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

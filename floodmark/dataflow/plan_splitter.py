@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.context import Stages
+from floodmark.dataflow.stages import ObjectStages
 from floodmark.scalar.types import INT, Field
 from floodmark.spark.plan_size import PlanSizes
 from floodmark.spark.rows import Rows, set_weight
@@ -28,7 +28,7 @@ _OWN = 1
 class PlanSplitter:
     """What is too large of one plan in one epoch, and is written."""
 
-    def __init__(self, stages: Stages) -> None:
+    def __init__(self, stages: ObjectStages) -> None:
         self._sizes = PlanSizes()
         self._stages = stages
         self._written = 0

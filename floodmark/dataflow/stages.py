@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.connectors.lookup.connector import Lookup
-from floodmark.dataflow.context import ExpiredRows
 from floodmark.dataflow.intake.source import DEAD, GOOD, WITHDRAWN
-from floodmark.dataflow.state.arrangement import ArrangedRows
-from floodmark.dataflow.state.due_changes import DueFiles
-from floodmark.dataflow.state.fetched_rows import FetchedFiles
-from floodmark.dataflow.state.groups import AggregateFiles
-from floodmark.dataflow.state.held_rows import HeldFiles
+from floodmark.dataflow.state.arrangement import Arrangement
+from floodmark.dataflow.state.due_changes import DueChanges
+from floodmark.dataflow.state.fetched_rows import FetchedRows
+from floodmark.dataflow.state.groups import AggregateState
+from floodmark.dataflow.state.held_rows import HeldRows
 from floodmark.dataflow.state.io import StateIO
+from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.dataflow.state.own import OwnGroups, OwnRows
-from floodmark.dataflow.state.values import ValuesFiles
+from floodmark.dataflow.state.values import StoredValues
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.rows import Rows, epoch_expr
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 class ObjectStages(StateIO):
     """Where the operators of one plan put, in one epoch, what they keep or need twice.
 
-    `dead` are the files of dead letters, `withdrawn` those that are taken back, by table.
+    `dead` are the files of dead letters, `withdrawn` those that are taken back, by table. A query
+    has at most `plan_nodes` nodes where it can be split. What is kept is written if it is
+    `lasting`; without that each epoch starts from nothing.
     """
 
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
@@ -78,28 +80,26 @@ class ObjectStages(StateIO):
         """Return the rows of an operator, where they are those of the object's own table."""
         return OwnRows(self, op.node) if op.own_table is OwnTableState.ROWS else None
 
-    def aggregate_state(self, name: str, schema: Schema) -> AggregateFiles:
+    def aggregate_state(self, name: str, schema: Schema) -> AggregateState:
         """Return the state table of an aggregate."""
-        return AggregateFiles(self, self.table(name), schema)
+        return AggregateState(self, self.table(name), schema)
 
-    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> ArrangedRows:
+    def arrangement(self, name: str, columns: Schema, gone: ExpiredRows | None) -> Arrangement:
         """Return the input arrangement of an operator, without the rows that are not needed."""
-        return ArrangedRows(self, self.table(name), columns, gone)
+        return Arrangement(self, self.table(name), columns, gone)
 
-    def value_table(self, name: str, schema: Schema) -> ValuesFiles:
+    def value_table(self, name: str, schema: Schema) -> StoredValues:
         """Return the table in which an operator stores what it evaluates once."""
-        return ValuesFiles(self, self.table(name), schema)
+        return StoredValues(self, self.table(name), schema)
 
-    def due_changes(self, name: str, schema: Schema) -> DueFiles:
+    def due_changes(self, name: str, schema: Schema) -> DueChanges:
         """Return the changes that a temporal filter has still to make."""
-        return DueFiles(self, self.table(name), schema)
+        return DueChanges(self, self.table(name), schema)
 
-    def sort_buffer(self, name: str, schema: Schema, column: str) -> HeldFiles:
+    def sort_buffer(self, name: str, schema: Schema, column: str) -> HeldRows:
         """Return the changes that a sort buffer holds."""
-        return HeldFiles(self, self.table(name), schema, column)
+        return HeldRows(self, self.table(name), schema, column)
 
-    def lookup_rows(
-        self, name: str, lookup: Lookup, columns: Schema, *, kept: bool
-    ) -> FetchedFiles:
+    def lookup_rows(self, name: str, lookup: Lookup, columns: Schema, *, kept: bool) -> FetchedRows:
         """Return what an operator fetches of a table that is kept elsewhere."""
-        return FetchedFiles(self, self.table(name), lookup, columns, kept)
+        return FetchedRows(self, self.table(name), lookup, columns, kept)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from floodmark.dataflow.context import EpochContext, ExpiredRows
+from floodmark.dataflow.context import EpochContext
 from floodmark.dataflow.partitions import frames
+from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.plan.rules.interval_join import shift_to_kind
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.reach import move_at_least

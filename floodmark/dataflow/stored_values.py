@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.context import EpochContext, ExpiredRows, Input, ReplacedRows
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.materialize import cancel
+from floodmark.dataflow.state.leaving_rows import ExpiredRows, ReplacedRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

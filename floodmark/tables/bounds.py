@@ -14,6 +14,9 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import Bounds
 
+FileFilter = Callable[[DataFile], bool]
+"""Tells whether a file can hold rows that matter."""
+
 
 def file_bounds(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | None:
     """Return the bounds of columns over all rows of some files, None when there are none."""
@@ -29,7 +32,7 @@ def file_bounds(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | Non
     return out
 
 
-def keeper(op: StreamOperator[Any], wanted: Bounds) -> Callable[[DataFile], bool]:
+def keeper(op: StreamOperator[Any], wanted: Bounds) -> FileFilter:
     """Return the test whether a file of what row-local operators read can give rows within bounds.
 
     `op` is a scan, or an aggregate whose groups are read, or the last of a row-local chain above.

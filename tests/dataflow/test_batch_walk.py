@@ -6,7 +6,6 @@ from typing import Any
 
 from floodmark.changelog import ChangelogMode
 from floodmark.dataflow import batch
-from floodmark.dataflow.context import FileFilter
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.scalar.types import BIGINT, Field
@@ -14,6 +13,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.lower import lower
 from floodmark.stream.properties.bounds import Bounds
+from floodmark.tables.bounds import FileFilter
 
 NO_SPARK: Any = None
 WITHIN = {"x": (5, 6)}

@@ -64,7 +64,7 @@ CLOSING = (
     ),
     Planted(
         "a row goes at the bound",
-        "floodmark.dataflow.state.arrangement:ArrangedRows._expired_files",
+        "floodmark.dataflow.state.arrangement:Arrangement._expired_files",
         "f.high[column] < bound",
         "f.high[column] <= bound",
         on_spark("close_state_goes"),

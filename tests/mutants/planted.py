@@ -163,7 +163,7 @@ JOINS = (
     ),
     Planted(
         "what is looked up is lost with the next change of another row",
-        "floodmark.dataflow.state.values:ValuesFiles.keep.build",
+        "floodmark.dataflow.state.values:StoredValues.keep.build",
         "stored.where(self._lasts(over))",
         'stored.where("FALSE")',
         on_spark("lookup_updating_without_key"),

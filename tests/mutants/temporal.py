@@ -50,7 +50,7 @@ TEMPORAL = (
     ),
     Planted(
         "what is due at the time itself waits for the next epoch",
-        "floodmark.dataflow.state.due_changes:DueFiles.take_due",
+        "floodmark.dataflow.state.due_changes:DueChanges.take_due",
         "rows.where(f'{DUE_AT} <= {now}L')",
         "rows.where(f'{DUE_AT} < {now}L')",
         on_spark("temporal_recent_rows"),

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.context import EpochContext, Input, StoredGroups
+from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups import panes
 from floodmark.dataflow.groups.shared_state import share_columns
 from floodmark.dataflow.row_errors import raise_text
+from floodmark.dataflow.state.groups import AggregateState
+from floodmark.dataflow.state.own import OwnGroups
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import never_negative
@@ -30,6 +32,9 @@ from floodmark.stream.properties.strategy import KeepGroups, Upkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+StoredGroups = AggregateState | OwnGroups
+"""Groups at rest, in a state table or in the object's own table."""
 
 
 def parts_of(node: GroupingNode, keeps: KeepGroups, now: int) -> list[acc.Accumulation]:

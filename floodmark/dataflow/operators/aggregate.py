@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, KIND, WEIGHT
-from floodmark.dataflow.context import AggregateState, Changes, EpochContext, FileFilter, Input
+from floodmark.dataflow.context import Changes, EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc
 from floodmark.dataflow.groups import distinct_values
 from floodmark.dataflow.groups.shared_state import binding_texts
@@ -22,6 +22,7 @@ from floodmark.dataflow.groups.transitions import (
     transitions,
 )
 from floodmark.dataflow.row_errors import raise_text
+from floodmark.dataflow.state.groups import AggregateState
 from floodmark.scalar.functions.model import RowErrorCode
 from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.types import INT, Field, Kind
@@ -38,6 +39,7 @@ from floodmark.stream.operators.accumulator_columns import (
 from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.grouping import StreamGrouping
 from floodmark.stream.properties.aggregate_calls import overflows
+from floodmark.tables.bounds import FileFilter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,7 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.context import EpochContext, Input, RowsAtRest
+from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.state.own import OwnRows
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
 from floodmark.spark.rows import Rows, empty
@@ -99,7 +100,7 @@ def delta_from_own(
     op: StreamOperator[n.Node],
     below: Input,
     compute: Callable[[DataFrame], DataFrame],
-    own: RowsAtRest,
+    own: OwnRows,
     ctx: EpochContext,
 ) -> Rows | None:
     """Return the changes where the rows of before are at rest: only those after are computed.

@@ -14,8 +14,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.context import ExpiredRows
 from floodmark.dataflow.state.io import StateIO, replacement
+from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import (
     BIGINT,
     DATE,
@@ -42,7 +42,7 @@ _EXACT = (SMALLINT, INT, BIGINT, DATE, TIMESTAMP, TIMESTAMPTZ)
 
 
 @dataclass
-class ArrangedRows:
+class Arrangement:
     """Input rows that no persisted object holds, as a log of weighted changes."""
 
     io: StateIO
@@ -72,7 +72,7 @@ class ArrangedRows:
         log = self._log(handle, within)
         names = [ident(f.name) for f in self._schema]
         fresh = None if changes is None else changes.selectExpr(*names)
-        self.io.commit_once(self.table, self._schema, lambda before: self._change(fresh, before))
+        self._record(fresh)
         parts = [part for part in (log, self._prune(fresh, within)) if part is not None]
         return self._consolidate(parts) if parts else None
 
@@ -114,6 +114,9 @@ class ArrangedRows:
         return rows.where(
             " AND ".join(f"{ident(c)} BETWEEN {low} AND {high}" for c, (low, high) in ends.items())
         )
+
+    def _record(self, changes: DataFrame | None) -> None:
+        self.io.commit_once(self.table, self._schema, lambda before: self._change(changes, before))
 
     def _change(self, changes: DataFrame | None, handle: Handle | None) -> TableChange | None:
         """Write what becomes of the log; None where nothing does."""

@@ -23,7 +23,7 @@ def first_of(file: DataFile) -> int:
 
 
 @dataclass
-class DueFiles(ClusteredRows):
+class DueChanges(ClusteredRows):
     """What one temporal filter has still to change, by the time of the change.
 
     All that is kept is later than the epoch, and the statistics tell the next time exactly.

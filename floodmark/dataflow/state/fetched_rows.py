@@ -31,7 +31,7 @@ def as_columns(row: RowValues, columns: Schema, end: Sequence[Any] = ()) -> RowV
 
 
 @dataclass
-class FetchedFiles:
+class FetchedRows:
     """What one operator fetches of one object in one epoch; `kept` in a table of its own."""
 
     io: StateIO

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.context import FileFilter
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
@@ -17,6 +16,7 @@ from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
+from floodmark.tables.bounds import FileFilter
 from floodmark.tables.keys import files_with_keys
 from floodmark.tables.tables import TableChange, rows_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class AggregateFiles:
+class AggregateState:
     """The groups of one aggregate at rest: key, row count, accumulators."""
 
     io: StateIO

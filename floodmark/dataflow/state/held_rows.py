@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class HeldFiles(ClusteredRows):
+class HeldRows(ClusteredRows):
     """What one sort buffer holds, by the column whose watermark releases it."""
 
     def keep(self, changes: DataFrame | None, bound: Any, *, few: bool) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.context import ExpiredRows, ReplacedRows
 from floodmark.dataflow.state.io import StateIO, replacement
+from floodmark.dataflow.state.leaving_rows import ExpiredRows, ReplacedRows
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.literals import literal
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class ValuesFiles:
-    """What one operator has evaluated and stored, by stream key."""
+class StoredValues:
+    """What one operator has evaluated and stored: key, stored columns, error, epoch."""
 
     io: StateIO
     table: str

@@ -17,8 +17,7 @@ from floodmark.changelog import EPOCH, ERROR, KIND, WEIGHT
 from floodmark.connectors.base import Split
 from floodmark.connectors.sinks.records import unknown
 from floodmark.dataflow import materialize
-from floodmark.dataflow.context import ObjectSeed
-from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.inputs import EpochInputs, ObjectSeed
 from floodmark.dataflow.intake import source
 from floodmark.dataflow.intake.defaults import delivery_seed
 from floodmark.dataflow.merge import merge

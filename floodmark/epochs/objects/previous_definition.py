@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT, is_hidden
-from floodmark.dataflow.context import ObjectSeed
 from floodmark.dataflow.evaluation import Evaluation
 from floodmark.dataflow.fresh import FreshStages
-from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.inputs import EpochInputs, ObjectSeed
 from floodmark.dataflow.intake import not_null_filter
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects import recomputed_letters as letters

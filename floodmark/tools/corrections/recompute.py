@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import ObjectKind
 from floodmark.dataflow import batch
-from floodmark.dataflow.context import FileFilter
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
@@ -24,6 +23,7 @@ from floodmark.stream.operators.scan import StreamScan
 from floodmark.stream.operators.sort_buffer import StreamSortBuffer
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
+from floodmark.tables.bounds import FileFilter
 from floodmark.tables.current import current_at_cut
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from floodmark.dataflow.operators import filter
-from floodmark.dataflow.state.arrangement import ArrangedRows
+from floodmark.dataflow.state.arrangement import Arrangement
 from floodmark.spark.rows import Rows, negate
 from floodmark.stream.properties.bounds import Bounds
 from tests.warehouses import NOW, Site
@@ -29,7 +29,7 @@ CREATE MATERIALIZED VIEW plain AS SELECT g, count(*) AS n FROM t GROUP BY g;
 def test_a_wrong_change_suspends_groups_and_arrangements(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right, after = filter.delta, ArrangedRows.rows_after
+    right, after = filter.delta, Arrangement.rows_after
     site.define(_VIEWS)
     with site.connect() as fm:
         fm.execute("INSERT INTO t VALUES (1, 1), (2, 1)")
@@ -41,12 +41,12 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
             return rows.with_frame(negate(rows.frame))
 
         def negated(
-            held: ArrangedRows, changes: DataFrame | None, within: Bounds
+            held: Arrangement, changes: DataFrame | None, within: Bounds
         ) -> DataFrame | None:
             return after(held, None if changes is None else negate(changes), within)
 
         monkeypatch.setattr(filter, "delta", wrong)
-        monkeypatch.setattr(ArrangedRows, "rows_after", negated)
+        monkeypatch.setattr(Arrangement, "rows_after", negated)
         fm.execute("INSERT INTO t VALUES (3, 2)")
         fm.advance(now=NOW)
         suspended = fm.warehouse.log.suspensions()
