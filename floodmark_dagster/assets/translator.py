@@ -153,7 +153,7 @@ def column_schema(found: AnalysedObject) -> dg.TableSchema:
 
 def _lineage(found: AnalysedObject, pipeline: Pipeline) -> dg.TableColumnLineage:
     assert found.plan is not None
-    origins = column_lineage(found.plan.root)
+    origins = column_lineage(found.plan.top)
     shown = [field.name for field in found.relation.visible]
     return dg.TableColumnLineage(
         {

@@ -23,6 +23,7 @@ def without_idle_joins(plan: StreamPlan, needed: Columns) -> StreamPlan:
 
 
 def _rest(plan: StreamPlan, node: n.Node, needed: Columns) -> n.Node:
+    """Return what is left of a node; one of which nothing is known needs all that is below it."""
     match node:
         case n.Project():
             exprs = dict(node.columns)

@@ -103,17 +103,12 @@ def check_supported(plan: StreamPlan, *, refreshes: bool = False) -> None:
 
 def _check_calls(node: n.Node) -> None:
     """Refuse an operator whose query in an epoch no splitting makes small enough to be planned."""
-    match node:
-        case n.Aggregate() | n.CloseAggregate():
-            count, what = len(node.aggregates), "aggregates"
-        case n.OverWindow():
-            count, what = len(node.calls), "window functions"
-        case _:
-            return
-    if count > LIMITS.query_calls:
+    calls = [call for call in node.generated_columns.values() if not isinstance(call, str)]
+    if len(calls) > LIMITS.query_calls:
+        what = "window functions" if isinstance(calls[0], n.WindowCall) else "aggregates"
         raise NotSupported(
             "E0349",
-            f"{count:,} {what} of one query are too many to be maintained incrementally: "
+            f"{len(calls):,} {what} of one query are too many to be maintained incrementally: "
             f"{LIMITS.query_calls} are the most",
             span=node.span,
             hint="compute parts of them in materialized views of their own, and join these by key",

@@ -27,6 +27,7 @@ from floodmark.stream.properties.functional_dependencies import (
     restrict,
 )
 from floodmark.stream.properties.key_sets import Keys, KeySet, minimal, normalize_keys
+from floodmark.stream.properties.lineage import Lineage
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import OwnTableState, StateTable, arrangement_name
 from floodmark.stream.properties.strategy import Strategy
@@ -205,6 +206,10 @@ class StreamOperator(Generic[N]):
     @abstractmethod
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         """Return where the rows of each input lie of which rows within bounds are made."""
+
+    @abstractmethod
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        """Return the origins of each column from those of the inputs' columns."""
 
     @abstractmethod
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:

@@ -13,6 +13,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Method, Strategy
 from floodmark.stream.properties.watermark import Watermarks
@@ -53,6 +54,10 @@ class FixedWindow(PassThrough[W], family=True):
         if column not in bounds:
             return super().other_bound(column)
         return bounds[1 - bounds.index(column)]
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        time = inputs[0][self.node.time]
+        return {**inputs[0], self.node.start: time, self.node.end: time}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)

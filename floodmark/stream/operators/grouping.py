@@ -25,6 +25,7 @@ from floodmark.stream.properties.determinism_check import Cause, Columns, Determ
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
 from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage, origins_of
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import (
     nondeterministic_exprs,
@@ -107,6 +108,11 @@ class StreamGrouping(StreamOperator[G], family=True):
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
         return highest_of_inputs(inputs, self.names)
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        (below,) = inputs
+        calls = {name: origins_of(call.children, below) for name, call in self.node.aggregates}
+        return {name: below[name] for name in self.node.group} | calls
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)

@@ -27,6 +27,7 @@ from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage, origins_of
 from floodmark.stream.properties.look_ahead import LookAhead, look_ahead
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
@@ -159,6 +160,10 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
             return kept
         final = move_at_least(values[time], -ahead.distance) if ahead.distance else values[time]
         return kept if final is None else {**kept, time: final}
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        calls = {name: origins_of(call.args, inputs[0]) for name, call in self.node.calls}
+        return {**inputs[0], **calls}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.partition),)

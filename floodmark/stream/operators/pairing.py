@@ -23,6 +23,7 @@ from floodmark.stream.properties.functional_dependencies import (
 )
 from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import Keys, KeySet, with_equals
+from floodmark.stream.properties.lineage import Lineage
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.stream_key import distinct, left_row, tells_padding
 
@@ -91,6 +92,11 @@ class StreamPairing(StreamOperator[P], family=True):
 
     def derive_uses(self) -> int:
         return 4
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        left, right = inputs
+        both = {**left, **right}
+        return {name: both[name] for name in self.names}
 
     def derive_monotone(self) -> Origins:
         left = {} if self.node.kind.pads_left else self.left.monotone

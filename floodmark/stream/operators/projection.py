@@ -18,6 +18,7 @@ from floodmark.stream.properties.bounds import Bounds, projection_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, each_other
 from floodmark.stream.properties.highest_values import highest_result
 from floodmark.stream.properties.key_sets import KeySet, project_keys
+from floodmark.stream.properties.lineage import Lineage, origins_of
 from floodmark.stream.properties.monotonicity import Origins, monotone_column, monotone_columns
 from floodmark.stream.properties.stream_key import map_columns
 from floodmark.stream.properties.watermark import (
@@ -83,6 +84,9 @@ class Projection(Linear[P], family=True):
     def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         lowest = ((name, lowest_result(expr, inputs[0], now)) for name, expr in self.node.columns)
         return {name: value for name, value in lowest if value is not None}
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        return {name: origins_of((expr,), inputs[0]) for name, expr in self.node.columns}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         passed = {name: e.name for name, e in self.node.columns if isinstance(e, ColumnRef)}

@@ -13,6 +13,7 @@ from floodmark.stream.operators.pass_through import PassThrough
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import NOWHERE, Lineage, origins_of
 from floodmark.stream.properties.stream_key import distinct
 
 S = TypeVar("S", bound=n.ProjectSet, covariant=True)
@@ -47,6 +48,11 @@ class Repetition(PassThrough[S], family=True):
         if not check.appends(node.input) and called and (check.strict or required & made):
             check.report(Cause.FUNCTION, node, node.outputs, called)
         check.hand(node.input, (required - made) | check.also(read), (needed - made) | read)
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        node = self.node
+        made = dict.fromkeys(node.outputs, origins_of((node.call,), inputs[0]))
+        return {**inputs[0], **made, node.ordinal: NOWHERE}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)

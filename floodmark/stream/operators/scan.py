@@ -16,6 +16,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Method, Strategy
@@ -70,6 +71,9 @@ class StreamScan(Linear[n.Scan]):
     def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         known = inputs[0]
         return {w.column: known[w.column] for w in self.node.watermarks if w.column in known}
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        return {name: frozenset({(self.node.object, name)}) for name in self.names}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return ()

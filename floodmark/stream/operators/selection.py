@@ -9,6 +9,7 @@ from floodmark.stream.operators.base import Key, N
 from floodmark.stream.operators.pass_through import PassThrough
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage
 
 
 class Selection(PassThrough[N], family=True):
@@ -23,6 +24,9 @@ class Selection(PassThrough[N], family=True):
 
     def derive_upsert_keys(self) -> Sequence[KeySet]:
         return self.input.upsert_keys
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        return inputs[0]
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (within,)

@@ -18,6 +18,7 @@ from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import OwnTableState
 from floodmark.stream.properties.watermark import Watermarks, restrict_watermarks
@@ -80,6 +81,10 @@ class SessionWindow(StreamOperator[S], family=True):
         node, values = self.node, inputs[0]
         kept = values_among(values, self.passed_on)
         return {**kept, node.end: values[node.time]} if node.time in values else kept
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        time = inputs[0][self.node.time]
+        return {**inputs[0], self.node.start: time, self.node.end: time}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (EVERYWHERE,)

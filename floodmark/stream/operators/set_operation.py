@@ -19,6 +19,7 @@ from floodmark.stream.properties.determinism_check import NONE, Columns, Determi
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage, origins_by_position
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import OwnTableState, StateTable
 from floodmark.stream.properties.strategy import RecomputeScopes, ScopeKind, Strategy
@@ -101,6 +102,9 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
         left, right = inputs
         met = [(a, b) for a, b in self.node.pairs if a in left and b in right]
         return {a: lowest((left[a], right[b]), self.node.field(a).type) for a, b in met}
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        return origins_by_position(self.names, self.node.positional_columns, inputs)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return EVERYWHERE, EVERYWHERE

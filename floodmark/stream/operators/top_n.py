@@ -22,6 +22,7 @@ from floodmark.stream.properties.first_rows import check_first_rows
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest_of_inputs
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import NOWHERE, Lineage
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.nondeterministic_exprs import nondeterministic_exprs
 from floodmark.stream.properties.state import OwnTableState, StateTable
@@ -118,6 +119,10 @@ class StreamTopN(StreamOperator[n.TopN]):
 
     def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return values_among(inputs[0], self.node.group)
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        number = self.node.number
+        return inputs[0] if number is None else {**inputs[0], number: NOWHERE}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return (bounds_among(within, self.node.group),)

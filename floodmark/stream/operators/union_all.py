@@ -19,6 +19,7 @@ from floodmark.stream.properties.determinism_check import Columns, DeterminismCh
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import Lineage, origins_by_position
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Method, Strategy
@@ -98,6 +99,9 @@ class StreamUnionAll(Linear[n.UnionAll]):
         for position, field in enumerate(self.node.branches[0].schema):
             names = (i.names[position] for i in self.inputs)
             yield field, [known.get(c) for known, c in zip(inputs, names, strict=True)]
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        return origins_by_position(self.names, self.node.positional_columns, inputs)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         """The columns meet by place."""

@@ -19,6 +19,7 @@ from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
+from floodmark.stream.properties.lineage import NOWHERE, Lineage
 from floodmark.stream.properties.monotonicity import Origins
 from floodmark.stream.properties.state import StateTable
 from floodmark.stream.properties.strategy import Method, Strategy
@@ -72,6 +73,9 @@ class StreamValues(Linear[n.Values]):
 
     def propagate(self, inputs: Sequence[Marks], now: datetime) -> Marks:
         return {}
+
+    def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
+        return dict.fromkeys(self.names, NOWHERE)
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
         return ()

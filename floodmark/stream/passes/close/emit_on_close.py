@@ -57,7 +57,10 @@ def _check_releases(plan: StreamPlan) -> None:
 
 
 def _rewrite(node: n.Node, plan: StreamPlan) -> n.Node:
-    """Return the node over inputs that emit on close: these say what can close it."""
+    """Return the node over inputs that emit on close: these say what can close it.
+
+    One of which nothing is known stays: what `_emits` does not know either is held on top.
+    """
     match node:
         case n.Aggregate():
             below, window = _closing_window(node, plan)
