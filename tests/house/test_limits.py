@@ -54,7 +54,7 @@ GO_BY_THE_DEFAULT = {
 
 PATCHED = {
     ("test_new_operator.py", "ROOT"): "a copy of the engine that lacks a piece",
-    ("test_offers.py", "BUCKET"): "how many epochs a folder has, which is on the disk",
+    ("test_split_enumerator.py", "BUCKET"): "how many epochs a folder has, which is on the disk",
     ("test_large_queries.py", "LIMITS"): _LANGUAGE,
     ("test_long_values.py", "LIMITS"): _LANGUAGE,
     ("test_stuck_server.py", "LIMITS"): _SERVER,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.source_trees import HOUSE, module_paths, nodes_of, tree_of
 
-SHAPES = HOUSE.parent / "tests/storage/record_shapes.json"
+SHAPES = HOUSE.parent / "tests/storage/records/record_shapes.json"
 MOST = 0.0142
 """So many of all functions are called otherwise at most, as a part of one. It only goes down."""
 PREPOSITIONS = frozenset(

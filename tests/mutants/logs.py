@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.mutants.planted import Planted
 
-_COMMITS = "tests/storage/test_commits.py::"
-_RECORDS = "tests/storage/test_records.py::"
+_COMMITS = "tests/storage/delta/test_commits.py::"
+_RECORDS = "tests/storage/records/test_records.py::"
 _OLD = "tests/faults/test_old_logs.py::"
 _LOST = "tests/faults/test_lost_commits.py::"
 _ROLLBACK = "tests/faults/test_rollback.py::"
@@ -79,7 +79,7 @@ LOGS = (
         "number >= first",
         "number < 0",
         (
-            "tests/connectors/test_senders_of_other_logs.py::"
+            "tests/connectors/sinks/test_senders_of_other_logs.py::"
             "test_a_folder_goes_on_once_the_files_of_lost_epochs_are_gone",
         ),
     ),

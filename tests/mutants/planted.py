@@ -347,7 +347,7 @@ PROTOCOL = (
         "floodmark.storage.table:refuse_recorded",
         "recorded >= epoch",
         "recorded > epoch",
-        ("tests/storage/test_contract.py::test_an_epoch_is_recorded_once",),
+        ("tests/storage/stores/test_contract.py::test_an_epoch_is_recorded_once",),
     ),
     Planted(
         "rows that a crash left behind count twice",
@@ -361,7 +361,10 @@ PROTOCOL = (
         "floodmark.connectors.files.discovery:_names",
         "printable_name(entry.name) not in discovery and ",
         "",
-        ("tests/connectors/test_files_offer.py::test_a_late_name_that_sorts_first_is_still_found",),
+        (
+            "tests/connectors/files/test_discover_splits.py::"
+            "test_a_late_name_that_sorts_first_is_still_found",
+        ),
     ),
     Planted(
         "a drawn value is drawn anew when its row goes",

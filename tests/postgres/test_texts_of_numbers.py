@@ -8,7 +8,7 @@ from floodmark.scalar.casts import from_text
 from floodmark.scalar.functions.model import RowError
 from floodmark.scalar.json_text import parse_json
 from floodmark.scalar.types import DOUBLE, JSONB, REAL, SqlType
-from tests.connectors.test_exact_numbers import OBJECTS, ODD, numbers
+from tests.connectors.formats.test_exact_numbers import OBJECTS, ODD, numbers
 from tests.postgres.cluster import missing, running
 
 pytestmark = [

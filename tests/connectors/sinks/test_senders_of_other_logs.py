@@ -9,7 +9,7 @@ import pytest
 
 from floodmark import failpoints
 from floodmark.errors import FloodmarkError
-from tests.connectors.test_senders import FIRST, SECOND, Change, Place
+from tests.connectors.sinks.test_senders import FIRST, SECOND, Change, Place
 
 FILES = "connector = 'files', type = 'retract'"
 JSON = "FORMAT PLAIN ENCODE JSON"

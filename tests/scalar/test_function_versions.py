@@ -73,11 +73,11 @@ def test_another_meaning_has_another_version() -> None:
     known = json.loads(FORMS.read_text())
     changed = {name: said for name, said in forms().items() if known.get(name) != said}
     assert not changed.keys() - known.keys() and known.keys() == forms().keys(), (
-        "functions came or went: python -m tests.stream.test_function_versions"
+        "functions came or went: python -m tests.scalar.test_function_versions"
     )
     assert not changed, (
         "another form: raise the version where any value or refusal is another one, then "
-        f"python -m tests.stream.test_function_versions: {sorted(changed)}"
+        f"python -m tests.scalar.test_function_versions: {sorted(changed)}"
     )
 
 
