@@ -1,4 +1,7 @@
-"""What a docstring names in backticks with a dot, `Class.attribute` or a module's, is there."""
+"""What a docstring names in backticks with a dot, `Class.attribute` or a module's, is there.
+
+So is a file, `name.py`, in the docstring of a package: beside it or below it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 from tests.source_trees import HOUSE, module_paths, tree_of
 
 DOTTED = re.compile(r"(?<!`)`((?:\w+\.)+\w+)(?:\(\))?`(?!`)")
+FILE = re.compile(r"`([\w/]+\.py)`")
 OUTSIDE = {"DataFrame", "DataFrameReader"}
 """Classes of other projects."""
 NO_MODULES = {"floodmark.toml": "a file", "floodmark.type": "a key in the metadata of Delta"}
@@ -78,6 +82,18 @@ def test_what_is_named_is_there() -> None:
         if not is_there(dotted)
     ]
     assert missing == []
+
+
+def test_files_that_a_package_names_are_there() -> None:
+    packages = [path for path in module_paths() if path.name == "__init__.py"]
+    named = [
+        (path.parent, file)
+        for path in packages
+        for file in FILE.findall(ast.get_docstring(tree_of(path)) or "")
+    ]
+    assert named
+    assert [f"{of.relative_to(HOUSE)}: {file}" for of, file in named if not (of / file).exists()
+            ] == []  # fmt: skip
 
 
 def test_the_rule_sees_what_is_gone() -> None:

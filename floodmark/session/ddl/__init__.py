@@ -1,6 +1,6 @@
 """Changes of definitions: the deployed ones, the desired ones, and the way from one to the other.
 
-`deployed.py` reads a catalog version, `desired.py` the pipeline files and `altering.py` an ALTER;
-`changes.py` is what differs, `deployment.py` the plan of it and `effects.py` that plan in rows.
-`kept_rows.py`, `reshape.py`, `new_version.py` and `removal.py` carry it out in the first epoch.
+`desired.py` reads the pipeline files and `altering.py` an ALTER. `deployment.py` is the plan of
+what differs, and `effects.py` tells its effects in rows. `rehearsal.py` derives the new version
+before it is logged. The first epoch of the version carries it out: `floodmark.epochs.objects`.
 """
