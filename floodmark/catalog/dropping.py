@@ -14,10 +14,9 @@ from floodmark.catalog.objects import (
     kind_of_word,
     syntax_kind,
 )
+from floodmark.catalog.option_table import FORCED, KEEPING
 from floodmark.errors import BindError, NotSupported
 from floodmark.sql import statements as s
-
-_KEEPING = ("force_append_only", "ignore_delete")
 
 
 def drop_objects(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[str, ...]]:
@@ -62,7 +61,7 @@ def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
     """Return the catalog in which a sink's target loses what it has written."""
     sink = catalog.objects[key]
     target = None if sink.target is None else catalog.objects[sink.target]
-    reasons = [f"it has {option}" for option in _KEEPING if sink.is_on(option)]
+    reasons = [f"it has {option}" for option in (FORCED, KEEPING) if sink.is_on(option)]
     reasons += [f"it had {said[1]}" for said in sink.past if said[0] == KEPT]
     if not sink.begins_whole:
         reasons.append("it began without a snapshot")

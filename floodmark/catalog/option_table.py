@@ -114,6 +114,7 @@ class OptionSpec:
         return f"{self.name} = '" + "' | '".join(texts) + "'"
 
 
+FORCED, KEEPING = "force_append_only", "ignore_delete"
 _TRUTH = Boolean()
 _IN_WITH = (P.CONNECTED, P.TABLE)
 _FILE_SINKS = tuple(SINK_CONNECTORS.values())
@@ -246,9 +247,9 @@ OPTIONS: tuple[OptionSpec, ...] = (
                "Another name of `format`."),
     OptionSpec("rows_per_file", (P.SINK_FILES,), Count(10**9), str(LIMITS.sink_file_rows),
                "The most rows in one file."),
-    OptionSpec("force_append_only", _SINKS, _TRUTH, "false",
+    OptionSpec(FORCED, _SINKS, _TRUTH, "false",
                "Drops deletes, and writes the new rows of updates as inserts."),
-    OptionSpec("ignore_delete", _SINKS, _TRUTH, "false", "Keeps rows that the query deletes."),
+    OptionSpec(KEEPING, _SINKS, _TRUTH, "false", "Keeps rows that the query deletes."),
     OptionSpec("backfill", (P.SINK_INTO,),
                Keyword(("diff", "none"), "is not a way to go on with another query"), None,
                "After ALTER SINK … AS, whether the target's rows are adjusted to the new query."),

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from floodmark.catalog.option_table import FORCED, KEEPING, specs_of
 from floodmark.catalog.option_table import OptionPlace as P
-from floodmark.catalog.option_table import specs_of
 from floodmark.errors import FloodmarkError
 from floodmark.storage.warehouse import local_root
-from floodmark.stream.objects import sinks
 from tests.sql.planned_scripts import Planner
 
 VALUES = {
@@ -114,7 +113,7 @@ def _forms() -> Iterator[tuple[str, str]]:
         yield name, f"CREATE SINK x INTO target AS SELECT k, v FROM base WITH ({name} = {{}})"
     given = {"connector": "'files'", "path": "'p'", "format": "'csv'", "primary_key": "'k'"}
     for name in specs_of(P.SINK_FILES, P.SINK_CSV):
-        if name not in (sinks.FORCED, sinks.KEEPING):
+        if name not in (FORCED, KEEPING):
             of = {"type": "'upsert'", **given}
             yield name, f"CREATE SINK x AS SELECT k, v FROM base WITH ({_with(of, name)})"
     for name in specs_of(P.COPY, P.COPY_CSV):

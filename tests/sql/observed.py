@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from floodmark.catalog.alterations import find_object, is_nothing
+from floodmark.catalog.option_table import FORCED, KEEPING
 from floodmark.connectors.copy.file import copy_file
 from floodmark.errors import FloodmarkError
 from floodmark.limits import LIMITS
@@ -27,7 +28,6 @@ from floodmark.sql.parse import parse_statement
 from floodmark.stream.ndu import mode_of
 from floodmark.stream.objects.analysed import BACKFILL, AnalysedObject
 from floodmark.stream.objects.owners import ON_DELETE
-from floodmark.stream.objects.sinks import FORCED, KEEPING
 from floodmark.stream.objects.snapshot import SNAPSHOT
 from floodmark.tables.cut import Cut
 from floodmark.warehouse.deployed import Deployed

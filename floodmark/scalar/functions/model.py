@@ -343,10 +343,6 @@ class AggregateFunction(Overload):
 
 @dataclass(frozen=True, slots=True)
 class WindowFunction(Overload):
-    """One overload of a function that exists only with OVER; aggregates work with OVER too.
-
-    `ranking` functions ignore the frame.
-    """
+    """One overload of a function that exists only with OVER; aggregates work with OVER too."""
 
     spark: str
-    ranking: bool = True

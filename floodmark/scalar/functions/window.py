@@ -24,8 +24,8 @@ def window_functions() -> list[WindowFunction]:
           for n in ("lag", "lead")),
         *(WindowFunction(n, (Var.T, Kind.INT, Var.T), _first_type, f"{n}({{0}}, {{1}}, {{2}})",
                          constant=offset) for n in ("lag", "lead")),
-        *(WindowFunction(n, (any_,), _first_type, f"{n}({{0}})", ranking=False)
+        *(WindowFunction(n, (any_,), _first_type, f"{n}({{0}})")
           for n in ("first_value", "last_value")),
         WindowFunction("nth_value", (any_, Kind.INT), _first_type, "nth_value({0}, {1})",
-                       ranking=False, constant=offset),
+                       constant=offset),
     ]  # fmt: skip

@@ -10,14 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.catalog.objects import CatalogObject
-from floodmark.catalog.option_table import SINK_CONNECTORS, OptionPlace, nearest, specs_of
+from floodmark.catalog.option_table import (
+    FORCED,
+    KEEPING,
+    SINK_CONNECTORS,
+    OptionPlace,
+    nearest,
+    specs_of,
+)
 from floodmark.catalog.option_values import Folder, UnfitError
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported, Span
 from floodmark.scalar.types import VARCHAR, Field, Kind, Schema
 from floodmark.sql import statements as s
 from floodmark.stream.objects.external_sink_types import check_types
-from floodmark.stream.objects.sinks import FORCED, KEEPING
 
 if TYPE_CHECKING:
     from floodmark.plan.declaration import Declaration
@@ -44,8 +50,7 @@ class ExternalSink:
 
     `path` is the folder that it lies in, absolute: every connector of sinks has one. `encode` is
     that of files, "parquet" for Delta. `columns` are those of the query; `key` are the columns by
-    which rows are replaced, of type upsert. With `forced` and `keeping`, deletes are dropped and
-    the new rows of updates are rows. Without `rows_per_file` the warehouse's limits decide.
+    which rows are replaced, of type upsert. Without `rows_per_file` the warehouse's limits decide.
     """
 
     connector: str
@@ -54,8 +59,6 @@ class ExternalSink:
     encode: str
     columns: Schema
     key: tuple[str, ...] = ()
-    forced: bool = False
-    keeping: bool = False
     rows_per_file: int | None = None
     header: bool = True
     delimiter: str = ","
@@ -123,18 +126,17 @@ def bind_external_sink(obj: CatalogObject, plan: StreamPlan) -> ExternalSink:
     options.check_names(specs_of(*places), connector)
     forced, keeping = options.read(FORCED), options.read(KEEPING)
     _check_mode(options, plan, type_, forced=forced or keeping)
+    own_size = options.text("rows_per_file") is not None
     sink = ExternalSink(
-        connector,
-        type_,
-        _path(options, obj.resolved),
-        encode,
-        columns,
-        _key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
-        forced,
-        keeping,
-        None if options.text("rows_per_file") is None else options.read("rows_per_file"),
-        options.read("csv.header"),
-        options.read("csv.delimiter"),
+        connector=connector,
+        type=type_,
+        path=_path(options, obj.resolved),
+        encode=encode,
+        columns=columns,
+        key=_key(options, plan, connector) if type_ is _UPSERT else _no_key(options),
+        rows_per_file=options.read("rows_per_file") if own_size else None,
+        header=options.read("csv.header"),
+        delimiter=options.read("csv.delimiter"),
     )
     check_types(sink.written_columns, encode, statement.name.span)
     return sink

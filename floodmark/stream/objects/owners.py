@@ -8,11 +8,11 @@ from itertools import takewhile
 
 from floodmark.catalog.catalog import OWNED, Catalog
 from floodmark.catalog.objects import CatalogObject, Relation
+from floodmark.catalog.option_table import FORCED, KEEPING
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan.declaration import Declaration
 from floodmark.sql import statements as s
 from floodmark.sql.statements import ConflictAction
-from floodmark.stream.objects.sinks import FORCED, KEEPING
 
 ON_DELETE, COLUMNS = "on_delete", "columns"
 _MERGED = (ConflictAction.UPDATE_FULL, ConflictAction.UPDATE_IF_NOT_NULL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Relation
+from floodmark.catalog.option_table import FORCED, KEEPING
 from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.errors import BindError, NotSupported
 from floodmark.plan import nodes as n
@@ -85,9 +86,6 @@ def check_sole_writer(plan: StreamPlan, statement: s.CreateSink, target: str) ->
 
 def _target_span(statement: s.CreateSink):  # type: ignore[no-untyped-def]
     return statement.into.span if statement.into is not None else statement.name.span
-
-
-FORCED, KEEPING = "force_append_only", "ignore_delete"
 
 
 def keeps_rows(sink: CatalogObject) -> bool:

@@ -16,8 +16,7 @@ from floodmark.stream.operators.texts import one_group
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.aggregate_calls import overflows
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.bounds import Bounds, restrict_bounds
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import NONE, Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
@@ -87,7 +86,7 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
         return values_among(inputs[0], self.node.group)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
-        return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
+        return None if inputs[0] is None else restrict_bounds(inputs[0], self.node.group)
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         whole = super().describe(names, place)

@@ -19,8 +19,7 @@ from floodmark.stream.operators.texts import (
 )
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.strategies import call_texts, strategy_text
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.bounds import Bounds, restrict_bounds
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
 from floodmark.stream.properties.highest_values import highest_of_inputs
@@ -115,7 +114,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         return {name: below[name] for name in self.node.group} | calls
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return (bounds_among(within, self.node.group),)
+        return (restrict_bounds(within, self.node.group),)
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node, labels = self.node, place.labels[self.node]

@@ -23,8 +23,7 @@ from floodmark.stream.operators.pairing import (
 from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds, enclosing
-from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.bounds import Bounds, enclosing, restrict_bounds
 from floodmark.stream.properties.cleaning import Cleaning, join_cleaning
 from floodmark.stream.properties.determinism_check import NONE, Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
@@ -183,7 +182,7 @@ class StreamJoin(StreamPairing[n.Join]):
         node, kind = self.node, self.node.kind
         keys_left = {a: within[b] for a, b in node.equi if b in within and not kind.pads_right}
         keys_right = {b: within[a] for a, b in node.equi if a in within and not kind.pads_left}
-        left, right = (bounds_among(within, side.names) for side in self.inputs)
+        left, right = (restrict_bounds(within, side.names) for side in self.inputs)
         return (
             keys_left if kind.pads_left else {**keys_left, **left},
             keys_right if kind.pads_right else {**keys_right, **right},
@@ -209,7 +208,7 @@ class StreamJoin(StreamPairing[n.Join]):
             if both is not None:
                 out |= {} if kind.pads_left else {a: both}
                 out |= {} if kind.pads_right else {b: both}
-        return bounds_among(out, self.names)
+        return restrict_bounds(out, self.names)
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         head = self.head(names)

@@ -21,8 +21,7 @@ from floodmark.stream.operators.texts import (
 )
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.bounds import Bounds, restrict_bounds
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -166,7 +165,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         return {**inputs[0], **calls}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return (bounds_among(within, self.node.partition),)
+        return (restrict_bounds(within, self.node.partition),)
 
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
@@ -176,7 +175,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         return {**values, str(node.close_call): values[node.order[0].column]} if closes else values
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
-        return None if inputs[0] is None else bounds_among(inputs[0], self.node.partition)
+        return None if inputs[0] is None else restrict_bounds(inputs[0], self.node.partition)
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node, labels = self.node, place.labels[self.node]

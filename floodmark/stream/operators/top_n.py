@@ -13,8 +13,7 @@ from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group, recompute_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.stream.properties.bounds import restrict_bounds as bounds_among
+from floodmark.stream.properties.bounds import Bounds, restrict_bounds
 from floodmark.stream.properties.calc import calc_of
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
@@ -125,7 +124,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         return inputs[0] if number is None else {**inputs[0], number: NOWHERE}
 
     def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return (bounds_among(within, self.node.group),)
+        return (restrict_bounds(within, self.node.group),)
 
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
@@ -133,7 +132,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         return highest_of_inputs(inputs, self.names)
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
-        return None if inputs[0] is None else bounds_among(inputs[0], self.node.group)
+        return None if inputs[0] is None else restrict_bounds(inputs[0], self.node.group)
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:
         node = self.node
