@@ -147,19 +147,27 @@ class Connector(Protocol):
     def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits again, always the same rows.
 
-        The frame has the source's schema (physical columns) and, hidden, `__partition` INT,
-        `__offset` BIGINT (unique and increasing within the partition), `__corrupt` STRING (the raw
-        text of a row that does not parse, else NULL; its other columns hold what could be read),
-        `__reason` STRING (what is wrong with such a row, in words, or NULL),
-        `__file` STRING and `__line` BIGINT (where a row stands, for dead letters; NULL where it
-        stands nowhere), plus one column per requested metadata name, with `METADATA` before it, and
-        a BOOLEAN `absent_column` per column of `SourceSpec.defaulted`.
+        The frame has the source's schema (physical columns), and hidden columns:
 
-        Of FORMAT UPSERT and DEBEZIUM a row is a message. It has three more columns: `__operation`
-        STRING (UPSERTS: the row takes the place of the one of its key; DELETES: only the key
-        counts; IGNORED), `__before` STRUCT of the schema (the old row as delivered, else NULL) and
-        `__fault` INT (why the message cannot be applied where `__corrupt` is set; NULL: it does not
-        parse). Raises `DataError` for a logged file that is gone or has changed.
+        - `__partition` INT.
+        - `__offset` BIGINT: unique and increasing within the partition.
+        - `__corrupt` STRING: the raw text of a row that does not parse, else NULL. The row's other
+          columns hold what could be read.
+        - `__reason` STRING: what is wrong with such a row, in words, or NULL.
+        - `__file` STRING and `__line` BIGINT: where a row stands, for dead letters. NULL where it
+          stands nowhere.
+        - One column per requested metadata name, with `METADATA` before it.
+        - `absent_column` BOOLEAN per column of `SourceSpec.defaulted`.
+
+        Of FORMAT UPSERT and DEBEZIUM a row is a message. It has three more columns:
+
+        - `__operation` STRING. UPSERTS: the row takes the place of the one of its key. DELETES:
+          only the key counts. IGNORED: the message changes nothing.
+        - `__before` STRUCT of the schema: the old row as delivered, else NULL.
+        - `__fault` INT: why the message cannot be applied, where `__corrupt` is set. NULL: it does
+          not parse.
+
+        Raises `DataError` for a logged file that is gone or has changed.
         """
 
     def check(self, splits: Sequence[Split]) -> None:

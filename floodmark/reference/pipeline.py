@@ -38,8 +38,8 @@ class ReferenceObject:
     """An object as the reference runs it; `schema` has the hidden key columns too.
 
     Sources and tables: `merge` is set where rows replace each other by key, `promised` where no key
-    comes twice; `defaults` fill columns that a row does not bring; `ingested` take the epoch's
-    time; `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
+    comes twice. `defaults` fill columns that a row does not bring. `ingested` take the epoch's
+    time. `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
     key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
     to the outside is a view that emits what is written there, `sink_writes`; one that `owns` its
     columns, under that name, clears them where a row goes.
@@ -139,11 +139,11 @@ class EpochInput:
 class ObjectState:
     """What an object is after an epoch.
 
-    `dead` are a view's live dead letters, `stored` what its operators have evaluated once, `taken`
-    the rows of a source as they came, where `rows` are what it makes of them, `now` the time of the
-    epoch, for queries. `wrote` has the time at which the row of a key was last written, where that
-    ends by it, `holds` the owners that hold it; `shown` are the rows that readers see where they
-    are fewer than what follows has heard of.
+    `dead` are a view's live dead letters. `stored` is what its operators have evaluated once.
+    `taken` are the rows of a source as they came, `rows` what it makes of them. `now` is the time
+    of the epoch, for queries. `wrote` has the time at which the row of a key was last written,
+    where the row expires by it. `holds` are the owners that hold it. `shown` are the rows that
+    readers see, where they are fewer than what downstream objects have received.
     """
 
     rows: tuple[Row, ...] = ()

@@ -62,7 +62,7 @@ class Transaction:
         self._loop = loop
         self._warehouse = loop.warehouse
         self._read = read
-        self._begun: _TransactionBase | None = None
+        self._base: _TransactionBase | None = None
         self.is_open = False
         self.has_failed = False
 
@@ -133,12 +133,12 @@ class Transaction:
 
     def _ground(self) -> _TransactionBase:
         """Return the base of the transaction, fixed by its first statement."""
-        if self._begun is None:
+        if self._base is None:
             warehouse = self._warehouse
             with self._loop.hold("BEGIN"):
                 positions = warehouse.log.positions()
-                self._begun = _TransactionBase(self._read(), warehouse.deployed(), positions)
-        return self._begun
+                self._base = _TransactionBase(self._read(), warehouse.deployed(), positions)
+        return self._base
 
     def _write(self, statement: Writing) -> Result:
         started = self._ground()
@@ -150,7 +150,7 @@ class Transaction:
 
     def _commit(self) -> Result:
         """Log what was written as one epoch; nothing is one of no rows."""
-        started = self._begun
+        started = self._base
         if started is None or not any(w.entry for w in started.written):
             self._end()
             return Result(status="COMMIT")
@@ -196,9 +196,9 @@ class Transaction:
         self.is_open = self.has_failed = False
 
     def _discard(self) -> None:
-        for written in () if self._begun is None else self._begun.written:
+        for written in () if self._base is None else self._base.written:
             written.discard()
-        self._begun = None
+        self._base = None
 
 
 def _abort_error(span: Span | None) -> DataError:

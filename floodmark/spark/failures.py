@@ -84,10 +84,11 @@ _DATA_STATES = ("22",)
 def translate(error: BaseException) -> FloodmarkError:
     """Return the error that a person should see for one that pyspark or gRPC raised.
 
-    A row that an expression refuses is a DataError E0621 to E0627, changes that cannot be one
-    E0610; the world's failures become TransientErrors, E0511, E0515 to E0518 and E0546; a file that
-    cannot be read is a DataError E0457, one that cannot be written E0458; a value that an
-    expression cannot take (SQLSTATE class 22) becomes DataError E0601; the rest is E0602.
+    - DataError E0621 to E0627: an expression refuses a row. E0610: changes that cannot be.
+    - TransientError E0511, E0515 to E0518 and E0546: failures of the world.
+    - DataError E0457: a file cannot be read. E0458: one cannot be written.
+    - DataError E0601: an expression cannot take a value (SQLSTATE class 22).
+    - E0602: the rest.
     """
     if isinstance(error, FloodmarkError):
         return error

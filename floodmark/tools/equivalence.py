@@ -41,9 +41,9 @@ class Difference:
 def compares(obj: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
 
-    What waits for a watermark, was given the time once or is evaluated once does not, nor what is
-    kept of rows that are forgotten; what is recomputed in each epoch does, now included, and so
-    does a temporal filter.
+    What waits for a watermark, was given the time once or is evaluated once does not follow. Nor
+    does what is kept of rows that are forgotten. What is recomputed in each epoch does follow, now
+    included, and so does a temporal filter.
     """
     if obj.kind is not ObjectKind.MATERIALIZED_VIEW or obj.plan is None or obj.emits_on_close:
         return False

@@ -17,9 +17,9 @@ from floodmark.spark.types import ident
 def mark_nulls(rows: Rows, columns: Schema, declared: Declaration, *, owned: bool = False) -> Rows:
     """Return the rows, those without a value that the table needs on their way aside.
 
-    A time with a watermark is judged by that; where a row can be merged with the stored one, or
-    its sink's columns are `owned`, what becomes of both is asked, and of the row no more than the
-    key.
+    A time with a watermark is left to the watermark's filter. A row may be merged with the stored
+    one, or its sink's columns may be `owned`. Then the merged row is checked, and of the row itself
+    only the key.
     """
     nullable = {f.name for f in columns if f.nullable}
     nullable -= {mark.column for mark in declared.watermarks}

@@ -31,9 +31,9 @@ _T = TypeVar("_T")
 class OpenRecord:
     """An epoch as it was opened.
 
-    `splits` has the connector splits (JSON form) per source, `dml` the files of DML rows;
-    `positions` is the end offset per source and partition after this epoch, all sources included,
-    and the number of rows that statements have written, under `dml_of` a table; those of
+    `splits` has the connector splits (JSON form) per source, `dml` the files of DML rows.
+    `positions` is the end offset per source and partition after this epoch, all sources included.
+    Under `dml_of` a table, it is the number of rows that statements have written. The positions of
     `restarted` objects begin at nothing again. `backfills` has the records from which views go on
     whose backfill begins or ends with the epoch. Of `exhausted` sources it takes all that they had.
     From the epoch on, `renamed` objects have new keys; here they are by the former ones. `id` is
