@@ -92,7 +92,9 @@ def keeping_past(catalog: Catalog, deployed: Catalog) -> Catalog:
             continue
         past = obj.past or before.past
         kept = obj.kind is ObjectKind.SINK and obj.target == before.target
-        gone = [(KEPT, o) for o in _KEEPING if kept and before.is_on(o) and not obj.is_on(o)]
+        gone = [
+            (KEPT, o) for o in (FORCED, KEEPING) if kept and before.is_on(o) and not obj.is_on(o)
+        ]
         past = (*past, *(said for said in gone if said not in past))
         found += [replace(obj, past=past)] if past != obj.past else []
     return catalog.replace(found) if found else catalog

@@ -75,7 +75,7 @@ class Discovery:
 
     def __init__(self, splits: Iterable[Split] = ()) -> None:
         self._files: set[str] = set()
-        self._unfinished: dict[int, Split] = {}
+        self._partial: dict[int, Split] = {}
         self.add(splits)
 
     def __contains__(self, file: str) -> bool:
@@ -86,7 +86,7 @@ class Discovery:
 
     def same_as(self, other: Discovery) -> bool:
         """Tell whether another source has logged the same files, as far as this one."""
-        return self._files == other._files and self._unfinished == other._unfinished
+        return self._files == other._files and self._partial == other._partial
 
     def add(self, splits: Iterable[Split]) -> None:
         """Take in splits in the order in which they were logged."""
@@ -96,26 +96,26 @@ class Discovery:
                 continue
             self._files.add(file)
             if split.payload.get("rest"):
-                self._unfinished[split.partition] = split
+                self._partial[split.partition] = split
             else:
-                self._unfinished.pop(split.partition, None)
+                self._partial.pop(split.partition, None)
 
     def amend(self, splits: Iterable[Split]) -> None:
         """Replace splits that were taken in, where the rest of one is still to come."""
         for split in splits:
-            last = self._unfinished.get(split.partition)
+            last = self._partial.get(split.partition)
             if last is not None and last.end == split.end:
-                self._unfinished[split.partition] = split
+                self._partial[split.partition] = split
 
     def partial_split(self, partition: int) -> Split | None:
         """Return the last split of a file that was cut and has rows left."""
-        return self._unfinished.get(partition)
+        return self._partial.get(partition)
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON form: a checkpoint that saves reading old splits back."""
         return {
             "files": sorted(self._files),
-            "unfinished": [split.as_json() for split in self._unfinished.values()],
+            "unfinished": [split.as_json() for split in self._partial.values()],
         }
 
     @classmethod

