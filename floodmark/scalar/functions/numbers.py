@@ -155,6 +155,13 @@ _EXP = (
 )
 
 
+_ATAN2 = (
+    # Spark's own takes -0 for 0; the sign of a zero counts where the first argument is one.
+    f"CASE WHEN {{0}} = 0 AND abs({{1}}) <= {_INFINITY} "
+    "THEN CASE WHEN CAST({0} AS STRING) = '-0.0' THEN -1D ELSE 1D END "
+    "* CASE WHEN {1} < 0 OR CAST({1} AS STRING) = '-0.0' THEN pi() ELSE 0D END "
+    "ELSE atan2({0}, {1}) END"
+)
 _DEGREE = 0.017453292519943295
 _UNLESS_LOST = f"CASE WHEN NOT (abs({{{{0}}}}) < {_INFINITY} AND abs({{0}}) = {_INFINITY}) AND NOT ({{0}} = 0 AND {{{{0}}}} <> 0) THEN {{0}} END"  # noqa: E501
 
@@ -167,13 +174,21 @@ def _refuse_lost(value: float, result: float) -> float:
 
 
 def _double_function(
-    name: str, spark: str, python: Callable[..., Any], *, fails: bool = False, order: bool = False
+    name: str,
+    spark: str,
+    python: Callable[..., Any],
+    *,
+    fails: bool = False,
+    order: bool = False,
+    version: int = 1,
 ) -> Function:
     """Return a function of one DOUBLE; with `order` a larger argument gives no smaller value."""
     refused = null_means(RowErrorCode.INVALID_ARGUMENT) if fails else None
     monotone = 0 if order else None
     python = _domain(python)
-    return Function(name, (_D,), DOUBLE, spark, python, error=refused, monotone=monotone)
+    return Function(
+        name, (_D,), DOUBLE, spark, python, error=refused, monotone=monotone, version=version
+    )
 
 
 # Spark's floor and ceil give BIGINT and saturate; beyond 2^52 a double is whole anyway.
@@ -226,7 +241,8 @@ def _powers() -> list[Function]:
 
 def _angles() -> list[Function]:
     lost = null_means(RowErrorCode.NUMBER_OUT_OF_RANGE)
-    within = "CASE WHEN {{0}} BETWEEN -1 AND 1 THEN {}({{0}}) END"
+    within = "CASE WHEN abs({{0}}) <= 1 OR isnan({{0}}) THEN {}({{0}}) END"
+    finite = f"CASE WHEN abs({{{{0}}}}) <> {_INFINITY} THEN {{0}}({{{{0}}}}) END"
     return [
         Function(
             "degrees",
@@ -250,13 +266,14 @@ def _angles() -> list[Function]:
         ),
         *(
             _double_function(n, f"{n}({{0}})", _or_infinite(getattr(math, n)))
-            for n in ("sin", "cos", "tan", "atan", "sinh", "cosh", "tanh")
+            for n in ("atan", "sinh", "cosh", "tanh")
         ),
         *(
-            _double_function(n, within.format(n), getattr(math, n), fails=True)
-            for n in ("asin", "acos")
+            _double_function(n, form.format(n), getattr(math, n), fails=True, version=2)
+            for form, names in ((within, ("asin", "acos")), (finite, ("sin", "cos", "tan")))
+            for n in names
         ),
-        Function("atan2", (_D, _D), DOUBLE, "atan2({0}, {1})", math.atan2),
+        Function("atan2", (_D, _D), DOUBLE, _ATAN2, math.atan2, version=2),
         Function("pi", (), DOUBLE, "pi()", lambda: math.pi),
     ]
 
