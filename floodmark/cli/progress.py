@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 def progress(what: str, as_json: bool) -> Iterator[ReportProgress | None]:
     """Yield what moves a bar on stderr; None for programs and where stderr is no terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bar
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn
     from rich.table import Column
 
     console = Console(stderr=True)

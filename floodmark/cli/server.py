@@ -89,9 +89,12 @@ def stop(
 ) -> None:
     """Stop the server; whoever is attached to it loses it. One that does not end is killed."""
     from floodmark.spark.confs import default_config
-    from floodmark.spark.server import homes, stop_home
-    from floodmark.spark.server import status as server_status
-    from floodmark.spark.server import stop as stop_server
+    from floodmark.spark.server import (
+        homes,
+        status as server_status,
+        stop as stop_server,
+        stop_home,
+    )
 
     with report_errors(CommandSettings(warehouse, pipelines, wait, as_json)):
         config = default_config()

@@ -15,8 +15,7 @@ from floodmark.changelog import UNION_KEY, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import Call, Cast, ColumnRef, Expr, Now, walk
-from floodmark.reference import grouping, joins, windows
-from floodmark.reference import propagation as marks
+from floodmark.reference import grouping, joins, propagation as marks, windows
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, ReplayState
 from floodmark.reference.monotonic import lowest
 from floodmark.reference.over import over_window

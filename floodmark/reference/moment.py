@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from floodmark.plan.expr.evaluate import evaluate as evaluate_expression
-from floodmark.plan.expr.evaluate import evaluate_bound
+from floodmark.plan.expr.evaluate import evaluate as evaluate_expression, evaluate_bound
 from floodmark.plan.expr.expressions import Expr
 from floodmark.plan.nodes import Node
 from floodmark.reference.rows import Row, freeze, key_of

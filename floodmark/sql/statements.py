@@ -13,77 +13,31 @@ from sqlglot import exp
 from floodmark.errors import FloodmarkError, Span
 from floodmark.sql.parts import (
     Assignment as Assignment,
-)
-from floodmark.sql.parts import (
     ColumnDef as ColumnDef,
-)
-from floodmark.sql.parts import (
     ConflictAction as ConflictAction,
-)
-from floodmark.sql.parts import (
     ConflictClause as ConflictClause,
-)
-from floodmark.sql.parts import (
     ExplainFormat as ExplainFormat,
-)
-from floodmark.sql.parts import (
     FormatEncode as FormatEncode,
-)
-from floodmark.sql.parts import (
     IncludeColumn as IncludeColumn,
-)
-from floodmark.sql.parts import (
     KindWord as KindWord,
-)
-from floodmark.sql.parts import (
     ObjectName as ObjectName,
-)
-from floodmark.sql.parts import (
     Option as Option,
-)
-from floodmark.sql.parts import (
     Parameter as Parameter,
-)
-from floodmark.sql.parts import (
     PrimaryKey as PrimaryKey,
-)
-from floodmark.sql.parts import (
     Statement as Statement,
-)
-from floodmark.sql.parts import (
     Transform as Transform,
-)
-from floodmark.sql.parts import (
     TypeName as TypeName,
-)
-from floodmark.sql.parts import (
     Volatility as Volatility,
-)
-from floodmark.sql.parts import (
     WatermarkDef as WatermarkDef,
 )
 from floodmark.sql.row_statements import (
     Begin as Begin,
-)
-from floodmark.sql.row_statements import (
     Commit as Commit,
-)
-from floodmark.sql.row_statements import (
     CopyFrom as CopyFrom,
-)
-from floodmark.sql.row_statements import (
     CopyTo as CopyTo,
-)
-from floodmark.sql.row_statements import (
     Delete as Delete,
-)
-from floodmark.sql.row_statements import (
     Insert as Insert,
-)
-from floodmark.sql.row_statements import (
     Rollback as Rollback,
-)
-from floodmark.sql.row_statements import (
     Update as Update,
 )
 

@@ -13,8 +13,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
 from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.quoting import quote
-from floodmark.scalar.types import Field
-from floodmark.scalar.types import Kind as TypeKind
+from floodmark.scalar.types import Field, Kind as TypeKind
 from floodmark.spark.round_trips import fetch
 from floodmark.spark.types import ident
 from floodmark.spark.user_functions import register

@@ -12,8 +12,7 @@ from floodmark.catalog.option_values import UnfitError
 from floodmark.errors import NotSupported, Span, UserError
 from floodmark.limits import LIMITS, Limits, each_limit
 from floodmark.sql import statements as s
-from floodmark.stream.ndu import DeterminismMode, parse_mode, with_default
-from floodmark.stream.ndu import mode as determinism
+from floodmark.stream.ndu import DeterminismMode, mode as determinism, parse_mode, with_default
 from floodmark.tables.results import Result
 
 QUERY_TIMEOUT = "query_timeout"

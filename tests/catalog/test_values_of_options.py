@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from floodmark.catalog.option_table import FORCED, KEEPING, specs_of
-from floodmark.catalog.option_table import OptionPlace as P
+from floodmark.catalog.option_table import FORCED, KEEPING, OptionPlace as P, specs_of
 from floodmark.errors import FloodmarkError
 from floodmark.storage.warehouse import local_root
 from tests.sql.planned_scripts import Planner

@@ -18,8 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.failpoints import NAMES as OF_EPOCHS
-from floodmark.failpoints import OF_CHANGES, VARIABLE
+from floodmark.failpoints import NAMES as OF_EPOCHS, OF_CHANGES, VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.warehouse import ENGINE

@@ -19,8 +19,7 @@ from floodmark.connectors.files.connector import FilesConnector
 from floodmark.errors import DataError, TransientError
 from floodmark.session.audit.audit import ReplayOutcome
 from floodmark.spark.confs import SparkConfig
-from floodmark.spark.server import status as server_status
-from floodmark.spark.server import stop as stop_server
+from floodmark.spark.server import status as server_status, stop as stop_server
 from floodmark.storage.delta import store as delta
 from floodmark.storage.objects.contract import Objects
 from tests.warehouses import GROUPED, NOW, READINGS, Site, contents, put, readings, visible

@@ -21,8 +21,7 @@ from tests.mutants.imported import SAYS
 from tests.mutants.logs import LOGS
 from tests.mutants.owning import OWNING
 from tests.mutants.plans import PLANS
-from tests.mutants.planted import PLANTED as OTHERS
-from tests.mutants.planted import PROGRAMS, Planted
+from tests.mutants.planted import PLANTED as OTHERS, PROGRAMS, Planted
 from tests.mutants.tables import TABLES
 from tests.mutants.temporal import TEMPORAL
 from tests.mutants.thinning import THINNING

@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from floodmark.plan import nodes as n
 from floodmark.reference.pipeline import EpochInput

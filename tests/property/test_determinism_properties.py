@@ -14,15 +14,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.reference import interpreter, joins
 from floodmark.reference.engine import advance
-from floodmark.reference.interpreter import evaluate
-from floodmark.reference.interpreter import key_of as key_columns
+from floodmark.reference.interpreter import evaluate, key_of as key_columns
 from floodmark.reference.moment import Moment, ReplayState
 from floodmark.reference.pipeline import EpochInput, ObjectState, ReferenceKind, ReferenceObject
 from floodmark.reference.rows import Row, bag, key_of

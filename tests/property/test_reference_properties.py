@@ -15,8 +15,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import assume, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, reject, settings, strategies as st
 
 from floodmark.changelog import ChangelogMode, RowKind
 from floodmark.plan import nodes as n

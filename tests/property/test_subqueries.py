@@ -9,8 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from floodmark.changelog import is_hidden
 from floodmark.plan import nodes as n

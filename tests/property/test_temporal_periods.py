@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, timedelta
 from typing import Any
 
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from floodmark.changelog import ROW_ID
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
-from floodmark.reference.interpreter import evaluate
-from floodmark.reference.interpreter import propagate as expected
+from floodmark.reference.interpreter import evaluate, propagate as expected
 from floodmark.reference.moment import ReplayState
 from floodmark.reference.rows import Row, difference, sort_value
 from floodmark.stream.operators.lower import lower

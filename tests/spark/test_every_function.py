@@ -8,11 +8,9 @@ from floodmark.plan.expr.expressions import Call, walk
 from floodmark.scalar.functions import AGGREGATES, REGISTRY, SETS, WINDOWS
 from tests.spark.expression_cases import EXPRESSIONS
 from tests.spark.function_cases import EXPRESSIONS as FUNCTIONS
-from tests.spark.test_expressions import AGGREGATES as AGGREGATED
-from tests.spark.test_expressions import bound
+from tests.spark.test_expressions import AGGREGATES as AGGREGATED, bound
 from tests.spark.test_sets import ORDERED, SETS_OF_ROWS, called
-from tests.spark.test_volatile import TEXTS
-from tests.spark.test_volatile import bound as bound_volatile
+from tests.spark.test_volatile import TEXTS, bound as bound_volatile
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 

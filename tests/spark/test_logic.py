@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import BoolOp, Expr, transform

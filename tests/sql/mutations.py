@@ -24,8 +24,7 @@ from floodmark.sql.parse import parse_script
 from floodmark.sql.statements import Statement
 from floodmark.sql.words import RESERVED
 from floodmark.testing.program import load
-from tests.sql.field_mutations import examples, parts_of, refused, trees_of
-from tests.sql.field_mutations import setup as defined_before
+from tests.sql.field_mutations import examples, parts_of, refused, setup as defined_before, trees_of
 
 _TESTS = Path(__file__).parent.parent
 _EDGES = (

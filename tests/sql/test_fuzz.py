@@ -3,8 +3,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from floodmark.errors import FloodmarkError
 from floodmark.sql.lexer import tokenize

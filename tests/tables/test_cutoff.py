@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending
 from floodmark.plan.declaration import Ttl, TtlMode

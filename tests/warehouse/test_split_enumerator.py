@@ -9,8 +9,7 @@ import pytest
 from floodmark.api import connect
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
-from floodmark.storage.logs import epoch_listing
-from floodmark.storage.logs import epochs as epoch_log
+from floodmark.storage.logs import epoch_listing, epochs as epoch_log
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.warehouse import split_enumerator
 from floodmark.warehouse.split_enumerator import SplitEnumerator

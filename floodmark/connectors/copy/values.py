@@ -102,8 +102,7 @@ def cast_values(values: pa.Array, type_: SqlType) -> pa.Array:
 
 def check_years(values: pa.Array) -> pa.Array:
     """Return dates or moments of the years 1 to 9999, and any other values, as they are."""
-    from pyarrow import compute as pc
-    from pyarrow import types
+    from pyarrow import compute as pc, types
 
     kind, length = values.type, 1
     if types.is_timestamp(kind):

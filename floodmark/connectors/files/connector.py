@@ -223,8 +223,7 @@ class FilesConnector:
     def _scan_parquet(
         self, spark: SparkSession, paths: list[str], splits: list[Split]
     ) -> DataFrame:
-        from floodmark.connectors.files import parquet as files_parquet
-        from floodmark.connectors.files import parquet_faults
+        from floodmark.connectors.files import parquet as files_parquet, parquet_faults
 
         types: Mapping[str, str | None] = splits[0].payload.get("types", {})
         stored = [

@@ -15,8 +15,7 @@ from floodmark.plan.expr.expressions import AggCall
 from floodmark.scalar.functions.comparison import print_extreme
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Field, Kind, Schema
-from floodmark.spark.expressions import CompiledExpr, canonical_key
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, canonical_key, compile as compile_expr
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators import accumulator_columns as columns
 from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.dataflow.groups import accumulators as acc
-from floodmark.dataflow.groups import panes
+from floodmark.dataflow.groups import accumulators as acc, panes
 from floodmark.dataflow.groups.shared_state import share_columns
 from floodmark.dataflow.row_errors import raise_text
 from floodmark.dataflow.state.groups import AggregateState

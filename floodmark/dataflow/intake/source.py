@@ -24,8 +24,7 @@ from floodmark.scalar.functions.quoting import quote
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import VARCHAR, Schema
 from floodmark.spark.columns import ROUTE, WATERMARK
-from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.expressions import compile_bound
+from floodmark.spark.expressions import compile as compile_expr, compile_bound
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import ERROR_TYPE, constants, epoch_expr, message_text
 from floodmark.spark.types import ident, spark_type

@@ -19,8 +19,7 @@ from floodmark.plan.declaration import LOWER, UPPER, RowTransform
 from floodmark.plan.expr.expressions import Expr
 from floodmark.scalar.types import VARCHAR
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.expressions import CompiledExpr
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, compile as compile_expr
 from floodmark.spark.literals import literal
 from floodmark.spark.rows import ERROR_TYPE, constants, message_text
 from floodmark.spark.types import ident

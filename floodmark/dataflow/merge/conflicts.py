@@ -19,8 +19,7 @@ from floodmark.errors import IntakeCode
 from floodmark.plan.declaration import ConflictRule, Declaration
 from floodmark.plan.declare.conflicts import EXCLUDED
 from floodmark.scalar.types import Schema
-from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.expressions import smallest
+from floodmark.spark.expressions import compile as compile_expr, smallest
 from floodmark.spark.rows import ERROR_TYPE
 from floodmark.spark.types import ident
 from floodmark.sql.statements import ConflictAction

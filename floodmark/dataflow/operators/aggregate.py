@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, KIND, WEIGHT
 from floodmark.dataflow.context import Changes, EpochContext, Input
-from floodmark.dataflow.groups import accumulators as acc
-from floodmark.dataflow.groups import distinct_values
+from floodmark.dataflow.groups import accumulators as acc, distinct_values
 from floodmark.dataflow.groups.shared_state import binding_texts
 from floodmark.dataflow.groups.transitions import (
     drop_refused,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import ERROR
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.dataflow.groups import accumulators as acc
-from floodmark.dataflow.groups import transitions
+from floodmark.dataflow.groups import accumulators as acc, transitions
 from floodmark.dataflow.groups.shared_state import binding_texts
 from floodmark.dataflow.operators import aggregate
 from floodmark.plan import nodes as n

@@ -17,8 +17,7 @@ from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.rules.growing_series import entry_time, following, series_tail
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
-from floodmark.spark.expressions import compile as compile_expr
-from floodmark.spark.expressions import compile_bound
+from floodmark.spark.expressions import compile as compile_expr, compile_bound
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
 from floodmark.stream.operators.growing_series import StreamGrowingSeries

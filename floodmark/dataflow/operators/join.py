@@ -19,8 +19,7 @@ from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.join_sides import JoinSides
 from floodmark.dataflow.row_errors import raise_text
 from floodmark.plan import nodes as n
-from floodmark.spark.expressions import CompiledExpr
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, compile as compile_expr
 from floodmark.spark.keyed import hint_broadcast
 from floodmark.spark.rows import ERROR_TYPE, Rows, empty, error_struct, negate, set_weight
 from floodmark.spark.types import ident, spark_type

@@ -21,8 +21,7 @@ from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
-from floodmark.spark.expressions import CompiledExpr
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, compile as compile_expr
 from floodmark.spark.rows import ERROR_FIELD, ERROR_TYPE, Rows, epoch_expr, error_column
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.materialize_project import StreamMaterializeProject

@@ -11,8 +11,7 @@ from floodmark.dataflow.row_errors import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef, columns_of
 from floodmark.scalar.functions.volatile import RowSeed
-from floodmark.spark.expressions import CompiledExpr
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, compile as compile_expr
 from floodmark.spark.rows import Rows, error_column
 from floodmark.spark.types import ident
 from floodmark.stream.operators.project import StreamProject

@@ -17,8 +17,7 @@ from floodmark.dataflow.context import EpochContext, Input
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.intervals import LAST
 from floodmark.scalar.types import BIGINT, INT, Field
-from floodmark.spark.expressions import CompiledExpr, compile_bound
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, compile as compile_expr, compile_bound
 from floodmark.spark.rows import ERROR_TYPE, Rows, constants, error_column
 from floodmark.spark.types import ident
 from floodmark.stream.operators.temporal_filter import StreamTemporalFilter

@@ -11,8 +11,7 @@ from floodmark.dataflow.row_errors import raising
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.functions.quoting import quote
-from floodmark.spark.expressions import CompiledExpr
-from floodmark.spark.expressions import compile as compile_expr
+from floodmark.spark.expressions import CompiledExpr, compile as compile_expr
 from floodmark.spark.rows import Rows, error_of, set_weight
 from floodmark.spark.types import ident, nullable_ddl
 from floodmark.spark.user_functions import arrow_type, to_arrow

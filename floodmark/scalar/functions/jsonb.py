@@ -17,8 +17,7 @@ from floodmark.scalar.functions.model import (
     null_means,
 )
 from floodmark.scalar.functions.quoting import quote
-from floodmark.scalar.json_text import dump_json as dump
-from floodmark.scalar.json_text import parse_json as parse
+from floodmark.scalar.json_text import dump_json as dump, parse_json as parse
 from floodmark.scalar.types import BOOLEAN, INT, JSONB, VARCHAR, Kind
 
 _J, _S, _I = Kind.JSONB, Kind.VARCHAR, Kind.INT

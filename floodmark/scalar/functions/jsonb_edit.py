@@ -16,8 +16,7 @@ from floodmark.scalar.functions.model import (
     null_means,
 )
 from floodmark.scalar.functions.quoting import quote
-from floodmark.scalar.json_text import dump_json as dump
-from floodmark.scalar.json_text import parse_json as parse
+from floodmark.scalar.json_text import dump_json as dump, parse_json as parse
 from floodmark.scalar.types import JSONB, Kind
 
 _J, _S, _I, _B = Kind.JSONB, Kind.VARCHAR, Kind.INT, Kind.BOOLEAN

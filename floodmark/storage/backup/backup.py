@@ -22,17 +22,21 @@ from typing import Any
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import LIMITS, Limits
 from floodmark.storage.backup.files_of_epoch import files_of
-from floodmark.storage.backup.manifest import MANIFEST as MANIFEST
-from floodmark.storage.backup.manifest import Backup, Entry, entries_of, write_manifest
-from floodmark.storage.backup.manifest import backups as backups
+from floodmark.storage.backup.manifest import (
+    MANIFEST as MANIFEST,
+    Backup,
+    Entry,
+    backups as backups,
+    entries_of,
+    write_manifest,
+)
 from floodmark.storage.delta import log as delta_log
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors, flush, make_folder
 from floodmark.storage.locks import exclusive_if_free
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.logs.record_kinds import kind_of
-from floodmark.storage.logs.seed import NAME as SEED
-from floodmark.storage.logs.seed import find_seed
+from floodmark.storage.logs.seed import NAME as SEED, find_seed
 from floodmark.storage.objects.contract import Location, ObjectHead, Objects
 from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.progress import ReportProgress

@@ -21,8 +21,7 @@ from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epoch_listing import BUCKET, buckets, list_bucket
 from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.logs.record_kinds import kind_of
-from floodmark.storage.logs.seed import NAME as SEED
-from floodmark.storage.logs.seed import find_seed
+from floodmark.storage.logs.seed import NAME as SEED, find_seed
 from floodmark.storage.objects.contract import Location, Objects
 from floodmark.storage.records.text import NEWER, read_record
 from floodmark.storage.warehouse import BACKFILLS, ENGINE

@@ -17,8 +17,7 @@ from urllib.parse import unquote
 
 from floodmark.errors import DataError
 from floodmark.scalar.types import Schema
-from floodmark.storage.delta.commit import Action as Action
-from floodmark.storage.delta.commit import actions_of
+from floodmark.storage.delta.commit import Action as Action, actions_of
 from floodmark.storage.delta.types import sql_schema
 from floodmark.storage.files import statistics
 from floodmark.storage.objects.contract import Objects

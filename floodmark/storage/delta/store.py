@@ -20,10 +20,12 @@ from deltalake.exceptions import DeltaError
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import LIMITS, Limits
 from floodmark.scalar.types import Schema
-from floodmark.storage.delta import columns as delta_columns
-from floodmark.storage.delta import commit as delta_commit
-from floodmark.storage.delta import delta_rs
-from floodmark.storage.delta import log as delta_log
+from floodmark.storage.delta import (
+    columns as delta_columns,
+    commit as delta_commit,
+    delta_rs,
+    log as delta_log,
+)
 from floodmark.storage.delta.clean import delete_unneeded
 from floodmark.storage.delta.log import Snapshot
 from floodmark.storage.delta.types import delta_schema, sql_schema

@@ -40,8 +40,7 @@ class FileStatistics:
 def read_footer(path: str, relative: str) -> DataFile:
     """Read the footer of a Parquet file: rows and, per plain top-level column, bounds and NULLs."""
     # A run that finds nothing new never gets here: it does not wait for the import.
-    from pyarrow import parquet as pq
-    from pyarrow import types
+    from pyarrow import parquet as pq, types
 
     metadata = pq.read_metadata(path)
     low: dict[str, Scalar] = {}

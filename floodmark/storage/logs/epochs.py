@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar
 from floodmark.errors import DataError, TransientError
 from floodmark.storage.durability import objects_of
 from floodmark.storage.logs.epoch_additions import Addition, Advanced, Amended, Asked, Undone
-from floodmark.storage.logs.epoch_listing import BUCKET as BUCKET
-from floodmark.storage.logs.epoch_listing import buckets, list_bucket
+from floodmark.storage.logs.epoch_listing import BUCKET as BUCKET, buckets, list_bucket
 from floodmark.storage.logs.object_record import ObjectRecord as ObjectRecord
 from floodmark.storage.logs.record_files import RecordFiles
 from floodmark.storage.logs.row_files import EntryRows, flush_rows, from_log, to_log

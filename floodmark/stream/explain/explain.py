@@ -12,8 +12,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.declaration import Declaration, WatermarkInfo
 from floodmark.plan.expr.expressions import Call, ColumnRef, Expr, Literal
 from floodmark.plan.expr.printing import delay_text, show_name, to_text, type_text
-from floodmark.scalar.types import Field
-from floodmark.scalar.types import Kind as TypeKind
+from floodmark.scalar.types import Field, Kind as TypeKind
 from floodmark.stream.explain.explain_transform import parts_of
 from floodmark.stream.explain.explain_ttl import ttl_lines
 from floodmark.stream.explain.explained import ExplainedNode, Explanation

@@ -9,8 +9,7 @@ from floodmark.changelog import ChangelogMode, is_hidden
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import reads_now
 from floodmark.plan.expr.expressions import Expr
-from floodmark.stream.operators.base import Key
-from floodmark.stream.operators.base import WatermarkValues as Marks
+from floodmark.stream.operators.base import Key, WatermarkValues as Marks
 from floodmark.stream.operators.linear import Linear
 from floodmark.stream.operators.texts import first_unstable
 from floodmark.stream.printing.description import Description, NodePlace

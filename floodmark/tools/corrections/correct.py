@@ -13,8 +13,7 @@ from floodmark.errors import DataError, NotSupported, UserError
 from floodmark.plan import nodes as n
 from floodmark.query.query import Reader
 from floodmark.scalar.functions.intervals import micros_of
-from floodmark.scalar.types import Field
-from floodmark.scalar.types import Kind as TypeKind
+from floodmark.scalar.types import Field, Kind as TypeKind
 from floodmark.session.ddl.renaming import renames_of
 from floodmark.spark.literals import literal
 from floodmark.spark.types import ident

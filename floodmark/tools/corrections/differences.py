@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import KIND
-from floodmark.scalar.types import Field
-from floodmark.scalar.types import Kind as TypeKind
+from floodmark.scalar.types import Field, Kind as TypeKind
 from floodmark.spark.types import ident
 from floodmark.stream.objects.analysed import AnalysedObject
 

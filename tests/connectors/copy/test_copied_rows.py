@@ -12,11 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
-from floodmark.connectors.copy import csv as copied_csv
-from floodmark.connectors.copy import json_lines as copied_json
+from floodmark.connectors.copy import csv as copied_csv, json_lines as copied_json
 from floodmark.connectors.copy.blocks import Block, blocks
 from floodmark.connectors.copy.file import CopyFile, copy_file
 from floodmark.connectors.copy.rows import pieces, read_rows

@@ -26,8 +26,7 @@ from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
 from floodmark.storage.records.text import to_text
 from floodmark.storage.table import OtherHistory, Store, record_of
 from floodmark.tables.tables import Writer
-from tests.storage.conftest import SCHEMA, write_rows
-from tests.storage.conftest import Writer as Write
+from tests.storage.conftest import SCHEMA, Writer as Write, write_rows
 
 T, U = "public/t", "_state/public/t/join-left"
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

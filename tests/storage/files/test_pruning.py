@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from floodmark.scalar.types import BIGINT, VARCHAR, Field
 from floodmark.storage.files.pruning import prune

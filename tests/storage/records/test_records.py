@@ -12,8 +12,7 @@ from typing import Any
 
 import google_crc32c
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from floodmark.errors import DataError
 from floodmark.storage.checks.log_check import check_logs

@@ -18,9 +18,7 @@ from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
 from floodmark.storage.logs.record_kinds import KINDS
 from floodmark.storage.logs.retention import KeptEpochs, Retention
-from floodmark.storage.records import bodies as record_bodies
-from floodmark.storage.records import text as records
-from floodmark.storage.records import upgrades
+from floodmark.storage.records import bodies as record_bodies, text as records, upgrades
 from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
 from floodmark.storage.records.upgrades import FORMAT, STEPS, Json
 from floodmark.storage.stores.memory import MemoryStore
