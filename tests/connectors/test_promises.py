@@ -15,10 +15,11 @@ import pytest
 
 from floodmark.connectors.base import Connector, Discovery, Split
 from floodmark.connectors.registry import CONNECTORS, SENDERS
-from tests.connectors import test_delta_offer, test_files_read
-from tests.connectors.test_generated import BID, datagen, nexmark
-from tests.connectors.test_lookup import lookup
-from tests.connectors.test_senders import FIRST, SECOND, Place
+from tests.connectors.files import test_files_read
+from tests.connectors.lookup.test_lookup import lookup
+from tests.connectors.sinks.test_senders import FIRST, SECOND, Place
+from tests.connectors.sources import test_discover_delta_splits
+from tests.connectors.sources.test_generated import BID, datagen, nexmark
 
 if TYPE_CHECKING:
     from floodmark.spark.session import Sessions
@@ -26,14 +27,16 @@ if TYPE_CHECKING:
 
 def _files(folder: Path) -> Connector:
     for number in range(3):
-        pq.write_table(test_delta_offer.rows((number, "a"), (9, "b")), folder / f"{number}.parquet")
-    return test_files_read.source(folder, "PARQUET", test_delta_offer.SCHEMA)
+        pq.write_table(
+            test_discover_delta_splits.rows((number, "a"), (9, "b")), folder / f"{number}.parquet"
+        )
+    return test_files_read.source(folder, "PARQUET", test_discover_delta_splits.SCHEMA)
 
 
 def _delta(folder: Path) -> Connector:
     for number in range(3):
-        test_delta_offer.add(folder, (number, "a"), (9, "b"))
-    return test_delta_offer.source(folder)
+        test_discover_delta_splits.add(folder, (number, "a"), (9, "b"))
+    return test_discover_delta_splits.source(folder)
 
 
 SOURCES: Mapping[str, Callable[[Path], Connector]] = {

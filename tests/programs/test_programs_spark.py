@@ -203,7 +203,7 @@ def test_the_state_that_explain_names_is_what_is_written(runs: Runs) -> None:
     assert runs.written
     named, kept = set[str](), set[str]()
     for run, _ in runs.as_written:
-        objects = run.pipeline.writing_objects
+        objects = [obj for obj in run.pipeline.objects.values() if obj.plan is not None]
         roles = dict(ChainMap(*(explained_tables(obj, run.pipeline) for obj in objects)))
         sent = {layout.sink_progress_table(obj) for obj in objects if obj.external_sink}
         written = {t for t in run.fm.store.tables() if t.startswith(f"{STATE}/")} - sent
