@@ -85,7 +85,7 @@ def keeping_past(catalog: Catalog, deployed: Catalog) -> Catalog:
     A file does not tell it. Sinks know by which options they have kept rows: nothing tells these
     rows from others once the option is gone.
     """
-    found = []
+    changed = []
     for key, obj in catalog.objects.items():
         before = deployed.objects.get(key)
         if before is None or obj.kind is not before.kind:
@@ -96,8 +96,8 @@ def keeping_past(catalog: Catalog, deployed: Catalog) -> Catalog:
             (KEPT, o) for o in (FORCED, KEEPING) if kept and before.is_on(o) and not obj.is_on(o)
         ]
         past = (*past, *(said for said in gone if said not in past))
-        found += [replace(obj, past=past)] if past != obj.past else []
-    return catalog.replace(found) if found else catalog
+        changed += [replace(obj, past=past)] if past != obj.past else []
+    return catalog.replace(changed) if changed else catalog
 
 
 def _drop_targets(catalog: Catalog, statement: s.Drop, name: s.ObjectName) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from floodmark.plan.declaration import NO_CLOCK, Declaration
 from floodmark.plan.expr.expressions import Expr
 from floodmark.reference.interpreter import key_of
 from floodmark.reference.pipeline import ReferenceKind, ReferenceObject
-from floodmark.reference.rows import Key, once
+from floodmark.reference.rows import Key, unique_columns
 from floodmark.reference.sink_writes import SinkWrites
 from floodmark.reference.tables import MergeRules
 from floodmark.reference.transform import ReferenceTransform
@@ -75,13 +75,13 @@ def _key(obj: AnalysedObject) -> Key:
         return key_of(obj.plan.root)
     transform = obj.declared and obj.declared.transform
     hidden = tuple(f.name for f in obj.relation.columns if is_hidden(f.name))
-    return (transform and transform.key) or _declared_key(obj.declared) or hidden
+    return (transform and transform.key) or _key_of_declaration(obj.declared) or hidden
 
 
-def _declared_key(declared: Declaration | None) -> Key:
+def _key_of_declaration(declared: Declaration | None) -> Key:
     if declared is None or not declared.primary_key:
         return ()
-    return once(declared.primary_key, filter(None, (declared.ttl_column,)))
+    return unique_columns(declared.primary_key, filter(None, (declared.ttl_column,)))
 
 
 def _sink_rule(obj: AnalysedObject) -> SinkWrites | None:
@@ -93,7 +93,7 @@ def _transform(obj: AnalysedObject) -> ReferenceTransform | None:
     if obj.declared is None or obj.declared.transform is None:
         return None
     raw = tuple(Field(c.name, c.type, not c.not_null) for c in obj.declared.columns)
-    key = _declared_key(obj.declared)
+    key = _key_of_declaration(obj.declared)
     numbered = () if key else (Field(ROW_ID, BIGINT, nullable=False),)
     return ReferenceTransform(obj.declared.transform, (*raw, *numbered), key or (ROW_ID,))
 

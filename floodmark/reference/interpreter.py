@@ -19,7 +19,7 @@ from floodmark.reference import grouping, joins, propagation as marks, windows
 from floodmark.reference.moment import CHANGED, Closing, DeadLetter, Moment, ReplayState
 from floodmark.reference.monotonic import lowest
 from floodmark.reference.over import over_window
-from floodmark.reference.rows import Key, Row, ascending, once, sort_rows, sort_value
+from floodmark.reference.rows import Key, Row, ascending, sort_rows, sort_value, unique_columns
 from floodmark.reference.watermarks import WatermarkValues
 from floodmark.scalar.functions.volatile import CLOCK, RowSeed
 from floodmark.scalar.types import VARCHAR
@@ -152,7 +152,7 @@ def key_of(node: n.Node) -> Key:
         case n.Values():
             return tuple(filter(is_hidden, node.names)) or node.names
         case n.Project() | n.MaterializeProject():
-            return tuple(_shown(node.columns, column) for column in keys[0])
+            return tuple(_find_key_column(node.columns, column) for column in keys[0])
         case n.UnionAll():
             texts = tuple(c for c in node.branches[0].names if c.startswith(UNION_KEY))
             assert texts or not any(keys), "a union without the keys of its inputs"
@@ -165,18 +165,18 @@ def key_of(node: n.Node) -> Key:
             return node.group
         case n.TopN():
             one = bool(node.group) and node.limit == 1 and not (node.offset or node.with_ties)
-            return node.group if one else once(node.group, keys[0])
+            return node.group if one else unique_columns(node.group, keys[0])
         case n.OverWindow():
-            return once(keys[0], node.partition)
+            return unique_columns(keys[0], node.partition)
         case n.Hop():
-            return once(keys[0], (node.start, node.end))
+            return unique_columns(keys[0], (node.start, node.end))
         case n.ProjectSet() | n.GrowingSeries():
-            return once(keys[0], (node.ordinal,))
+            return unique_columns(keys[0], (node.ordinal,))
         case _:
             return keys[0]
 
 
-def _shown(columns: tuple[tuple[str, Expr], ...], key: str) -> str:
+def _find_key_column(columns: tuple[tuple[str, Expr], ...], key: str) -> str:
     """Return the first column that shows a column of a key; if there is none, its text."""
     for name, expr in columns:
         if isinstance(expr, ColumnRef) and expr.name == key:

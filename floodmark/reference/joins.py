@@ -12,7 +12,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Literal
 from floodmark.plan.expr.injective import injective_column
 from floodmark.reference.moment import Moment
-from floodmark.reference.rows import Key, Row, freeze, key_of, once
+from floodmark.reference.rows import Key, Row, freeze, key_of, unique_columns
 
 Partners = Mapping[Any, list[tuple[int, Row]]]
 """Rows with their positions, by key."""
@@ -78,12 +78,12 @@ def pair_key(node: n.Pairing, left: Key, right: Key) -> Key:
     if not (kind.pads_right or node.LOOKS_UP) and _settle(node.left, ours, left):
         return right
     if kind is n.JoinKind.FULL:
-        return once(_left_row(node.left), left, right, *node.equi)
+        return unique_columns(_row_of_left_side(node.left), left, right, *node.equi)
     if kind is n.JoinKind.RIGHT:
         same = dict(zip(ours, theirs, strict=True))
-        return once((same.get(c, c) for c in left), right, theirs)
+        return unique_columns((same.get(c, c) for c in left), right, theirs)
     same = dict(zip(theirs, ours, strict=True))
-    return once(left, (same.get(c, c) for c in right), ours)
+    return unique_columns(left, (same.get(c, c) for c in right), ours)
 
 
 def _settle(node: n.Node, columns: Key, key: Key) -> bool:
@@ -103,7 +103,7 @@ def _origin(node: n.Node, column: str) -> tuple[int, str]:
     return depth, column
 
 
-def _left_row(left: n.Node) -> Key:
+def _row_of_left_side(left: n.Node) -> Key:
     """Return the column, if there is one, that has a value in rows with a left row alone."""
     columns = left.columns if isinstance(left, n.Project) else ()
     notes = (c for c, e in columns if c.startswith(LEFT_ROW) and isinstance(e, Literal))

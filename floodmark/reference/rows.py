@@ -49,10 +49,10 @@ def key_of(row: Row, columns: Sequence[str]) -> tuple[Any, ...]:
     return tuple(canonical(row[column]) for column in columns)
 
 
-def once(*parts: Iterable[str]) -> Key:
+def unique_columns(*parts: Iterable[str]) -> Key:
     """Return columns in their order, none of them twice.
 
-    >>> once(("a", "b"), ("b", "c"))
+    >>> unique_columns(("a", "b"), ("b", "c"))
     ('a', 'b', 'c')
     """
     return tuple(dict.fromkeys(chain(*parts)))

@@ -85,10 +85,10 @@ class SinkBatch:
         mixed = not is_delivered(file) and file.low.get(EPOCH) != file.high.get(EPOCH)
         own = [KIND] * self.kinds + [EPOCH] * mixed
         schema = pa.schema([(KIND, pa.string()), *((f.name, arrow_type(f.type)) for f in wanted)])
-        with open_parquet(path) as found:
-            known = set(found.schema_arrow.names)
+        with open_parquet(path) as parquet:
+            known = set(parquet.schema_arrow.names)
             read = sorted({*own, *wanted.values()} & known)
-            for batch in found.iter_batches(self.piece, columns=read):
+            for batch in parquet.iter_batches(self.piece, columns=read):
                 part = pa.Table.from_batches([batch])
                 if mixed:
                     part = part.filter(pc.equal(part.column(EPOCH), self.epoch))

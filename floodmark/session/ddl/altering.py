@@ -34,7 +34,7 @@ def alter_catalog(statement: s.Alter, pipeline: Pipeline) -> Catalog:
         return _one_by_one(statement, pipeline)
     after = apply_alter(statement, catalog, pipeline.relations)
     if isinstance(statement, s.AlterQuery):
-        after = _again(find_object(statement, catalog), after, pipeline)
+        after = _replace_refused(find_object(statement, catalog), after, pipeline)
     if isinstance(statement, s.AlterDropColumn) and after is not catalog:
         obj = find_object(statement, catalog)
         return _without_users(statement, obj, after, pipeline)
@@ -58,7 +58,7 @@ def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:
     return pipeline.catalog
 
 
-def _again(obj: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> Catalog:
+def _replace_refused(obj: CatalogObject, catalog: Catalog, pipeline: Pipeline) -> Catalog:
     """Return the catalog in which an object that was refused, and has the same query, is another.
 
     Raises its refusal where the definition is refused, and not what is at rest.
