@@ -92,7 +92,10 @@ def both(
 
 
 @pytest.mark.parametrize(
-    ("both", "name"), halved([*VIEWS, *CLOSING_VIEWS, *LOOSE_VIEWS]), indirect=["both"]
+    ("both", "name"),
+    halved([*VIEWS, *CLOSING_VIEWS, *LOOSE_VIEWS]),
+    indirect=["both"],
+    scope="module",
 )
 def test_spark_emits_what_the_reference_emits(both: Both, name: str) -> None:
     told = both.outcome.broken.get(name)
@@ -101,11 +104,11 @@ def test_spark_emits_what_the_reference_emits(both: Both, name: str) -> None:
     assert not found, "\n\n".join([repr(both.plans[name].root), *found])
 
 
-@pytest.mark.parametrize(("both", "name"), halved(VIEWS), indirect=["both"])
+@pytest.mark.parametrize(("both", "name"), halved(VIEWS), indirect=["both"], scope="module")
 def test_views_equal_their_plans_in_batch_after_each_epoch(both: Both, name: str) -> None:
     assert {at: count for at, count in both.outcome.unequal.items() if at[0] == name} == {}
 
 
-@pytest.mark.parametrize("both", HALVES, indirect=True)
+@pytest.mark.parametrize("both", HALVES, indirect=True, scope="module")
 def test_volatile_values_are_the_same_when_an_epoch_is_replayed(both: Both) -> None:
     assert both.replays and set(both.replays.values()) == {"same: "}
