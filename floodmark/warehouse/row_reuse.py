@@ -169,10 +169,11 @@ def sends_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
     """Tell whether a sink to the outside says the same of its rows and its place in other words."""
     if old.external_sink is None or old.plan is None or new.plan is None:
         return False
-    rows, place = (old.relation, old.plan.root), (old.external_sink, mode_of(old.object))
-    return (rows, place) == (
-        (new.relation, new.plan.root),
-        (new.external_sink, mode_of(new.object)),
+    return (
+        old.relation == new.relation
+        and old.plan.root == new.plan.root
+        and old.external_sink == new.external_sink
+        and mode_of(old.object) == mode_of(new.object)
     )
 
 

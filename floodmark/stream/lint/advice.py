@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 
 from floodmark.catalog.objects import ObjectKind
+from floodmark.catalog.option_table import FORCED, KEEPING
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import class_of
 from floodmark.plan.expr.expressions import Call, Expr, Now, UserCall, Volatile, walk
 from floodmark.scalar.functions import Determinism
 from floodmark.scalar.functions.volatile import CLOCK
+from floodmark.stream.lint.growing_groups import find_growing_groups
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
-from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.passes.refresh import follows_time
 from floodmark.stream.printing.labels import labels_of
@@ -77,11 +77,8 @@ def _operator_notes(plan: StreamPlan) -> Notes:
 
 
 def _growing_groups(plan: StreamPlan) -> Notes:
-    """Name the first aggregate whose groups only become more."""
-    labels = labels_of(plan.root)
-    aggregates = (op for op in plan.operators.values() if isinstance(op, StreamAggregate))
-    texts = (text for op in aggregates if (text := op.growth(labels)) is not None)
-    return tuple(Note("A102", text) for text in islice(texts, 1))
+    text = find_growing_groups(plan)
+    return () if text is None else (Note("A102", text),)
 
 
 def _lookup_notes(plan: StreamPlan) -> Notes:
@@ -214,7 +211,7 @@ def _fades(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 def _condition_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
     if obj.kind is not ObjectKind.SINK or obj.append_only:
         return ()
-    set_ = [name for name in ("force_append_only", "ignore_delete") if obj.object.is_on(name)]
+    set_ = [name for name in (FORCED, KEEPING) if obj.object.is_on(name)]
     text = "depends on where epochs are cut: {} drops changes that an epoch may merge"
     return tuple(Note("A116", text.format(name)) for name in set_)
 

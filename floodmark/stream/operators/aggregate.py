@@ -8,7 +8,6 @@ from datetime import datetime
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import columns_of
 from floodmark.plan.expr.printing import to_text
 from floodmark.stream.operators.base import StreamOperator, WatermarkValues
 from floodmark.stream.operators.grouping import StreamGrouping, argument_columns
@@ -18,7 +17,7 @@ from floodmark.stream.printing.labels import Labels
 from floodmark.stream.properties.aggregate_calls import overflows
 from floodmark.stream.properties.bounds import Bounds, restrict_bounds
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
-from floodmark.stream.properties.determinism_check import NONE, Columns, DeterminismCheck
+from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.state import VALUE_COUNT, OwnTableState, StateTable, values_name
 from floodmark.stream.properties.upsert_keys import removable
@@ -113,47 +112,3 @@ class StreamAggregate(StreamGrouping[n.Aggregate]):
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         what = "an aggregate without GROUP BY that is not added to"
         return one_group(self, self.node.group, what) if self.recomputes else ()
-
-    def growth(self, labels: Labels) -> str | None:
-        """Return by which groups the state grows where more and more come and none has to go."""
-        group, below = self.node.group, self.input
-        if not self.state or not _growing_columns(below) & set(group):
-            return None
-        by, marked = ([labels[below.node][c] for c in cs] for cs in (group, self.watermark_names))
-        why = "no watermark column in GROUP BY cleans it"
-        if marked:
-            column = ", ".join(sorted(marked))
-            why = f"only with EMIT ON WINDOW CLOSE does the watermark of {column} clean it"
-        return f"the state of {self.identifier} grows with the groups (by {', '.join(by)}): {why}"
-
-
-def _growing_columns(op: StreamOperator[n.Node]) -> Columns:
-    """Return the columns of which more and more values come, and none has to go.
-
-    Rows go with those of a table, as time passes, and where there is room for a few only. A value
-    that has to be equal to one of a table goes with that, and a condition on both can end a row.
-    """
-    names = frozenset(op.names)
-    if op.append_only or not op.inputs:
-        return names if op.append_only else NONE
-    few = not op.stream_key or (isinstance(op.node, n.OrderedNode) and not op.node.scope)
-    ends = isinstance(op.node, n.TemporalFilter) or (
-        isinstance(op.node, n.Filter) and op.input.append_only
-    )
-    if few or ends:
-        return NONE
-    below = [_growing_columns(i) for i in op.inputs]
-    match op.node:
-        case n.Project(columns=made) | n.MaterializeProject(columns=made):
-            return frozenset(name for name, expr in made if columns_of(expr) & below[0])
-        case n.Pairing(equi=equi) as pair if pair.residual is None or all(below):
-            left, right = below
-            equal = {a for a, b in equi if b not in right and not pair.keeps_unmatched}
-            equal |= {b for a, b in equi if a not in left and not pair.kind.pads_left}
-            return (left | right) & names - equal
-        case n.Unary(input=under):
-            passed = below[0] & names
-            return passed | names - set(under.names) if passed else NONE
-        case _:
-            grows = any(below) if isinstance(op.node, n.UnionAll) else all(below)
-            return names if grows else NONE
