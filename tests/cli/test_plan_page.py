@@ -71,6 +71,13 @@ def test_what_is_new_says_what_fills_it(project: Path) -> None:
     ]
 
 
+@pytest.mark.usefixtures("project")
+def test_what_begins_without_a_snapshot_is_not_filled(project: Path) -> None:
+    view = "CREATE MATERIALIZED VIEW m AS SELECT k FROM l WITH (snapshot = 'false');"
+    write(project, f"CREATE TABLE l (k INT) APPEND ONLY; {view}")
+    assert "m  materialized view  begins empty, takes what changes in l" in call("plan").stdout
+
+
 @pytest.mark.spark
 def test_the_page_says_what_becomes_of_the_rows(project: Path) -> None:
     write(project, OLD)

@@ -111,7 +111,8 @@ def downstream(pipeline: Pipeline, key: str) -> list[str]:
 
 def _row_sources(obj: AnalysedObject, change: ObjectChange) -> tuple[str, ...]:
     """Return the inputs from which an object fills itself when it begins, or begins anew."""
-    if change.action not in ("create", "rebuild") or obj.kind is ObjectKind.VIEW:
+    begins = change.action in ("create", "rebuild") and obj.object.begins_whole
+    if not begins or obj.kind is ObjectKind.VIEW:
         return ()
     declared = obj.declared
     connector = () if declared is None or declared.connector is None else (declared.connector,)
@@ -125,6 +126,8 @@ def _does(
     names, now = ", ".join(source), "" if not rows else f" ({_rows(rows)} now)"
     kept = "stores nothing" if rows is None else f"keeps {_rows(rows)}"
     match action:
+        case "create" | "rebuild" if not obj.object.begins_whole:
+            return f"begins empty, takes what changes in {', '.join(obj.reads)}{now}"
         case "create":
             return f"filled from {names}" if names else _empty(obj)
         case "alter":
