@@ -342,7 +342,6 @@ pow(10, -j * 1.0)
 exp(d)
 exp(e)
 exp(i)
-w::text
 n::numeric::text
 (n / 3)::numeric
 (m * 0.0000001)::numeric
@@ -356,7 +355,6 @@ t::numeric::text
 ('0.12345678900' || substr(s, 1, 0))::numeric
 ('1e27' || substr(s, 1, 0))::numeric
 ('1e28' || substr(s, 1, 0))::numeric
-d::numeric
 (e / 1e12)::numeric
 r::numeric
 r::numeric(18,2)
@@ -455,8 +453,6 @@ make_timestamp(i, 1, 1, 0, 0, 0)
 make_timestamp(10000 + j, 1, 1, 0, 0, 0)
 make_timestamp(9999, 12, 31, 23, 59, 59.9999999 + 0 * d)
 make_timestamptz(j, 1, 1, 0, 0, 0)
-to_timestamp(d)
-to_timestamp(e)
 to_timestamp(d * 1e12)
 to_timestamp(253402300800 + 0 * i::double precision)
 to_timestamp(253402300799.9999999 + 0 * i::double precision)
