@@ -17,7 +17,7 @@ import pytest
 
 import floodmark
 import floodmark.errors
-from floodmark.errors import TransientError
+from floodmark.errors import FloodmarkError, TransientError
 from floodmark.limits import LIMITS
 from floodmark.spark import server
 from floodmark.spark.confs import SparkConfig
@@ -78,32 +78,27 @@ def test_a_killed_server_is_an_error_then_a_restart(own_config: SparkConfig) -> 
         assert server.status(own_config).pid != pid
 
 
-def _handles_signal(pid: int) -> bool:
-    """Tell whether a process has Java's thread for SIGTERM, or is gone."""
-    try:
-        names = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/comm")]
-    except OSError:
-        return False
-    return not names or any(name.startswith("SIGTERM") for name in names)
-
-
-def wait_until_heard(pid: int) -> None:
-    """Wait until Java handles SIGTERM: before that a server is like any other."""
-    deadline = time.monotonic() + 60
-    while not _handles_signal(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+def wait_until_it_refuses(sessions: Sessions, seconds: float = 120) -> None:
+    """Wait until the server runs no query: it may need long to hear that it is to end."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            with sessions.guard():
+                sessions.main.range(1).count()
+        except FloodmarkError:
+            return
+    raise AssertionError(f"the server still answers after {seconds} s")
 
 
 def test_a_server_that_is_about_to_end_is_not_attached_to(own_config: SparkConfig) -> None:
-    with open_sessions(own_config):
+    with open_sessions(own_config) as before:
         pid = server.status(own_config).pid
-    assert pid is not None
-    psutil.Process(pid).terminate()
-    wait_until_heard(pid)
-    with open_sessions(own_config) as after:
-        assert after.main.range(3).count() == 3
-        assert server.status(own_config).pid != pid
+        assert pid is not None
+        psutil.Process(pid).terminate()
+        wait_until_it_refuses(before)
+        with open_sessions(own_config) as after:
+            assert after.main.range(3).count() == 3
+            assert server.status(own_config).pid != pid
 
 
 def test_other_options_of_java_are_another_server(
