@@ -388,6 +388,12 @@ class Limits:
     listing_tries: int = _process_limit(
         3, "times", "A listing with a gap is read so often: others may be writing meanwhile."
     )
+    followed_epochs: int = _process_limit(
+        8, "epochs", "The end of the log is followed so far; beyond that it is listed anew."
+    )
+    records_in_memory: int = _process_limit(
+        64, "records", "So many records of a log stay in memory once they were read."
+    )
     progress_records: int = _limit(
         1_000, "records", "A check of the logs reports its progress so often."
     )

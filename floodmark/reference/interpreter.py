@@ -172,8 +172,10 @@ def key_of(node: n.Node) -> Key:
             return unique_columns(keys[0], (node.start, node.end))
         case n.ProjectSet() | n.GrowingSeries():
             return unique_columns(keys[0], (node.ordinal,))
-        case _:
+        case n.Unary():
             return keys[0]
+        case _:
+            raise AssertionError(f"no key of {type(node).__name__}")
 
 
 def _find_key_column(columns: tuple[tuple[str, Expr], ...], key: str) -> str:

@@ -47,6 +47,8 @@ GO_BY_THE_DEFAULT = {
     "storage/backup/backup.py": _ALONE,
     "storage/delta/store.py": _ALONE,
     "storage/logs/epoch_listing.py": _SHARED,
+    "storage/logs/epochs.py": _SHARED,
+    "storage/logs/record_files.py": _SHARED,
     "storage/lease/local.py": _SHARED,
     "storage/backup/restore.py": _ALONE,
     "storage/checks/verification.py": _ALONE,

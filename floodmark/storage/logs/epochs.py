@@ -1,8 +1,9 @@
 """The epoch log: the inputs of each epoch, written before any work, and its results.
 
 `_floodmark/epochs/<epoch // 1000>/` holds, per epoch, `<epoch>.open.json`, `<epoch>.seal.json` and
-numbered events. A record is put in place once, whole, and never changes; the newest epoch is found
-from two folder listings, however many epochs there are. Both show what is missing between others.
+numbered events. A record is put in place once, whole, and never changes. The newest epoch is found
+from two folder listings, however many epochs there are, which show what is missing between others;
+after that, from where it was found before.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 from floodmark.errors import DataError, TransientError
+from floodmark.limits import LIMITS
 from floodmark.storage.durability import objects_of
 from floodmark.storage.logs.epoch_additions import Addition, Advanced, Amended, Asked, Undone
 from floodmark.storage.logs.epoch_listing import BUCKET as BUCKET, buckets, list_bucket
@@ -108,11 +110,12 @@ class EpochLog:
     def __init__(self, place: Location) -> None:
         self.objects = objects_of(place)
         self._files = RecordFiles(self.objects, "epochs", "the epoch log")
+        self._sealed = 0
 
     def head(self) -> LogHead:
-        """Return the end of the log; reads two folder listings and one record.
+        """Return the end of the log.
 
-        Raises E0431 where a record is missing between others.
+        The first call raises E0431 where a record is missing between others.
         """
         last, is_sealed = self._last()
         return LogHead(last, None) if is_sealed else LogHead(last - 1, self.open_record(last))
@@ -163,7 +166,7 @@ class EpochLog:
 
     def seal(self, epoch: int, objects: Sequence[ObjectRecord], sealed_at: datetime) -> SealRecord:
         """Seal the open epoch with the records of all active objects, untouched ones included."""
-        assert self._files.has(_name(epoch, "open")), f"epoch {epoch} is not open"
+        assert self._has(epoch, "open"), f"epoch {epoch} is not open"
         by_name = {record.object: record for record in objects}
         record = SealRecord(epoch, sealed_at, by_name, self._suspensions_after(epoch))
         self._put_record(epoch, "seal", record)
@@ -314,11 +317,34 @@ class EpochLog:
 
     def _last(self) -> tuple[int, bool]:
         """Return the newest epoch, 0 before the first, and whether it is sealed."""
+        last, is_sealed = self._follow() or self._list_last()
+        self._sealed = last if is_sealed else last - 1
+        return last, is_sealed
+
+    def _follow(self) -> tuple[int, bool] | None:
+        """Return the newest epoch if it follows the one that was sealed when last asked.
+
+        None where that is not known or gone, or where many epochs were sealed meanwhile.
+        """
+        known = self._sealed
+        if not known or not self._has(known, "seal"):
+            return None
+        for epoch in range(known + 1, known + 1 + LIMITS.followed_epochs):
+            if not self._has(epoch, "open"):
+                return epoch - 1, True
+            if not self._has(epoch, "seal"):
+                return epoch, False
+        return None
+
+    def _list_last(self) -> tuple[int, bool]:
         for bucket in reversed(buckets(self._files)):
             listing = list_bucket(self._files, bucket)
             if listing.opened:
                 return listing.last, listing.last in listing.sealed
         return 0, True
+
+    def _has(self, epoch: int, kind: str) -> bool:
+        return self._files.has(_name(epoch, kind))
 
     def _suspensions_after(self, epoch: int) -> dict[str, Event]:
         before = self.seal_record(epoch - 1).suspended if epoch > 1 else {}
@@ -332,7 +358,7 @@ class EpochLog:
 
     def _require(self, epoch: int, name: str, kind: type) -> Record:
         """Return a record of an epoch; E0410 where there is none."""
-        record = self._files.read_record(_name(epoch, name), kind)
+        record = self._files.read_immutable(_name(epoch, name), kind)
         if record is None:
             raise DataError(
                 "E0410",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from typing import Any, NoReturn, TypeVar
 
 from floodmark.errors import DataError
+from floodmark.limits import LIMITS
 from floodmark.storage.durability import objects_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects.contract import Location, create_once, replace_once
@@ -35,6 +37,9 @@ class RecordFiles:
         engine = objects_of(place).sub_objects(ENGINE)
         self._objects = engine.sub_objects(folder) if folder else engine
         self._title = title
+        self._read_tagged = lru_cache(LIMITS.records_in_memory)(
+            lambda name, _tag, kind: self.read_record(name, kind)
+        )
 
     @property
     def place(self) -> str:
@@ -71,6 +76,15 @@ class RecordFiles:
         """
         with disk_errors(self._title):
             return read_record(self._objects, name, kind)
+
+    def read_immutable(self, name: str, kind: type) -> Record | None:
+        """Return a record that is never replaced; see `read_record`.
+
+        It is read again only where its object has another tag: somebody has changed it.
+        """
+        with disk_errors(self._title):
+            head = self._objects.head(name)
+        return None if head is None else self._read_tagged(name, head.tag, kind)
 
     def body(self, name: str, kind: type[_T]) -> _T | None:
         """Return what a record says, or None where there is none."""

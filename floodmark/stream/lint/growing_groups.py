@@ -60,6 +60,11 @@ def _growing_columns(op: StreamOperator[n.Node]) -> Columns:
         case n.Unary(input=under):
             passed = below[0] & names
             return passed | names - set(under.names) if passed else NONE
+        case n.UnionAll():
+            return names if any(below) else NONE
+        case n.SetOperation():
+            return names if all(below) else NONE
+        case n.Pairing():
+            return NONE
         case _:
-            grows = any(below) if isinstance(op.node, n.UnionAll) else all(below)
-            return names if grows else NONE
+            raise AssertionError(f"no rule for {type(op.node).__name__}")

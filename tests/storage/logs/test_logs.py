@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.errors import DataError, TransientError
+from floodmark.limits import LIMITS
 from floodmark.storage.logs.catalog import AppliedStatement, CatalogLog
 from floodmark.storage.logs.epochs import BUCKET, EpochLog, LogHead, ObjectRecord
 from floodmark.storage.logs.retention import KeptEpochs, Retention
@@ -73,6 +74,45 @@ def test_left_overs_of_a_crash_do_not_count(tmp_path: Path) -> None:
     assert EpochLog(tmp_path).head().sealed == 0 and EpochLog(tmp_path).head().open is not None
     seal(log, 1)
     (bucket / "1.seal.json").write_text('{"epo')
+    with pytest.raises(DataError, match="E0409"):
+        log.seal_record(1)
+
+
+@pytest.mark.parametrize("count", [1, LIMITS.followed_epochs, LIMITS.followed_epochs + 1])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_end_is_found_where_others_write_on(tmp_path: Path, count: int, is_open: bool) -> None:
+    log, other = EpochLog(tmp_path), EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW)
+    seal(log, 1)
+    assert log.head() == LogHead(1, None)
+    for epoch in range(2, 2 + count):
+        other.open(epoch, NOW, 1, NOW)
+        seal(other, epoch)
+    if is_open:
+        other.open(2 + count, NOW, 1, NOW)
+    head = log.head()
+    assert head == EpochLog(tmp_path).head()
+    assert (head.sealed, head.open is not None) == (1 + count, is_open)
+
+
+def test_the_end_is_found_where_the_log_is_shorter_than_before(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    for epoch in (1, 2):
+        log.open(epoch, NOW, 1, NOW)
+        seal(log, epoch)
+    assert log.head() == LogHead(2, None)
+    for path in (tmp_path / "_floodmark/epochs/0").glob("2.*"):
+        path.unlink()
+    assert log.head() == LogHead(1, None)
+
+
+def test_a_record_that_is_changed_is_read_again(tmp_path: Path) -> None:
+    log = EpochLog(tmp_path)
+    log.open(1, NOW, 1, NOW)
+    seal(log, 1)
+    assert log.seal_record(1) is log.seal_record(1)
+    path = tmp_path / "_floodmark/epochs/0/1.seal.json"
+    path.write_bytes(path.read_bytes().replace(b"public.v", b"public.w"))
     with pytest.raises(DataError, match="E0409"):
         log.seal_record(1)
 
