@@ -136,10 +136,16 @@ class Outcome:
 
 
 class Run:
-    """A warehouse in which all cases advance together."""
+    """A warehouse in which all cases advance together; so many of their epochs are `done` there."""
 
     def __init__(
-        self, root: Path, sessions: Sessions, cases: Sequence[Case], limits: Limits = LIMITS
+        self,
+        root: Path,
+        sessions: Sessions,
+        cases: Sequence[Case],
+        limits: Limits = LIMITS,
+        *,
+        done: int = 0,
     ) -> None:
         self.cases = cases
         self.clock = FixedClock(cases[0].program.epochs[0].now)
@@ -151,6 +157,9 @@ class Run:
         self._folder = root
         self._taken: dict[str, int] = {}
         self._create_folders()
+        for case in cases:
+            for epoch in case.program.epochs[:done]:
+                self._count(case, epoch)
 
     def _create_folders(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -187,6 +196,12 @@ class Run:
             small = self._rewrite_bytes if number % 2 else 0
             warehouse.limits = replace(warehouse.limits, rewrite_bytes=small)
             loop._run(opened)
+
+    def _count(self, case: Case, epoch: Epoch) -> None:
+        """Count the rows that statements have given tables."""
+        for name, lines in epoch.inputs.items():
+            key = self.pipeline[case.named(name)].key
+            self._taken[key] = self._taken.get(key, 0) + len(lines)
 
     def _logged(self, number: int, target: AnalysedObject, lines: Sequence[Line]) -> dict[str, Any]:
         start = self._taken.get(target.key, 0)

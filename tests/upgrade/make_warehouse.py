@@ -1,10 +1,10 @@
 """Makes the warehouses that an older version wrote: run it with the code of that version.
 
-    PYTHONPATH=/path/to/that/version python tests/upgrade/make_warehouse.py NAME.tar.xz
+    PYTHONPATH=/path/to/that/version python tests/upgrade/make_warehouse.py NAME.warehouses.tar.xz
 
 It is a project with two landed files. The warehouse `sealed` has taken in the first of them. `open`
-was killed in the epoch of the second, once its source was stored. `5a1fd529.tar.xz` is of the
-commit of that name. Where what lies at rest changes, an archive of the commit before is added.
+was killed in the epoch of the second, once its source was stored. An archive has the name of its
+commit. Where what lies at rest changes, one of the commit before is added.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from tests.upgrade import next_format
 from tests.warehouses import NOW, Site, visible
 
 pytestmark = pytest.mark.spark
-ARCHIVES = sorted(Path(__file__).parent.glob("*.tar.xz"))
+ARCHIVES = sorted(Path(__file__).parent.glob("*.warehouses.tar.xz"))
 AT_ONCE = 2
 TODAY = ("-c", "from floodmark.cli import main; main()")
 NEXT = ("-m", "tests.upgrade.next_format")

@@ -32,7 +32,7 @@ class StateTable:
         """Return in words what removes its rows."""
         if self.cleaned_by is not None:
             return f"watermark of {show_name(self.cleaned_by)}"
-        return _CLEANING[self.role]
+        return CLEANING[self.role]
 
     @property
     def holds_due_changes(self) -> bool:
@@ -55,7 +55,7 @@ class OwnTableState(Enum):
 _OWN_ROLES = {OwnTableState.GROUPS: "accumulators", OwnTableState.ROWS: "first rows"}
 """Role of the state that is there; an operator whose values are there has no other."""
 _TIMERS = "changes to come"
-_CLEANING = {
+CLEANING = {
     "accumulators": "the group's end",
     "distinct values": "the value's end",
     "input arrangement": "merges, after the row's end",
@@ -68,6 +68,7 @@ _CLEANING = {
     "open sessions": "the watermark",
     _TIMERS: "their time",
 }
+"""By role, what removes the rows of a table that no watermark column cleans."""
 
 
 DUE_AT = "floodmark__due_at"
