@@ -42,10 +42,10 @@ def clock_options(
     """
     if shared and not marked:
         return NO_CLOCK
-    found = {o.name.lower(): o for o in options if o.name.lower().startswith(PREFIX)}
-    for name, option in found.items():
+    given = {o.name.lower(): o for o in options if o.name.lower().startswith(PREFIX)}
+    for name, option in given.items():
         _check(name, option, marked, connected=connected, span=span)
-    ahead, idle, advance = (found.get(name) for name in (MAX_AHEAD, IDLE_AFTER, ADVANCE))
+    ahead, idle, advance = (given.get(name) for name in (MAX_AHEAD, IDLE_AFTER, ADVANCE))
     return ClockOptions(
         None if ahead is None else _length(ahead),
         () if advance is None else tuple(_terms(advance, marked)),

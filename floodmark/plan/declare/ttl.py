@@ -59,17 +59,17 @@ def bind_ttl(
     E0753 for a column that has no time, E0754 for a mode that is none, E0755 where rows can be
     discarded only if they do not change.
     """
-    found = {o.name.lower(): o for o in options if o.name.lower() in OPTIONS}
-    if not found:
+    given = {o.name.lower(): o for o in options if o.name.lower() in OPTIONS}
+    if not given:
         return None
-    length = _length(found, span)
-    column, mode = found.get(COLUMN), found.get(MODE)
+    length = _length(given, span)
+    column, mode = given.get(COLUMN), given.get(MODE)
     chosen = TtlMode.DISCARD if append_only else TtlMode.DELETE
     if mode is not None:
         hint = "'delete' takes rows back from what follows the table, 'discard' does not"
         chosen = TtlMode(_SPECS[MODE].check(mode, "E0754", hint))
     if chosen is TtlMode.DISCARD and not append_only:
-        _refuse_discard(found, span)
+        _refuse_discard(given, span)
     name = None if column is None else _column(column, types)
     return Ttl(length, chosen, name)
 
