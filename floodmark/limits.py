@@ -1,9 +1,9 @@
 """The numbers by which the engine weighs work, memory and time.
 
 None of them changes a result; the first group decides what is refused. A warehouse holds one
-`Limits`; its epochs, statements, connectors and sinks go by that. `LIMITS` is what holds where
-there is no warehouse: what a definition may say is the same for all who read it from the log, and
-Spark's server is that of several warehouses. Those are `shared`: no warehouse has others.
+`Limits`; its epochs, statements, connectors and sinks go by that. `LIMITS` holds where there is no
+warehouse. Its `shared` numbers are the same for every warehouse: all who read a definition from the
+log must accept the same ones, and several warehouses use one Spark server.
 `tests/house/test_limits.py` lists who goes by `LIMITS`.
 """
 

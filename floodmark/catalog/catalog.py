@@ -249,9 +249,9 @@ def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
 _NAMED = (ObjectKind.SINK, ObjectKind.FUNCTION)
 """The kinds with name spaces of their own."""
 RENAMED, WITHDRAWN, OWNED, KEPT, AGAIN = "renamed", "withdrawn", "owned", "kept", "again"
-"""In the past of an object: a column that was renamed, from and to; a sink that took its rows; that
-sinks owned columns; an option by which a sink kept rows that its query took back; the same
-query in place of one whose state was refused."""
+"""What is noted in the past of an object. In this order: a column was renamed; a sink took its
+rows; sinks owned columns of it; an option made a sink keep rows that its query took back; its query
+was given again after its state was refused."""
 COMPANIONS = ("__late", "__dead_letter", "__changes", "__corrections")
 
 

@@ -32,9 +32,9 @@ def rows_of_piece(rows: int) -> int:
 class Split:
     """A piece of a source partition that one epoch takes in; goes to the epoch log as JSON.
 
-    `partition` is the stable ordinal (0 … 65535) of the partition, `start` and `end` are offsets
-    (half-open) in the partition's own count, `estimate` the expected number of rows, `payload`
-    what the connector needs to read it again (file name, size, mtime, row range …) as JSON values.
+    `partition` is the stable ordinal (0 … 65535) of the partition. `start` and `end` are half-open
+    offsets in the partition's own count. `estimate` is the expected number of rows. `payload` has,
+    as JSON values, what the connector needs to read it again: file name, size, mtime, row range.
     `partition_end` says that nothing more was on offer in the partition when it was listed: only
     then the clock may raise a watermark (`watermark.advance`, `watermark.idle_after`).
     """

@@ -1,7 +1,8 @@
 """Windows that time alone closes, because the watermarks of silent sources follow the clock.
 
 Such an epoch runs only when a view that emits on close can release all open windows of these
-sources, or as many as time can close: one epoch per view, not one per tick of the clock.
+sources, or as many as time can close. So there is one epoch per view, not one per tick of the
+clock.
 """
 
 from __future__ import annotations

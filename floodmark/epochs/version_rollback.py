@@ -33,10 +33,11 @@ def is_of_definitions(error: BaseException) -> bool:
 
 
 def attempt(warehouse: Warehouse, version: int, step: Callable[[], _T]) -> _T | None:
-    """Return the result of a step towards applying a version; None where that was taken back.
+    """Return the result of a step towards applying a version; None where the version was taken
+    back.
 
-    It is where the step says that the definitions are wrong and the epoch has done nothing yet;
-    other errors are raised, with what a person can do about the version.
+    That happens where the step finds the definitions wrong and the epoch has done nothing yet.
+    Other errors are raised, with a hint of what a person can do about the version.
     """
     try:
         with _name_version_in_the_way(warehouse, version):

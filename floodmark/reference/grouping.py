@@ -26,10 +26,10 @@ def aggregate(
 ) -> list[Row]:
     """Return one row per group, or exactly one when there are no group columns.
 
-    A row for which an argument or a FILTER has no value leaves its whole group; a group for which
-    an aggregate has no value goes to the dead letters itself. `key` is the input's stream key: it
-    breaks ties where an aggregate depends on the order. Only groups that are `released` come out,
-    but rows are put aside whenever they come in.
+    A row is put aside, for all aggregates of its group, if an argument or a FILTER fails for it. A
+    group for which an aggregate fails goes to the dead letters itself. `key` is the input's stream
+    key: it breaks ties where an aggregate depends on the order. Only groups that are `released`
+    come out, but rows are put aside whenever they come in.
     """
     groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
     if not node.group:

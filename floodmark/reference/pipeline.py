@@ -40,14 +40,13 @@ class ReferenceObject:
     Sources and tables: `merge` is set where rows replace each other by key, `promised` where no key
     comes twice. `defaults` fill columns that a row does not bring. `ingested` take the epoch's
     time. `generated` are computed over the row, in order. Views and sinks: `plan` keeps its stream
-    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`; one
-    to the outside is a view that emits what is written there, `sink_writes`; one that `owns` its
-    columns, under that name, clears them where a row goes.
-    One that is `recomputed` remembers nothing: its query is what it is at the epoch's time.
-    `partitions` are those of the connector that are known before they have rows: they hold the
-    watermark back; without a connector only statements and sinks bring rows. With a `transform` the
-    schema is that of what it makes of the rows. Rows end by a `ttl`, or below the watermark of the
-    column `ttl_column`.
+    key. A sink writes its plan's visible columns, by position, to `target_columns` of `target`. A
+    sink to the outside is a view that emits what is written there, `sink_writes`. A sink with the
+    name `owns` clears its columns where a row goes. A `recomputed` object has no state: its query
+    is evaluated at the epoch's time. `partitions` are those of the connector that are known before
+    they have rows: they hold the watermark back; without a connector only statements and sinks
+    bring rows. With a `transform` the schema is that of what it makes of the rows. Rows end by a
+    `ttl`, or below the watermark of the column `ttl_column`.
     """
 
     name: str

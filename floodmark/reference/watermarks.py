@@ -56,8 +56,8 @@ class WatermarkState:
     def seal(self, holding: Iterable[str], columns: Iterable[str]) -> WatermarkState:
         """Return the state at the end of an epoch.
 
-        The object's watermark is the minimum over the `holding` partitions and does not move while
-        one of them has none yet; where nothing holds it back it is the furthest of all.
+        The object's watermark is the minimum over the `holding` partitions. It does not move while
+        one of them has none yet. Without a holding partition it is the maximum over all partitions.
         """
         names = list(holding)
         sealed = dict(self.sealed)

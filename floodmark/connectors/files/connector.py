@@ -1,8 +1,8 @@
 """A folder that grows: Parquet, CSV or JSON lines, each file taken in once.
 
 Order is the discovery log (names sorted within a listing), then the row. Offsets count rows in
-Parquet files and bytes in text files, where the offset of a row is the file's first byte plus the
-row's number: unique and ordered without counting.
+Parquet files and bytes in text files. There the offset of a row is the offset of the file's first
+byte plus the row's number. It is unique and in order, and nobody has to count rows.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class FoundFile:
 class FileFacts:
     """What a look into a file says.
 
-    `span` is the number of offsets the file takes, `rows` the (expected) number of rows, `exact`
-    whether a cut inside the file is possible because offsets are rows, `extra` goes into the
-    payload, `bad` is the reason why the file cannot be read at all.
+    `span` is the number of offsets that the file takes, `rows` the expected number of rows. `exact`
+    says that offsets are rows, so that the file can be cut. `extra` goes into the payload. `bad` is
+    the reason why the file cannot be read at all.
     """
 
     span: int

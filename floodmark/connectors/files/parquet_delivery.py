@@ -1,7 +1,7 @@
 """Parquet files that can be stored as they are: Spark and Delta would have written the same rows.
 
-Then no row is read to be written again. A file is taken over whole or not at all; all of its pages
-are decoded here once, so that a broken one, or text that is not UTF-8, is found where it comes in.
+No row of such a file is rewritten. A file is taken over whole or not at all. All of its pages are
+decoded once here: a broken page, or text that is not UTF-8, is found where the file comes in.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """FORMAT DEBEZIUM: the messages of a change data capture, one JSON object a line.
 
 `op` is c (create), r (read by a snapshot), u (update) or d (delete), with the row in `before` and
-`after`; the envelope may lie within `{"schema": …, "payload": …}`, and the schema then tells in
-which units times are. A line `null`, or one with a payload of null, is a tombstone: it repeats the
-delete before it.
+`after`. The envelope may lie within `{"schema": …, "payload": …}`; the schema then tells the units
+of times. A line `null`, or one with a payload of null, is a tombstone: it repeats the delete before
+it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Messages in JSON lines: what FORMAT DEBEZIUM and FORMAT UPSERT have in common.
 
-A line is parsed into text cells; what they say is settled per message, and every cell is converted
-on its own, so that a value that does not fit makes its message corrupt and nothing raises.
+A line is parsed into text cells. Its operation is settled per message, and every cell is converted
+on its own: a value that does not fit makes its message corrupt, and nothing raises.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class Lines:
 class MessageForm:
     """How the lines of a format look.
 
-    `steps` are selections, each over the one before and the first over `value`, that end with
-    `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
-    what is wrong) and what the texts of `metadata` read. `rows` finds the rows in a parsed line.
-    `row` is the text of the new row as JSON, over the last of the steps.
-    Where the form `tells`, they also have the columns' logical types, by `logical_type`.
+    `steps` are selections, the first over `value`, each other one over the one before. The last one
+    has `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
+    what is wrong), and the columns that the texts of `metadata` read. `rows` finds the rows in a
+    parsed line. `row` is the text of the new row as JSON, over the last of the steps. Where the
+    form `tells`, they also have the columns' logical types, by `logical_type`.
     """
 
     steps: Callable[[Lines], Sequence[JsonPath]]

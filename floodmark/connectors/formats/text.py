@@ -1,7 +1,7 @@
 """CSV and JSON lines: how a line becomes a row.
 
-A line is parsed into text cells first and every cell is then converted on its own, so that a value
-that does not fit its type makes its row corrupt and nothing raises.
+A line is parsed into text cells first. Then every cell is converted on its own: a value that does
+not fit its type makes its row corrupt, and nothing raises.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """FORMAT UPSERT: a row takes the place of the one of its key; one JSON object a line.
 
-A line is a row, or a message `{"key": {…}, "value": {…}}` that has these two members and no other;
-with a value of null it deletes the row of the key. What the value says of the key's columns gives
-way to the key. A line `null` names no row and is ignored.
+A line is a row, or a message `{"key": {…}, "value": {…}}` with these two members and no other. A
+message with a value of null deletes the row of the key. Where key and value both have a column,
+that of the key counts. A line `null` names no row and is ignored.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ def unit(bits: str) -> str:
 class GeneratedConnector(WithoutFiles):
     """Rows 0, 1, 2, … of one partition.
 
-    `available` says how many rows there are by now, `columns` are Spark texts over the row number
-    `id`, and over `n` which `number` makes of it, with the declared names and types; `ranges` give
-    a column's range over rows from … to (inclusive).
+    `available` says how many rows there are by now. `columns` are Spark texts with the declared
+    names and types, over the row number `id` and over `n`, which `number` computes from it.
+    `ranges` give a column's range over rows from … to (inclusive).
     """
 
     spec: SourceSpec

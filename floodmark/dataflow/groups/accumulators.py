@@ -1,7 +1,7 @@
 """Accumulators: how a group's columns are maintained, and how a value follows from them.
 
-Invertible aggregates keep sums of signed contributions; min and max over append-only input keep the
-extremum itself; anything else keeps its value, recomputed for the groups that an epoch touches (the
+Invertible aggregates keep sums of signed contributions. min and max over append-only input keep the
+extremum itself. All others keep their value, recomputed for the groups that an epoch touches (the
 scope rule).
 """
 
@@ -26,9 +26,9 @@ from floodmark.stream.properties.strategy import Upkeep
 class Accumulation:
     """One aggregate of a group: its state columns and the texts that maintain them.
 
-    `partial` aggregates changes to a state column of the epoch, `merge` combines `{old}` (NULL for
-    a new group) with `{new}`, `finish` gives the value from state columns prefixed `{p}`; from
-    NULLs, which stand for a group that is not kept, the value over nothing. Where `overflow` is
+    `partial` aggregates changes to a state column of the epoch. `merge` combines `{old}` (NULL for
+    a new group) with `{new}`. `finish` gives the value from state columns prefixed `{p}`. NULLs
+    there stand for a group that is not kept: they give the value over no rows. Where `overflow` is
     TRUE the group's row is refused. Both read what `bound` has beside the state, by name.
     """
 
@@ -190,9 +190,9 @@ def batch_text(call: AggCall, now: int, ties: Schema = ()) -> str:
 def list_text(call: AggCall, now: int, ties: Schema = ()) -> str:
     """Return the Spark text of an aggregate over the list of its first arguments in order.
 
-    Each entry is a struct of the keys, each after a flag that puts NULL where it belongs, and the
-    argument; ascending keys then sort by the order that structs have. `ties` order the rows that
-    ORDER BY leaves equal.
+    Each entry is a struct of the sort keys and the argument. Before a key stands a flag that puts
+    NULL first or last. Ascending keys then sort as structs do. `ties` order the rows that ORDER BY
+    leaves equal.
     """
     entry, args = aggregate_of(call), operands(call, now)
     if entry.ordered_set and args[0].type.kind is not Kind.INTERVAL:

@@ -1,8 +1,8 @@
 """Watermarks under which surely no row of an epoch is late, found without looking at each row.
 
-A row is late if its time is below the watermark of the rows before it. Of pieces of neighbouring
-rows the lowest and the highest time say enough where a delay is longer than a piece: the times
-alone are read, in place of sorting whole rows by their offsets.
+A row is late if its time is below the watermark of the rows before it. Where the delay is longer
+than a piece of neighbouring rows, the lowest and the highest time of each piece decide. Only the
+times are read then; no whole rows are sorted by their offsets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Source: rows of a connector to typed rows with a row id; bad rows and late rows go aside.
 
-Order: parse, defaults, generated columns, row id, NOT NULL, NULL times and those too far ahead
-(dead letters), then the late filter, row by row: a row is late iff its time is below the running
-watermark of the rows before it or the object's watermark of the epoch before. Dead rows do not
-raise the watermark, late ones do.
+Order: parse, defaults, generated columns, row id, NOT NULL, times that are NULL or too far ahead
+(dead letters), then the late filter, row by row. A row is late if its time is below the running
+watermark of the rows before it, or below the object's watermark of the epoch before. Dead rows do
+not raise the watermark, late ones do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Owned columns: what an owner's operation makes of a key's row, as texts of the fold over a key.
 
 In them `__o` is the operation and `__a` what those before it left; `__owners` of the operation's
-row has the owner's name, and last the one under which it owns columns. The name of a sink that has
-gone holds the rows that it has written: they stay as if a statement had, until a sink of that name
-takes them over.
+row has the owner's name, and last the one under which it owns columns. A sink that was dropped
+leaves its name in the rows that it has written. They stay as if a statement had written them, until
+a sink of that name takes them over.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Aggregate with retractions: partial sums of the changes, merged into the state of their groups.
 
-The epoch's *transitions* (one row per touched group: key, old and new accumulators, NULL rows on
-a side where the group is not there) are written once and read back: for the state, and for the
-changes `-old, +new`.
+The epoch's *transitions* have one row per touched group: its key, its old and its new accumulators.
+A side without the group is NULL. They are written once and read back twice: for the state, and for
+the changes `-old, +new`.
 """
 
 from __future__ import annotations

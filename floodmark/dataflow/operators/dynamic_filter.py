@@ -1,7 +1,7 @@
 """Dynamic filter: the left rows that changed, and those between the old and the new right row.
 
-ΔL is compared with the old row. Of the left rows after the epoch, those that the new row lets pass
-and the old one did not come, those for which it is the other way round go; no other one is touched.
+ΔL is compared with the old row. Of the left rows after the epoch, those come that only the new
+right row lets pass, and those go that only the old one let pass. No other row is touched.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Lookup join: each left row is joined with the right side as of the epoch in which it comes.
 
-Changes of the right side change nothing that was looked up. A left row that comes is looked up
-once. One that goes takes back the pairs that were stored for it; or, where the object's own table
-has them, travels as its key (`Rows.replacing`) up to the root; or, where the right side promises
-never to change, is looked up again.
+Changes of the right side change nothing that was looked up. A new left row is looked up once. A
+left row that goes takes back the pairs that were stored for it. Where the object's own table has
+these pairs, the row travels as its key (`Rows.replacing`) up to the root. Where the right side
+promises never to change, it is looked up again.
 """
 
 from __future__ import annotations

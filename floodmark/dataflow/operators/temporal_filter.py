@@ -1,10 +1,10 @@
 """Temporal filter: rows come and go when the epoch's time reaches a bound of theirs.
 
-Of the rows that change, those whose period has begun and is not over are changes of the filter at
-once. What they change later is kept as a row with the time of that: +1 at the lower bound, -1 at
-the upper one, the other way round for a row that goes. An epoch makes the changes that are due by
-its time, and reads no others. So a row that comes and goes before its period adds up to nothing,
-and of a row whose period is over nothing is kept.
+A changed row whose period has begun and is not over is a change of the filter at once. A change
+that is due later is kept as a row with its time: +1 at the lower bound, -1 at the upper one. For a
+row that goes the signs are the other way round. An epoch makes the changes that are due by its
+time, and reads no others. So a row that comes and goes before its period adds up to nothing, and of
+a row whose period is over nothing is kept.
 """
 
 from __future__ import annotations

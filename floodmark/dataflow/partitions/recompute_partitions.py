@@ -1,8 +1,8 @@
 """Recomputation of affected partitions: rows before and after the epoch, and their difference.
 
-Every input is restricted to the values of its scope columns that occur among the changes of any
-input, once as it was before the epoch and once as it is after it. Both go through the operator's
-batch form in one pass, kept apart by `__after`; what only one of them has is a change.
+Every input is read twice, before and after the epoch. Both readings keep only the values of its
+scope columns that occur among the changes of any input. They go through the operator's batch form
+in one pass, kept apart by `__after`; a row that only one of them has is a change.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class ClusteredRows:
     """A table of rows that wait until a bound reaches the value of a column.
 
-    Files with something that it has reached are replaced by one of the rest, so that each row is
-    read when it waits no longer, and files of later rows are not looked at.
+    A file with a row that the bound has reached is replaced by a file of its other rows. So each
+    row is read when it stops waiting, and files of later rows are not opened.
     """
 
     io: StateIO

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 class MaintenanceReport:
     """The result of a maintenance.
 
-    `compacted_files` counts merged files, `expired_files` expired files of changes, late rows, dead
-    letters, statements and source rows, `deleted_files` files deleted from disk, and `folded_files`
-    files of rows into which a layer of changes was folded.
+    `compacted_files` counts merged files. `expired_files` counts expired files of changes, late
+    rows, dead letters, statements and source rows. `deleted_files` counts files deleted from disk,
+    and `folded_files` files of rows into which a layer of changes was folded.
     """
 
     compacted_files: int = 0

@@ -115,8 +115,9 @@ def difference(
 ) -> DataFrame | None:
     """Return the changes that replace the old rows by the new ones in the target.
 
-    Where a `key` of the target has other rows, all of its new ones are written: the last of them is
-    the target's, though it be one of the old ones. A key with the same rows is left alone.
+    Where the rows of a `key` of the target differ, all of its new rows are written. The last one
+    becomes the target's row, even if an old row was equal to it. A key with the same rows is left
+    alone.
     """
     from pyspark.sql import functions as F
 

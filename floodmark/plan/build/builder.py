@@ -156,9 +156,9 @@ def build_query(
 ) -> n.Node:
     """Return the logical plan of a query over the relations of a catalog.
 
-    `views` are the plans of plain views, put in the place of their names, `functions` those that
-    users made, `given` the types of the columns that take the rows: of bare texts and NULLs, and of
-    each of VALUES for itself. The visible columns come first, in order; hidden ones (`__…`) may
+    `views` are the plans of plain views, which replace their names. `functions` are those of users.
+    `given` are the types of the columns that take the rows: bare texts and NULLs get them, and so
+    does each row of VALUES. The visible columns come first, in order; hidden ones (`__…`) may
     follow. Raises `BindError` and `NotSupported` with the place in the text.
     """
     builder = Builder(

@@ -1,7 +1,7 @@
 """The rows of a subquery, and how they belong to the rows of the query around it.
 
-A subquery may name columns of the query around it in its own WHERE (`OUTER`); there the equalities
-become the keys by which its rows belong to the rows around it.
+A subquery may name columns of the query around it in its own WHERE (`OUTER`). Equalities there
+become the keys that join its rows with the outer rows.
 """
 
 from __future__ import annotations

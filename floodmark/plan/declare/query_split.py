@@ -1,7 +1,8 @@
 """WITH (split = true): a query over a source, taken apart into an intake and a view.
 
-What maps, filters and projects single rows directly above the reads of the source is done before
-anything is stored; the rest of the plan reads what is stored, as often as the query does.
+The intake has the maps, filters and projections of single rows directly above the reads of the
+source. The rest of the plan is the view: it reads the stored rows as often as the query reads the
+source.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """TRANSFORM USING: what a source makes of a row before anything is stored.
 
 The query is one map, filter and projection of the source's own rows, nested selects flattened into
-it. It is taken apart: what does not read the time decides what is stored, and how; conditions that
-compare the row with `now()` become the period in which it is seen, stored beside it. So nothing of
-what came has to be read again to know when a row comes and goes.
+it. It is taken apart. The parts that do not read the time decide which rows are stored, and how.
+Conditions that compare the row with `now()` become the period in which the row is seen, stored
+beside it. So no input is read again to know when a row comes and goes.
 """
 
 from __future__ import annotations

@@ -66,9 +66,10 @@ class ColumnRef(Expr):
 class Literal(Expr):
     """A constant.
 
-    `value` is the Python form of the type: bool, int, Decimal, float, str, bytes, date, datetime
-    (naive for TIMESTAMP, UTC-aware for TIMESTAMPTZ), `(months, days, micros)` for INTERVAL, int
-    microseconds for TIME, canonical str for JSONB and UUID, tuple for LIST and STRUCT, None.
+    `value` is the Python form of the type: bool, int, Decimal, float, str, bytes, date, datetime,
+    or None. A datetime is naive for TIMESTAMP and UTC-aware for TIMESTAMPTZ. INTERVAL has `(months,
+    days, micros)`, TIME has microseconds as int, JSONB and UUID have their canonical str, LIST and
+    STRUCT a tuple.
     """
 
     value: Any

@@ -67,8 +67,8 @@ class Hop(Window):
     def end_settles_start(self) -> bool:
         """Tell whether no two windows have one end.
 
-        One that is cut where the years end may end as the one before it does: those of days do,
-        and those of times where one ends with the last microsecond.
+        A window that is cut at the last year may end together with the one before it. Windows of
+        days do so, and windows of times do where one ends with the last microsecond.
         """
         _, days, micros = (sum(parts) for parts in zip(self.offset, self.size, strict=True))
         slide = self.slide[1] * DAY_MICROS + self.slide[2]

@@ -122,8 +122,9 @@ def _is_padded(is_left: bool, kind: n.JoinKind) -> bool:
 def bounds_pairs(part: Expr) -> bool:
     """Tell whether a condition can be asked of all pairs of an inner join before other conditions.
 
-    That is one that cannot fail, and a distance of two times, which settles how long a row pairs:
-    a time beyond the years that a timestamp has puts the pair aside whatever the others say.
+    That is a condition that cannot fail, or a distance of two times, which bounds how long a row
+    pairs. Such a distance may fail, for a time beyond the years of a timestamp: it then puts the
+    pair aside whatever the other conditions say.
     """
     if is_movable(part):
         return True

@@ -1,10 +1,10 @@
 """Moves conditions of filters below what drops nothing by them, and of joins to their sides.
 
-`SELECT q FROM (SELECT x, 10 / x AS q FROM t) s WHERE x > 0` divides by no zero: what WHERE drops is
-not computed, neither in a projection nor in a branch of a union, a group or a partition that it
-drops whole. Only conditions that cannot fail move below, so that no row is put aside for an error
-which its join would have spared it. Beside one that can fail, one that may be NULL lets the row
-pass below, and is asked once more above: NULL AND an error is the error.
+`SELECT q FROM (SELECT x, 10 / x AS q FROM t) s WHERE x > 0` divides by no zero: for a row that
+WHERE drops nothing is computed. The same holds for a branch of a union, a group or a partition that
+it drops whole. Only conditions that cannot fail move below a join, so that no row is put aside for
+an error which the join would have spared it. A condition that may be NULL, beside one that can
+fail, lets the row pass below and is asked once more above: NULL AND an error is the error.
 """
 
 from __future__ import annotations

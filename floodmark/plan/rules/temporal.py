@@ -1,9 +1,9 @@
 """Conditions that compare rows with `now()`, as the periods in which they are TRUE.
 
 `ts <= now() AND now() < ts + INTERVAL '1 hour'` holds from `ts` to an hour later. A condition is
-taken apart by rules of its own, whatever an optimizer did before: NOT moves inwards, what all
-branches of an OR share goes before it, and one branch with `now()` beside others without is the
-period of that branch where none of the others is TRUE, and all of time where one is.
+taken apart by rules of its own, whatever an optimizer did before. NOT moves inwards, and a
+condition that all branches of an OR share moves before the OR. An OR may have one branch with
+`now()`: its period is all of time where another branch is TRUE, else the period of that branch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The next files of a Delta table to read, and their place in the order of rows.
 
-Every split says that more of the table is to come, so that the last one that was logged is at hand:
-it has the version up to which the table is taken in, and how many files of a first snapshot.
+Every split says that more of the table is to come, so that the last logged split is at hand. It has
+the version up to which the table is taken in, and the number of files of a first snapshot.
 """
 
 from __future__ import annotations

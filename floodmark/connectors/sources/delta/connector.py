@@ -1,7 +1,8 @@
 """A Delta table that any program writes, commit by commit: appended rows, or its change feed.
 
-A commit is taken in whole. Offsets count rows, those of the feed twice: first come all that went,
-then all that came, so that a row that moves to another key is not taken for the one that left it.
+A commit is taken in whole. Offsets count rows, and each row of the feed twice: first come all old
+rows, then all new ones. So a row that moves to another key is not taken for the one that has left
+that key.
 """
 
 from __future__ import annotations
