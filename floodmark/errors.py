@@ -215,7 +215,7 @@ _BEFORE = 60
 
 
 def _window(line: str, at: int, width: int) -> tuple[str, int, int]:
-    """Return what is shown of a line, where the place is in it, and how wide that is.
+    """Return the part of a line that is shown, and in it the place and the width of the error.
 
     >>> _window("SELECT 1", 7, 1)
     ('SELECT 1', 7, 1)

@@ -74,10 +74,11 @@ class Catalog:
     def restore(
         self, statement: s.Definition, origin: Origin, key: str | None, **known: Any
     ) -> Catalog:
-        """Return the catalog with one of the objects that a statement made, and what is `known`.
+        """Return the catalog with one object of a statement, with the attributes that are `known`.
 
-        It held when it was made; what it reads may be restored after it. Raises E0201 where it
-        does not make one of that key any more: a function that it calls is another, or not read.
+        The statement was valid when it was made; objects that it reads may be restored later.
+        Raises E0201 where it does not make one of that key any more: a function that it calls is
+        another, or not read.
         """
         found = self.declare(statement, origin)
         one = next((obj for obj in found if key in (None, obj.key)), None)
@@ -168,7 +169,7 @@ class Catalog:
         return tuple(found)
 
     def used_functions(self, reads: Iterable[str]) -> tuple[str, ...]:
-        """Return the keys of the functions among what is read, and of those that they call."""
+        """Return the keys of the functions that are read, and of those that these call."""
         found: dict[str, None] = {}
         left = [key for key in reads if key.startswith(FUNCTION_PREFIX)]
         while left:

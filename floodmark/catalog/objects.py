@@ -60,7 +60,7 @@ _KIND_NAMED = {
 
 @dataclass(frozen=True)
 class SourcePart:
-    """Of an object that a CREATE SOURCE makes with others: the name of that, and which output.
+    """Which output of a CREATE SOURCE with several outputs an object is; `group` is the source.
 
     `output` is the statement as it would be for this output alone.
     """

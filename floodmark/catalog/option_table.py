@@ -99,7 +99,7 @@ class OptionSpec:
 
     @property
     def usage(self) -> str:
-        """Return how it is given, as a hint: of a yes or no what is not the default.
+        """Return how the option is written, as a hint; a boolean has the value that is no default.
 
         >>> specs_of(OptionPlace.SINK_INTO)["on_delete"].usage
         "on_delete = 'row' | 'columns'"

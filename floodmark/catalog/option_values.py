@@ -61,7 +61,7 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One of a few words, in whatever case; `problem` is what is said of others."""
+    """One of a few words, in whatever case; `problem` is the message for other words."""
 
     words: tuple[str, ...]
     problem: str = ""

@@ -34,7 +34,7 @@ _PART = re.compile(r'"((?:[^"]|"")+)"|([\w$]+)')
 def refused_definition(
     sql: str, key: str, error: FloodmarkError, file: str | None, line: int, column: int
 ) -> s.RefusedDefinition:
-    """Return what stands for a text that is refused; its key says how it is called."""
+    """Return the placeholder of a definition that is refused, with the name that its key has."""
     kind = _kind_of(sql, key)
     into = _INTO.match(sql) if kind is s.KindWord.SINK else None
     return s.RefusedDefinition(

@@ -102,7 +102,7 @@ def plan(
 
 
 def refusals(connection: Floodmark) -> dict[str, dict[str, str]]:
-    """Return what is suspended because this version refuses its definition, and what to do."""
+    """Return the objects whose definition this version refuses, each with the remedy."""
     from floodmark.warehouse.suspensions import remedy
 
     objects = connection.deployed.pipeline.objects

@@ -46,7 +46,7 @@ class Fields:
         return Fields(lacks, self.unused).as_payload()
 
     def as_payload(self) -> dict[str, list[str]]:
-        """Return what a split's payload says of it: nothing where all fits."""
+        """Return the entries of a split's payload for these names; none where all fits."""
         note = {LACKS: list(self.lacks), UNUSED: list(self.unused)}
         return {name: names for name, names in note.items() if names}
 
@@ -66,9 +66,9 @@ def of_another_kind(schema: Schema, names: Sequence[str]) -> str | None:
 
 
 def fields_of(splits: Sequence[Split]) -> Fields:
-    """Return what all files of some splits lack, and what any of them has that nothing takes.
+    """Return the columns that all files of splits lack, and names in any that no column takes.
 
-    A file without rows says nothing of what rows have.
+    A file without rows does not count.
     """
     read = [s.payload for s in splits if "bad" not in s.payload and s.start < s.end]
     unused = {name for payload in read for name in payload.get(UNUSED, ())}

@@ -43,7 +43,7 @@ class Input(Changes, Protocol):
 
     @property
     def inputs(self) -> Sequence[Input]:
-        """Return what that operator reads itself."""
+        """Return the inputs of the operator that gives these changes."""
 
     @property
     def bounds(self) -> Bounds:

@@ -90,7 +90,7 @@ def differ(columns: Schema, hidden: str = "") -> str:
 
 
 def comparable(sql: str, type_: SqlType) -> str:
-    """Return what stands for a value in a comparison: of a map its entries in order."""
+    """Return the text of a value that Spark can compare: for a map its entries in order."""
     if type_.kind is Kind.MAP and type_.element is not None and not has_map(type_.element):
         return f"array_sort(map_entries({sql}))"
     return f"to_json(struct({sql} AS v))" if has_map(type_) else sql

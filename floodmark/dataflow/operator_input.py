@@ -41,7 +41,7 @@ class OperatorInput:
 
     @property
     def inputs(self) -> Sequence[Input]:
-        """Return what that operator reads itself."""
+        """Return the inputs of the operator that gives these changes."""
         return self._output.inputs
 
     @property

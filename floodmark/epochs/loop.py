@@ -75,7 +75,7 @@ class EpochLoop:
             yield
 
     def _take_in_foreign(self, select: ObjectSelection = None) -> EpochSummary | None:
-        """Run an epoch of what other programs wrote into tables; None where that is nothing."""
+        """Run an epoch with rows that other programs wrote into tables; None without any."""
         warehouse = self.warehouse
         needed = None if select is None else upstream_of(select, warehouse.deployed().pipeline)
         entries = foreign_changes.entries(warehouse, needed)

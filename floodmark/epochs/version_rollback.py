@@ -33,8 +33,7 @@ def is_of_definitions(error: BaseException) -> bool:
 
 
 def attempt(warehouse: Warehouse, version: int, step: Callable[[], _T]) -> _T | None:
-    """Return the result of a step towards applying a version; None where the version was taken
-    back.
+    """Return the result of a step towards applying a version; None if that was taken back.
 
     That happens where the step finds the definitions wrong and the epoch has done nothing yet.
     Other errors are raised, with a hint of what a person can do about the version.

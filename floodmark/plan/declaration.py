@@ -206,7 +206,7 @@ class RowTransform:
 
     @property
     def fields(self) -> Schema:
-        """Return what is stored of a row, without its period."""
+        """Return the stored columns, without those of the period."""
         return tuple(Field(name, e.type, name not in self.not_null) for name, e in self.columns)
 
     @property
@@ -289,7 +289,7 @@ class Declaration:
 
     @property
     def metadata(self) -> Schema:
-        """Return what is asked of messages and files: its names, and the types of the columns."""
+        """Return the metadata that messages and files are asked for: its names and column types."""
         asked = ((c.metadata, c.type) for c in self.columns)
         return tuple(Field(m, t) for m, t in asked if m is not None and m != INGESTION_TIMESTAMP)
 

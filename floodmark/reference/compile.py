@@ -67,9 +67,9 @@ def _owns(obj: AnalysedObject) -> bool:
 
 
 def _key(obj: AnalysedObject) -> Key:
-    """Return what tells rows apart: those of a plan, or those that are declared.
+    """Return the columns that tell rows apart: the key of the plan, or of the declaration.
 
-    Declared ones have a primary key, with the time by which they end, or are numbered.
+    A declaration has a primary key, with the time by which rows end, or numbers its rows.
     """
     if obj.plan is not None:
         return key_of(obj.plan.root)

@@ -22,7 +22,7 @@ class SinkWrites:
 
 
 def sink_changes(changes: Sequence[Change], how: SinkWrites) -> list[Change]:
-    """Return what is written of one epoch's changes, which stand in the order of the stream key.
+    """Return the changes that a sink writes for an epoch's changes, given in stream key order.
 
     Append-only: rows. Upsert: the last row of each key, `+U`, or `-D` where there is none.
     """

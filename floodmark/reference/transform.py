@@ -50,13 +50,13 @@ class ReferenceTransform:
         return not uppers or (now < min(uppers) and (not lowers or max(lowers) < min(uppers)))
 
     def visible_rows(self, rows: Iterable[Row], now: datetime) -> Iterator[Row]:
-        """Yield what is seen of rows at a time."""
+        """Yield the rows that are visible at a time, as they are stored."""
         for row in rows:
             if _holds(self.parts.condition, row, now) and _holds(self.parts.timed, row, now):
                 yield self.project(row, now)
 
     def project(self, row: Row, now: datetime) -> Row:
-        """Return what is stored of a row."""
+        """Return the stored form of a row."""
         columns = {name: evaluate(expr, row, now)[0] for name, expr in self.parts.columns}
         hidden = {f.name: row[f.name] for f in self.raw if is_hidden(f.name)}
         return {**columns, **hidden}

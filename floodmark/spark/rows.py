@@ -28,8 +28,8 @@ ERROR_FIELD = Field(
         ("message", VARCHAR),
     ),
 )
-"""What a dead letter says: why, in which expression, the row as JSON, where it came from, and the
-reason in words: of rows that are not taken in, and what functions of users said."""
+"""What a dead letter says: why, in which expression, the row as JSON, where it came from, and a
+message. Rows that are not taken in and functions of users have a message."""
 ERROR_TYPE = "struct<code:int,expression:string,row:string,place:string,message:string>"
 _SAID = f"{RowErrorCode.FUNCTION_RAISED.value}, {RowErrorCode.WRONG_RESULT.value}"
 
@@ -141,8 +141,9 @@ def never_negative(count: str, otherwise: str) -> str:
 def epoch_expr(epoch: int, name: str = EPOCH) -> str:
     """Return the text of `__epoch`, or of an epoch's number under another name.
 
-    A plain number would stand in the code that Spark generates, which would be compiled anew in
-    each epoch (a third of a small epoch's CPU); an exploded array is a reference in it.
+    A plain number would stand in the code that Spark generates. That code would then be compiled
+    anew in each epoch, which takes a third of a small epoch's CPU. An exploded array is a reference
+    in the code.
     """
     return f"explode(array(CAST({epoch} AS BIGINT))) AS {name}"
 

@@ -1,8 +1,8 @@
 """One warm local Connect server per user and configuration.
 
-A JVM costs seconds to start, attaching to a warm one a fraction of a second. So the first process
-that needs Spark starts a server that outlives it; the next ones, of any warehouse, attach to it;
-a watchdog stops it when nobody has been attached for a while.
+A JVM takes seconds to start; to attach to a warm one takes a fraction of a second. So the first
+process that needs Spark starts a server that outlives it. Later processes, of any warehouse, attach
+to it. A watchdog stops it when nobody has been attached for a while.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Spark keeps generated code per class loader, and Connect gives each session one of its own: every
-# process would compile everything anew (the demo's pipeline: 300 pieces, 20 s of processor time).
+# Spark keeps generated code per class loader, and Connect gives each session one of its own. So
+# every process would compile everything anew: 300 pieces and 20 s of processor time for the demo.
 _SHARED_CLASSES: Mapping[str, str] = {
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.artifact.isolation.alwaysApplyClassloader": "false",

@@ -1,8 +1,8 @@
 """Python functions of users in a Spark session: Arrow batches in, value, error and message out.
 
 A function is known to a session by a digest of its definition. Spark takes all of them for
-deterministic, so that a value and its error, printed one after the other, are one evaluation; what
-is volatile by the user's word is the planner's business.
+deterministic, so that it evaluates a value and its error, which are printed one after the other,
+once. The planner takes care of functions that users declare VOLATILE.
 """
 
 from __future__ import annotations

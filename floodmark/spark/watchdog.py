@@ -1,8 +1,8 @@
 """A small process beside each server that ends it when it is of no use to anybody.
 
-It stops a server that nobody has used for a while. It kills one that answers nobody, and one that
-goes on with the query of a client that is gone, or with a job that nobody waits for, which Spark
-cannot interrupt: whoever is attached resumes on the next. Run as `python -m
+It stops a server that nobody has used for a while. It kills a server that answers nobody. It also
+kills one that is busy with the query of a client that is gone, or with a job that nobody waits for:
+Spark cannot interrupt these. Other clients go on with the next server. Run as `python -m
 floodmark.spark.watchdog FOLDER SECONDS`. It ends with its server.
 """
 

@@ -1,7 +1,7 @@
 """Durability: whether a warehouse survives a power cut, chosen when it is created.
 
-In a durable one, data files are on the disk before the commit that names them, the commit before
-anything that follows from it, and so is every record of a log.
+In a durable warehouse, data files are on the disk before the commit that names them. Commits and
+records of logs are on the disk before anything that follows from them.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def escape(name: str) -> str:
     """Return the folder name of an object name: plain letters stay, all else becomes `~hex`.
 
     The result is safe in paths, URLs and Hadoop globs, has at most 200 characters, and differs for
-    each name: of a long one it has the beginning and, after `~-`, a digest. No name is refused.
+    each name. A long name is cut, and gets a digest after `~-`. No name is refused.
 
     >>> escape("orders"), escape("../x"), escape("_changes")
     ('orders', '~2e.~2fx', '~5fchanges')

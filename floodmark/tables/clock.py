@@ -1,8 +1,8 @@
 """The machine's clock, and the check whether it is plausible.
 
-ADR 0020: a clock that is ahead of the last epoch by more than `max_clock_jump` opens no epoch
-unless the machine's uptime has advanced as far, or a user accepts it. After a reboot the uptime
-says nothing: then the step may be as long as a plausible pause.
+ADR 0020: no epoch opens while the clock is ahead of the last epoch by more than `max_clock_jump`.
+It opens if the machine's uptime has advanced as far, or if a user accepts the clock. After a reboot
+the uptime says nothing: then the step may be as long as a plausible pause.
 """
 
 from __future__ import annotations

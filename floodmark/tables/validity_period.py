@@ -1,8 +1,8 @@
 """Rows that are seen during a period alone: which are, at a time, and which come and go until one.
 
-A source with such rows stores each with the microseconds from and before which it is seen, and
-writes nothing when its time comes: which rows those are is asked of the files whose statistics have
-a bound between the two times. So an epoch costs what comes and goes in it, and a row is stored
+A source stores each such row with the microseconds from and before which it is seen. It writes
+nothing when that time comes: the rows that come and go are read from the files whose statistics
+have a bound between the two times. So an epoch costs what comes and goes in it, and a row is stored
 once, however many views read it.
 """
 

@@ -56,9 +56,9 @@ class Example:
 class Diff:
     """How two things differ, columns first.
 
-    `columns` are those that are compared, `key` those that tell rows apart; without a key a row
-    is equal to one with the same values, and there are no changed ones. The numbers count rows;
-    `changed_columns` says in how many of the changed rows a column differs.
+    `columns` are compared; the columns of `key` tell rows apart. Without a key, rows are equal if
+    all of their values are, and none counts as changed. The numbers count rows; `changed_columns`
+    says in how many of the changed rows a column differs.
     """
 
     a: Side

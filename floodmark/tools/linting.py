@@ -92,10 +92,10 @@ class _Lint:
 def lint_paths(paths: Sequence[Path]) -> list[LintFinding]:
     """Return what there is to say of pipeline files, by file and place.
 
-    A folder stands for its `*.sql`, at any depth. A file is read together with the others of
-    its pipeline folder, the highest one above it without a gap that has such files, and what is
-    said is about the named one alone. What depends on a definition that does not hold is not
-    looked at. E0365 for a path that is not there.
+    A folder stands for its `*.sql`, at any depth. A file is read together with the others of its
+    pipeline folder; findings are about the named file alone. The pipeline folder is the highest one
+    that is reached upwards through folders with `*.sql`. Objects that depend on a wrong definition
+    are not looked at. E0365 for a path that is not there.
     """
     wanted = [file for path in paths for file in _files_of(path)]
     roots = {_root_of(file) for file in wanted}
@@ -209,7 +209,7 @@ def _create(statement: s.Definition, lint: _Lint) -> None:
 
 
 def _is_within(error: FloodmarkError, statement: s.Definition) -> bool:
-    """Tell whether a mistake is one of the statement, not of another one that it reads."""
+    """Tell whether an error lies in the statement itself, not in another one that it reads."""
     span, own = error.span, statement.span
     return span is None or (span.file == own.file and own.line <= span.line <= _last_line(own))
 

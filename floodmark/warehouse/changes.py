@@ -140,7 +140,7 @@ class PipelineComparison:
     def _lift_refusal(
         self, old: AnalysedObject, new: AnalysedObject, action: str, reason: str
     ) -> tuple[str, str]:
-        """Return what becomes of an object that was refused: what it missed, no query can tell."""
+        """Return the action for an object whose refusal ends; no query knows what it has missed."""
         if action == "replace":
             return "rebuild", "its former definition was refused"
         if action != "rebuild" or new.opaque:

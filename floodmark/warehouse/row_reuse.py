@@ -1,7 +1,7 @@
 """Which rows stay when a definition changes: under other columns, or as what another query differs.
 
-A table whose columns come and go keeps its rows; so do a sink into it, and a view or a sink whose
-query is another one while its key and its columns stay.
+A table keeps its rows when columns are added or dropped, and so does a sink into it. A view or a
+sink keeps its rows under another query if its key and its columns stay.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from floodmark.tables import layout
 class RowReuse:
     """How stored rows become those of the new definition.
 
-    `stored` maps each column to what it was called; one that is not in it is new, and `filled` has
-    the expression that stored rows take for it, where that is not NULL.
+    `stored` maps each column to its former name; a column that is not in it is new. `filled` has
+    the value that stored rows take in a new column, as an expression, where that is not NULL.
     """
 
     stored: Mapping[str, str]
@@ -100,7 +100,7 @@ def fits_stored(old: AnalysedObject, new: AnalysedObject) -> bool:
 
 
 def _view_reuse(old: AnalysedObject, new: AnalysedObject) -> RowReuse | None:
-    """Return how the rows of a view become those of a table: as they are, without what is hidden.
+    """Return how a view's rows become those of a table: as they are, without hidden columns.
 
     None where the table has another key.
     """
@@ -190,7 +190,7 @@ def is_widened(old: AnalysedObject, new: AnalysedObject) -> bool:
 
 
 def reads_alike(old: AnalysedObject, new: AnalysedObject) -> bool:
-    """Tell whether what an object reads has other columns, and it uses none of them."""
+    """Tell whether only columns that an object does not use differ in what it reads."""
     if old.plan is None or new.plan is None or old.object.statement != new.object.statement:
         return False
     return old.relation == new.relation and alike(old.plan.root, new.plan.root)

@@ -51,7 +51,7 @@ class Settings:
         self._given: set[str] = set()
 
     def set(self, statement: s.SetOption) -> Result:
-        """Give a setting its value, or the default again; one of other engines is told of."""
+        """Give a setting its value, or its default; one of another engine makes a notice."""
         value = value_of(statement)
         if value is None:
             note = () if _is_zone(statement) else (f"nothing follows from {statement.name} here",)

@@ -40,10 +40,10 @@ class SplitEnumerator:
         limit: int | None = None,
         needed: Collection[str] | None = None,
     ) -> dict[str, Sequence[Split]]:
-        """Return what is new, by source; a source that cannot say does not stop the others.
+        """Return the new splits, by source; a source that fails does not stop the others.
 
-        Its error is raised once the others have nothing new; of a source that is not among the
-        `needed`, keys, never.
+        Its error is raised once the others have nothing new, and never for a source that is not
+        `needed`.
         """
         out, errors = self._ask_sources(pipeline, limit)
         if needed is not None:
@@ -57,7 +57,7 @@ class SplitEnumerator:
         return self._ask_sources(pipeline, 1)[1]
 
     def find_replaced(self, pipeline: Pipeline, splits: int = 1000) -> Mapping[str, str]:
-        """Return, by source, what is not any more what it took in: rows that nobody has seen.
+        """Return, by source, a change of what was taken in already: its new rows are missed.
 
         Only the last so many epochs, and splits of a source, are looked at.
         """

@@ -201,7 +201,7 @@ class Warehouse:
         return known[1]
 
     def _find_restarts(self, epoch: int, version: int) -> Collection[str] | None:
-        """Return what begins anew in an epoch with a version; None before it is opened so."""
+        """Return the objects that begin anew in an epoch; None unless opened with the version."""
         head = self.log.head()
         opened = head.open if epoch > head.sealed else self.log.open_record(epoch)
         return (

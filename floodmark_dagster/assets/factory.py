@@ -202,9 +202,9 @@ class _RunResults:
         return [k for k in keys if k in (objects if whole else self._selected)]
 
     def epoch_results(self) -> Iterator[_Result]:
-        """Yield a result for every selected object with news, and what stands for the others.
+        """Yield a result for every selected object with news, and standing checks of others.
 
-        What the run has advanced beside them is told by events of its own.
+        Other objects that the run has advanced get events of their own.
         """
         selected, whole = self._selected, EVERYTHING in self.context.run.tags
         found = [
@@ -260,7 +260,7 @@ class _RunResults:
                 self.context.log_event(evaluation(result))
 
     def _nothing(self, found: AnalysedObject, head: int) -> Iterator[_Result]:
-        """Yield what stands of an object that is as it was, and log that it was looked at."""
+        """Yield the standing checks of an unchanged object, and log that it was looked at."""
         last = self.told[found.key]
         standing = self._standing(found)
         right = not last.suspended and found.name not in self.out_of_reach

@@ -54,8 +54,8 @@ def result(
 ) -> dg.MaterializeResult:
     """Return the materialization of an asset that the run has selected.
 
-    Where a change of its definition waits for a plan, its code version is that of the one in force,
-    not that of the files: these say what it will be.
+    While a change of its definition waits for a plan, the code version is that of the definition in
+    force, not that of the files.
     """
     return dg.MaterializeResult(
         asset_key=asset_key(report.obj),

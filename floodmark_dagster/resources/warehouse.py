@@ -64,7 +64,7 @@ class Warehouse(ConfigurableResource):
             self.spark.close()
 
     def deploy(self, floodmark: Floodmark) -> list[str]:
-        """Create what is new in the pipeline files, and say what is assumed of it.
+        """Create the new objects of the pipeline files; return notes on what the engine assumes.
 
         A changed object is E0361.
         """

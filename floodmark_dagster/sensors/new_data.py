@@ -90,7 +90,7 @@ class _SensorCursor:
 
     @classmethod
     def read(cls, cursor: str | None, head: int) -> "_SensorCursor":
-        """Return what a cursor holds; nothing of one that is not of this log up to its head."""
+        """Return the content of a cursor; an empty one if it is ahead of this log or unreadable."""
         try:
             found = json.loads(cursor or "{}")
             said = {key: LastReport(**entry) for key, entry in found["said"].items()}
@@ -110,7 +110,7 @@ def _creates(
 ) -> tuple[_SensorCursor, bool]:
     """Tell whether a run would create what is new in the pipeline files, without a change of them.
 
-    Not what is refused: the sensor `pipeline_files` says so, and what is deployed goes on.
+    Refused files create nothing: the sensor `pipeline_files` reports them.
     """
     files = warehouse.files(floodmark)
     if files == told.files or refusal(instance, warehouse.digest) is not None:
@@ -142,7 +142,7 @@ def _request(floodmark: Floodmark, assets: Collection[dg.AssetKey]) -> dg.RunReq
 
 
 def _outside(floodmark: Floodmark, told: _SensorCursor) -> tuple[_SensorCursor, list[_Event]]:
-    """Return what others, such as the command line, have done since it was last told.
+    """Return the news of objects that others, such as the command line, have advanced since.
 
     Their checks are left to the next run: they need Spark.
     """

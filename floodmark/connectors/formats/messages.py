@@ -78,11 +78,11 @@ class Lines:
 class MessageForm:
     """How the lines of a format look.
 
-    `steps` are selections, the first over `value`, each other one over the one before. The last one
-    has `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why` (the code of
-    what is wrong), and the columns that the texts of `metadata` read. `rows` finds the rows in a
-    parsed line. `row` is the text of the new row as JSON, over the last of the steps. Where the
-    form `tells`, they also have the columns' logical types, by `logical_type`.
+    `steps` are selections: the first one over `value`, each further one over the one before. The
+    last one has `__kind` (the operation), `__new` and `__old` (rows of cells c0, c1 …), `__why`
+    (the code of what is wrong), and the columns that the texts of `metadata` read. `rows` finds the
+    rows in a parsed line. `row` is the text of the new row as JSON, over the last of the steps.
+    Where the form `tells`, they also have the columns' logical types, by `logical_type`.
     """
 
     steps: Callable[[Lines], Sequence[JsonPath]]

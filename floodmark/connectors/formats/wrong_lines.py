@@ -26,7 +26,7 @@ def has_no_column(value: str, schema: Schema, cells: Iterable[str | None]) -> st
 
 
 def no_column(value: str) -> str:
-    """Return the Spark text that says of such a line what it has."""
+    """Return the Spark text of the message for a line with none of the columns."""
     keys = f"array_join(slice(json_object_keys({value}), 1, {NAMES_SHOWN}), ', ')"
     start = quote(f"the line has {NONE_OF} ")
     return f"make_valid_utf8(concat({start}, left({keys}, 200)))"

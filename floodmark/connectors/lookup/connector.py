@@ -316,7 +316,7 @@ def _spellings(value: Any, type_: SqlType) -> tuple[Any, ...]:
 
 
 def _sqlite_values(value: Any) -> tuple[Any, ...]:
-    """Return what stands for a value in a SQLite file, which has no dates: texts."""
+    """Return the forms that a value may have in a SQLite file: a date is one of several texts."""
     if not isinstance(value, date):
         return (value,)
     day = value.isoformat()

@@ -1,4 +1,4 @@
-"""Check that epochs outside are those of this log, and not of another one that was ahead of it.
+"""Check that the epochs written outside are of this log, and not of another one that was ahead.
 
 Everything written outside names the record of its epoch. A warehouse that was restored from a
 backup opens new epochs with the numbers of those that it has lost.

@@ -94,7 +94,7 @@ def merge_stored(
     within: Bounds,
     ctx: EpochContext,
 ) -> DataFrame:
-    """Return what changes add to each group beside what is stored of it, merged.
+    """Return the touched groups: their changes beside their stored accumulators, and both merged.
 
     The keys of the touched groups lie within the bounds.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def delivery_seed(seed: str, stored_key: str) -> RowSeed:
-    """Return what tells a delivered row from others: where it stands in what was delivered."""
+    """Return the seed of a delivered row: its partition and offset tell it from all others."""
     return RowSeed(seed, stored_key, (("__partition", INT), ("__offset", BIGINT)))
 
 

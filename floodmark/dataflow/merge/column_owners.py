@@ -40,7 +40,7 @@ def skip_rewritten_deletes(operations: str) -> str:
 
 
 def first(names: Sequence[str], owners: Sequence[Owner]) -> dict[str, str]:
-    """Return the values of a row that an owner makes: of what others own it has none."""
+    """Return the values of a new row that an owner makes: NULL in the columns of other owners."""
     return _values(
         names, owners, lambda c, mine: f"CASE WHEN {mine} THEN __o.r.{c} END", others="__o.r"
     ) | {OWNERS: _MINE}

@@ -73,7 +73,7 @@ def fold_operations(
     now: int,
     owners: Sequence[Owner] = (),
 ) -> DataFrame:
-    """Return pairs of a stored row and the one that takes its place, what is refused, what came.
+    """Return each key's stored row, the row that replaces it, the refused rows and the operations.
 
     What is refused is an ARRAY of dead letters: STRUCT of error and row. It is told whether the row
     was `written`, though it be as it was.

@@ -154,7 +154,7 @@ def _from_first(op: StreamTopN, below: Input, ctx: EpochContext) -> Rows | None:
 def _replace(
     node: n.TopN, stored: DataFrame | None, fresh: DataFrame, key: Key, few: bool
 ) -> DataFrame:
-    """Return what comes in among the first rows, and what goes or moves, in one pass."""
+    """Return the changes of the first rows, those that only move to another number among them."""
     names = [ident(c) for c in node.names]
     if stored is None:
         return batch(node, fresh, key, ()).selectExpr(*names, f"1 AS {WEIGHT}")

@@ -59,10 +59,10 @@ class StateIO:
     def commit_once(
         self, table: str, schema: Schema, build: Callable[[Handle | None], TableChange | None]
     ) -> Handle | None:
-        """Return a state table after the epoch: what is recorded, or what `build` makes of it.
+        """Return a state table after the epoch: the recorded version, or the one of `build`.
 
-        That is given the table as of the epoch before, and changes that. Where it has nothing to
-        change the table stays; None where there is none.
+        `build` gets the table as of the epoch before and returns its change. Without a change the
+        table stays. None where there is no table.
         """
 
         def make_change() -> TableChange | None:

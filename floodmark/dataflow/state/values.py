@@ -42,7 +42,7 @@ class StoredValues:
         return self.io.tables.read(handle, self.schema, prune(handle, None, within))
 
     def replace_all(self, fresh: Callable[[], DataFrame]) -> DataFrame | None:
-        """Store the fresh rows in place of all others; return them, or what is recorded."""
+        """Store the fresh rows in place of all others; return the stored or the recorded ones."""
         return self._commit(
             lambda before: replacement(before, self.io.writer.write(self.table, fresh()))
         )

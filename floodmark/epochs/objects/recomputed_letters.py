@@ -40,9 +40,9 @@ def pending_letters(stages: ObjectStages) -> DataFrame | None:
 
 
 def replace_standing(advance: ObjectAdvance, stages: ObjectStages) -> None:
-    """Leave of the dead letters those that are new, and those of before that are no more.
+    """Keep only the difference of the query's dead letters: those that are new or have ended.
 
-    All that stand are of the one query whose letters the stages have: one job, where there are any.
+    All that stand are of the query whose letters the stages have. This is one job if any stand.
     """
     stood = standing(advance)
     _replace_letters(advance, stages, [] if stood is None else [_side(stood, f"-{WEIGHT}", WEIGHT)])
@@ -63,7 +63,7 @@ def withdraw(advance: ObjectAdvance, stages: ObjectStages, previous: Sequence[Da
 def _replace_letters(
     advance: ObjectAdvance, stages: ObjectStages, sides: Sequence[DataFrame]
 ) -> None:
-    """Put what is left of new letters and others aside, in place of what the stages have."""
+    """Set new letters against `sides`, and put the difference into the stages."""
     new = pending_letters(stages)
     stages.dead.clear()
     stages.withdrawn.clear()

@@ -44,7 +44,7 @@ _UNITS_TEXT = ", ".join(_UNITS)
 
 
 def bind_special(binder: ExpressionBinder, name: str, node: exp.Anonymous) -> Expr | None:
-    """Return a call in its other form, or None where it is no such call."""
+    """Return the expression of a call with a special form; None for any other call."""
     counts, form = _FORMS.get(name, ((), None))
     if form is not None and (not counts or len(node.expressions) in counts):
         return form(binder, node)

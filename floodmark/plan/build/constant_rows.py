@@ -40,7 +40,7 @@ ReadLiteral = Callable[[str], Literal | None]
 def rows_with_types(
     rows: ConstantRows, given: ColumnTypes, binder: ExpressionBinder
 ) -> Iterator[tuple[Expr, ...]]:
-    """Yield the rows of VALUES; those that are as long as what is given have its types.
+    """Yield the rows of VALUES, typed by the given types where there is one for each value.
 
     Raises what the expressions raise, E0247 and E0258 among them.
     """
@@ -88,7 +88,7 @@ class _Cells:
 
 
 def reader_of(type_: SqlType) -> ReadLiteral:
-    """Return what reads the plainest spellings of a type's values; None from it for the others."""
+    """Return a reader of the plain spellings of a type's values; it returns None for others."""
     number = _number_reader(type_)
     named = re.compile(rf"(?i:{_NAMED[type_.kind]})\s*('[^']*')") if type_.kind in _NAMED else None
     null = Literal(type_, None)

@@ -187,7 +187,7 @@ def _common(chains: Sequence[_Chain], raw: Relation) -> tuple[Expr, ...]:
 def _split_conditions(
     parts: Sequence[Expr], may: Callable[[Expr], bool], node: n.Node
 ) -> tuple[list[Expr], list[Expr]]:
-    """Return what is asked when a row comes, and what later; a period is asked whole or later."""
+    """Return the conditions of the intake, and those of the view; a period is not divided."""
     exact = not any(can_fail(part) for part in parts if not may(part))
     return split_conditions(parts, lambda p: may(p) and (exact or not reads_now(p)), node)
 
@@ -195,7 +195,7 @@ def _split_conditions(
 def _columns(
     chains: Sequence[_Chain], asked: Sequence[Expr], read: frozenset[str], raw: Relation
 ) -> NamedExprs:
-    """Return what is stored of a row: values that every read computes, else what they are made of.
+    """Return the stored columns: values that every read computes, else the columns they need.
 
     A value that may fail is computed where some read of the source sees every row that is stored.
     """

@@ -58,15 +58,15 @@ class Project(Unary):
 class MaterializeProject(Unary):
     """A project whose volatile columns are stored by the input's stream key.
 
-    An insert, and the new row of an update, evaluates every column and stores those in `stored`;
-    an update evaluates anew even where no argument changed. A delete, and the old row of an
-    update, takes `stored` from the state and computes the other columns, which depend on the row
-    alone. Where the state is: `StreamOperator.state` has one table, keyed by the input's stream
-    key, with the columns in `stored`, cleaned by a watermark where the input has one. Or
-    `StreamOperator.own_table` is set and there is none: then old rows leave with NULL in `stored`,
-    pass the filters above up to the root, and the root replaces each by the row that its own
-    table has for the stream key; a row that it does not have was never emitted. A column that
-    fails puts the new row aside, and its old row is then absent from the state.
+    An insert, and the new row of an update, evaluates every column and stores those in `stored`; an
+    update evaluates anew even where no argument changed. A delete, and the old row of an update,
+    takes `stored` from the state and computes the other columns, which depend on the row alone.
+    Where the state is: `StreamOperator.state` has one table with the columns in `stored`, keyed by
+    the input's stream key, and cleaned by the input's watermark if it has one. Where
+    `StreamOperator.own_table` is set there is no such table: old rows leave with NULL in `stored`
+    and pass the filters above. The root replaces each by the row that its own table has for the
+    stream key. A row that is not there was never emitted. A column that fails puts the new row
+    aside, and its old row is then absent from the state.
     """
 
     columns: tuple[tuple[str, Expr], ...]

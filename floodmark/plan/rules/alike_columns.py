@@ -46,7 +46,7 @@ def _pairs(node: n.Node) -> Iterator[ColumnPair]:
 def _conditions_on(
     node: n.Node, parts: Sequence[Expr], equal: Sequence[ColumnPair]
 ) -> Iterator[Expr]:
-    """Yield what conditions on columns of the other side say of those of a node."""
+    """Yield conditions on columns of the other side, put on the equal columns of a node."""
     for part in parts:
         column = _compare_column(part)
         if column is None:

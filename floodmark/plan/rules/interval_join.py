@@ -98,13 +98,13 @@ def _convert_moment(moment: datetime, kind: Kind) -> Any:
 
 
 def distances(node: n.Join) -> tuple[Distance, ...]:
-    """Return what is so of a join's rows: distances of columns that are never padded."""
+    """Return the distances that hold for all rows of a join: of columns that are never padded."""
     left = set(node.left.names)
     return tuple(d for d in all_distances(node) if not _is_padded(d.column in left, node.kind))
 
 
 def all_distances(node: n.Join) -> tuple[Distance, ...]:
-    """Return what the join's condition says of a column of one side and one of the other.
+    """Return the distances between columns of the two sides that the join's condition gives.
 
     `l.t BETWEEN r.t - x AND r.t + y` gives one for each side. Intervals with months say nothing.
     """
@@ -152,7 +152,7 @@ def distance(part: Expr) -> Distance | None:
 
 
 def _column_and_shift(expr: Expr) -> tuple[ColumnRef, Decimal, Decimal] | None:
-    """Return a column, what is added to it, and by how much less casts leave of it at most."""
+    """Return a column, what is added to it, and how much casts to DATE take away at most."""
     match expr:
         case ColumnRef():
             return expr, Decimal(0), Decimal(0)

@@ -128,7 +128,7 @@ def _no_inverse(f: Expr, span: Span | None) -> NoPeriodError:
 
 
 def _add_branches(part: BoolOp, period: Period) -> None:
-    """Add an OR: of the conditions that all branches share, and of what is left of them."""
+    """Add an OR: the conditions that all branches share, and the OR of their other conditions."""
     branches = [list(_parts(arg)) for arg in part.args]
     shared = [p for p in branches[0] if all(p in other for other in branches[1:])]
     for inner in shared:

@@ -1,9 +1,9 @@
 """Variance and standard deviation of whole numbers and NUMERIC, kept by addition alone.
 
 The sum and the sum of squares are exact: `low` and `high` are the last 20 digits of the squares and
-those before. The squares around the whole number nearest to the mean follow from them without a
-rounding; what the mean is beside that number takes at most half of them away, so that a double
-loses no digits. An argument is at most 18 digits; longer ones go the way of doubles.
+those before. The squares around the whole number nearest to the mean follow from them without
+rounding. The distance of the mean from that number takes at most half of them away, so that a
+double loses no digits. An argument is at most 18 digits; longer ones go the way of doubles.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 r"""Groups of a regular expression's matches, as Spark texts: NULL for one that took no part.
 
-Spark gives '' for it. Which of the two it was is asked of the expression that goes on with `\i`: a
-reference to a group that took no part matches nothing, one to '' matches anywhere.
+Spark gives '' for a group that took no part. To tell it from an empty match, the expression is
+matched once more with `\i` behind it. A reference to a group that took no part matches nothing; a
+reference to '' matches anywhere.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class UserFunction:
         return _from_text(self) if self.is_text else _from_module(self)
 
     def compute(self, *args: Any) -> Any:
-        """Return what a call gives for what it takes.
+        """Return the value of a call with these arguments.
 
         Raises `CallError`: FUNCTION_RAISED whatever it raises but KeyboardInterrupt, which may be a
         person's, WRONG_RESULT where the value is none of the declared type.

@@ -37,8 +37,8 @@ class RowSeed:
         epoch: the BIGINT column with the epoch of the row's own last change (`__epoch`), never the
             current epoch's number; None where each key is written once.
 
-    The hashed text is the concatenation, each part as `length:text` and NULL as `~`, of seed,
-    object, position, the key's values as SQL text (−0.0 as 0, one NaN) and the epoch.
+    The hashed text joins seed, object, position, the key's values and the epoch. Each part is
+    written as `length:text`, and NULL as `~`. The values are SQL text, with −0.0 as 0 and one NaN.
     """
 
     seed: str

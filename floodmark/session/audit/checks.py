@@ -224,9 +224,9 @@ class _Audit:
     def frame(self, rules: int) -> DataFrame | None:
         """Return the object's changes as rows of one shape for all objects.
 
-        `object`, `pairs` (whether the changes of a key in an epoch have to be one insert, one
-        delete or one update pair), what tells keys apart, the four kinds, `below` and `rules`
-        conditions as 0 or 1.
+        Its columns are `object`, `pairs`, what tells keys apart, the four kinds, `below`, and
+        `rules` conditions as 0 or 1. `pairs` says that the changes of a key in an epoch have to be
+        one insert, one delete or one update pair.
         """
         from pyspark.sql import functions as F
 

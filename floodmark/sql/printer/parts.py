@@ -106,6 +106,6 @@ def format_sql(format_: FormatEncode) -> str:
 
 
 def tail_sql(emit_on_window_close: bool, options: tuple[Option, ...]) -> str:
-    """Return what stands behind a query, each clause on its line."""
+    """Return the clauses behind a query, each on its line."""
     text = "\nEMIT ON WINDOW CLOSE" if emit_on_window_close else ""
     return f"{text}\nWITH {options_sql(options)}" if options else text

@@ -1,8 +1,8 @@
 """Restore of a backup: every file is verified, and then all appear at once.
 
-What is copied lies in a folder `.restore-…` until it is whole: beside the new warehouse, or in the
-empty folder that is to become it, which may be a disk of its own. One that was killed goes with the
-next restore to that place.
+The copy lies in a folder `.restore-…` until it is whole. That folder is beside the new warehouse,
+or inside it if it exists and is empty, as it may be a disk of its own. What a killed restore has
+left is removed by the next restore to that place.
 """
 
 from __future__ import annotations

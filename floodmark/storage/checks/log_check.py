@@ -109,7 +109,7 @@ def _read_into(engine: Objects, name: str, kind: Any, into: list[Any]) -> None:
 
 
 def _records(engine: Objects, folder: str) -> Iterator[str]:
-    """Yield what has the name of a record below a folder, whatever it is: of a folder, too."""
+    """Yield the keys below a folder that are named like records, even if they are folders."""
     for key in _names(engine, f"{folder}/"):
         name = key.removesuffix("/")
         if name.endswith(".json") and not name.rpartition("/")[2].startswith("."):

@@ -163,7 +163,7 @@ def _find_damage(
 def _of_commits(
     log: EpochLog, store: Store, object_: str, table: str, version: int, id_of: RecordId
 ) -> Iterator[TableFinding]:
-    """Yield what is wrong with the version that is pinned, and with the epochs of all commits."""
+    """Yield the faults of the pinned version, and of the epochs that commits name."""
     try:
         store.open(table, version)
         others = epochs_of_other_logs(log, store, table, id_of)

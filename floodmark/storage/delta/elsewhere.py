@@ -101,7 +101,7 @@ class Traits:
 
 
 def traits_of(folder: Path) -> Traits:
-    """Return what a table asks of those who write."""
+    """Return the features and properties of a table that its writers have to respect."""
     try:
         table = DeltaTable(str(folder))
         protocol, metadata = table.protocol(), table.metadata()

@@ -1,8 +1,8 @@
 """File statistics: from Parquet footers, and as the JSON of a Delta log.
 
-A bound is kept only where it is safe for every reader: booleans, binary and nested columns have
-none, strings are cut at 64 characters (the upper bound is then raised), floats have an upper bound
-only where NaN cannot hide behind it.
+A bound is kept only where it is safe for every reader. Booleans, binary and nested columns have
+none. Strings are cut at 64 characters, and the upper bound is then raised. Floats have an upper
+bound only where no NaN can be above it.
 """
 
 from __future__ import annotations

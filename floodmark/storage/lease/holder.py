@@ -40,7 +40,7 @@ class Holder:
             return False
 
     def to_bytes(self) -> bytes:
-        """Return what a record of it has."""
+        """Return the bytes of its record."""
         return json.dumps(asdict(self)).encode()
 
 

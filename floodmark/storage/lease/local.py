@@ -133,7 +133,7 @@ class LocalLease:
             os.close(file)
 
     def _put_aside(self, path: Path) -> None:
-        """Move what is no file out of the way of one; nothing of it is lost."""
+        """Move a folder or the like that is in the place of a file aside; nothing is deleted."""
         with suppress(FileNotFoundError):
             path.rename(self._folder / f"not-of-floodmark-{uuid.uuid4().hex}")
 

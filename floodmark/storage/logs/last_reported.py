@@ -33,16 +33,16 @@ class LastReport:
     audits: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def continue_from(self, last: LastReport) -> LastReport:
-        """Return it as what follows another: of the same definition, what was final stays so.
+        """Return the report as the successor of another one.
 
-        How audits came out stays, too.
+        If the definition is the same, final partitions and results of audits stay.
         """
         same = last.fingerprint == self.fingerprint
         final, audits = (last.final, last.audits) if same else ((), {})
         return replace(self, final=final, audits=audits, told=max(self.told, last.told))
 
     def merge(self, other: LastReport) -> LastReport:
-        """Return it with what others have told and audited of the object meanwhile."""
+        """Return the report with what others have told and audited of the object meanwhile."""
         audits = other.audits if other.fingerprint == self.fingerprint else self.audits
         return replace(self, told=max(self.told, other.told), audits=audits)
 

@@ -30,8 +30,8 @@ COUNTS = (
 class ObjectRecord:
     """What an epoch did to one object; `versions` pins each of its tables.
 
-    Counts are those of the epoch: of one that does not touch the object they are 0, and the epoch
-    in which it catches up, or comes from its backfill, has those of all that it had missed.
+    Counts are those of the epoch. In an epoch that does not touch the object they are 0. An epoch
+    in which it catches up, or comes from its backfill, counts all that it had missed.
 
     `position` is the last epoch that the object has taken in: behind the log while it is suspended.
     Of what a source by key took in, `ignored_rows` changed nothing: a later operation of the epoch

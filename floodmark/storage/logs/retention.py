@@ -30,7 +30,7 @@ class Retention:
         self._files = RecordFiles(place, "", "the record of what is kept")
 
     def kept_epochs(self) -> KeptEpochs:
-        """Return what is kept."""
+        """Return which epochs are kept."""
         return self._files.body(NAME, KeptEpochs) or KeptEpochs()
 
     def keep_from(self, oldest: int, at: datetime) -> KeptEpochs:

@@ -75,7 +75,7 @@ class Objects(Protocol):
         """Return the bytes of an object from `start` up to `end`, and its tag; None without one."""
 
     def head(self, key: str) -> ObjectHead | None:
-        """Return what is known of an object; None without one."""
+        """Return the head of an object; None if there is no such object."""
 
     def create(self, key: str, data: bytes) -> str | Exists:
         """Create an object and return its tag, or `Exists`; one of many writers wins."""
@@ -122,8 +122,9 @@ class Objects(Protocol):
     def remove(self, folder: str, aside: str = "") -> None:
         """Remove everything below a folder, as far as the store allows it.
 
-        With `aside`, the folder of this store for what is being removed, it goes at once for who
-        looks for it, where the store can do that; what is left there goes, too.
+        `aside` is this store's folder for what is being removed. A store that can rename moves the
+        folder there first, so that readers see it go at once. What was left in `aside` is removed,
+        too.
         """
 
     def prune(self, folder: str = "") -> None:

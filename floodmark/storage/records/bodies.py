@@ -77,7 +77,7 @@ def _reader(kind: Any, format: int) -> _Reader:
 
 
 def _hints(kind: Any, format: int) -> tuple[dict[str, _Reader], frozenset[str]]:
-    """Return what makes each field of a dataclass, and which of them must be there."""
+    """Return a reader for each field of a dataclass, and the fields that must be there."""
     hints = get_type_hints(kind, include_extras=True)
     fields = dataclasses.fields(kind)
     none = dataclasses.MISSING

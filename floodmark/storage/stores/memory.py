@@ -1,7 +1,7 @@
 """The storage contract with the log in memory and the Parquet on disk.
 
-A second real implementation: it runs the same contract suite as `delta/store.py`, and it fails on
-demand at the n-th call, which is how the crash tests walk through every storage call of an epoch.
+A second real implementation, with the same contract suite as `delta/store.py`. It fails on demand
+at the n-th call: so the crash tests walk through every storage call of an epoch.
 """
 
 from __future__ import annotations

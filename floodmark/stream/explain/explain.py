@@ -57,8 +57,8 @@ def explain_plan(
 ) -> Explanation:
     """Return the explanation of a query.
 
-    Without an `owner` it runs once, at the last sealed epoch; with one, state and strategies are
-    those of an object of that name that keeps the query's result up to date.
+    Without an `owner` the query runs once, at the last sealed epoch. With one, state and strategies
+    are those of an object of that name that maintains the query's result.
     """
     kinds = {} if pipeline is None else _kinds(pipeline)
     place = NodePlace(labels_of(plan.root), kinds, owner)

@@ -32,7 +32,7 @@ def _length(ttl: Ttl) -> str:
 
 
 def _effects(declared: Declaration) -> list[str]:
-    """Return what that makes of a table to which rows are only added."""
+    """Return how a TTL that deletes changes an append-only table."""
     assert declared.ttl is not None
     if not (declared.append_only and declared.ttl.deletes):
         return []

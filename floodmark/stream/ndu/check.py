@@ -65,7 +65,7 @@ class Check(DeterminismCheck):
 
 
 def _without_key(required: Columns, keys: Keys) -> Columns:
-    """Return what is left to require beside the best key: its columns are deterministic."""
+    """Return the required columns beyond the best key, whose columns are deterministic."""
     if any(required <= key for key in keys):
         return NONE
     return min((required - key for key in keys), key=len, default=required)

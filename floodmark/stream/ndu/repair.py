@@ -169,8 +169,8 @@ def _filter(node: n.Filter, wanted: ColumnTest) -> n.Node:
 def _lookup(node: n.Pairing, *, stored: bool) -> n.Node:
     """Evaluate a volatile condition once per left row where it reads that alone.
 
-    One that reads the right side, too, is evaluated once per pair above an inner lookup; in a left
-    one it stays, and is refused: it says which rows are padded.
+    A condition that also reads the right side is evaluated once per pair, above an inner lookup. In
+    a left lookup it stays and is refused, because it decides which rows are padded.
     """
     if node.residual is None or not is_volatile(node.residual):
         return node

@@ -153,7 +153,7 @@ class Pipeline:
 
     @property
     def writing_objects(self) -> tuple[AnalysedObject, ...]:
-        """Return what has rows of its own or writes outside, in the order of an epoch."""
+        """Return the objects with rows of their own or that write outside, in an epoch's order."""
         return tuple(o for o in self.objects.values() if o.writes_epochs)
 
 

@@ -13,8 +13,8 @@ _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 def closing_column(plan: StreamPlan | None) -> Field | None:
     """Return the column of a date or time that closes what the plan emits on window close.
 
-    All rows of which that column is below its watermark have been released, and no more will come:
-    a span of time is final when the watermark has reached its end. That holds for the start and for
+    All rows with that column below its watermark have been released, and no more will come. So a
+    span of time is final when the watermark has reached its end. That holds for the start and for
     the end of windows alike. None where rows do not wait for a watermark, or for one of numbers.
     """
     if plan is None or not _is_released(plan.root):

@@ -40,7 +40,7 @@ def _builtin(expr: Expr) -> Iterator[tuple[str, str]]:
 
 
 def _users(reads: tuple[str, ...], pipeline: Pipeline) -> Iterator[tuple[str, str]]:
-    """Yield the functions of users among what is read, and those that they call."""
+    """Yield the functions of users that are read, and those that these call."""
     functions, catalog = pipeline.functions, pipeline.catalog
     for key in catalog.used_functions(reads):
         function = functions[catalog.objects[key].name]

@@ -82,9 +82,9 @@ def analyse_catalog(
 def _known_relation(
     obj: CatalogObject, known: Pipeline | None, done: Mapping[str, AnalysedObject]
 ) -> Relation | None:
-    """Return what is known of an object that was refused before, or waits for one that was.
+    """Return the known relation of an object that was refused, or that waits for a refused one.
 
-    What has nothing more to wait for has to hold.
+    An object that waits for none any more has to be valid.
     """
     before = None if known is None else known.objects.get(obj.key)
     if before is None or before.object.statement != obj.statement:

@@ -68,7 +68,7 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A plan in the making, what is asked of it, and what passes tell of it.
+    """A plan in the making: what it is for, and what the passes have derived from it.
 
     A query has no `definition`. `done` are the objects that the definition names, `feeders` the
     sinks into its target. `root` says what becomes of the rows.

@@ -38,7 +38,7 @@ def refuse_other_state(obj: AnalysedObject, at_rest: ObjectTables) -> None:
 
 
 def state_remedy(key: str, kind: ObjectKind, target: str | None) -> str:
-    """Return what lifts E0855: what has an object begin anew, with the same query or another."""
+    """Return the hint of E0855: how an object begins anew, with the same query or another."""
     name = name_of(key)
     if target is not None:
         return f"DROP SINK {name} and CREATE it again: the rows of {target} stay"

@@ -1,8 +1,8 @@
 """Which operators read the stored rows of an object again, and refuse one that forgets them.
 
-A table whose rows are discarded, or end below a watermark, tells nobody of it. What follows it
-keeps what it has made of them, as long as it does so from changes alone: an operator that reads the
-rows of a key again finds fewer than it has counted.
+A table whose rows are discarded, or end below a watermark, emits no deletes for them. Objects that
+read it keep their results for these rows, as long as they compute them from changes alone. An
+operator that reads the rows of a key again finds fewer than it has counted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def reread_scans(operator: StreamOperator[Any]) -> tuple[n.Scan, ...]:
 
 
 def _subplan_scans(operator: StreamOperator[Any]) -> Iterator[n.Scan]:
-    """Yield what is read of a subplan that has no rows kept apart, down to the next that has."""
+    """Yield the scans that a subplan reads again, down to inputs with state of their own."""
     if not operator.has_arrangement or isinstance(operator.node, n.Aggregate):
         return
     if isinstance(operator.node, n.Scan):
@@ -61,7 +61,7 @@ def _refusal(name: str, operator: str, node: n.Node, scan: n.Scan) -> BindError:
 
 
 def _instead(scan: n.Scan) -> str:
-    """Return the TTL of a table that tells what follows it: other rows than those below W."""
+    """Return the hint: a TTL that emits deletes to the readers of the table."""
     if scan.mode is ChangelogMode.APPEND_ONLY:
         return f"ttl_mode = 'delete' on \"{scan.object}\""
     return f"ttl = '…' with ttl_column on \"{scan.object}\", in the place of WITH TTL,"

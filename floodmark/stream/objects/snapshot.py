@@ -1,4 +1,4 @@
-"""Views and sinks without a snapshot: they begin with what comes, not with what is there."""
+"""Views and sinks without a snapshot: they begin with new rows, without those that exist."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ ORIGIN = "__origin"
 
 @dataclass(frozen=True)
 class StoredRelation:
-    """What a source or table declares, bound, and the relation that others see of it.
+    """The bound declaration of a source or table, and the relation that queries over it see.
 
-    Of a source that is split, how, for the view over it.
+    `split` is for the view over a source that is split.
     """
 
     declared: Declaration

@@ -127,7 +127,7 @@ def _remedy(node: n.Node) -> str:
 
 
 def _unstable(operator: StreamOperator[Any]) -> str | None:
-    """Return what is not deterministic where nothing makes it so."""
+    """Return the expression that another evaluation may change, as the start of a reason."""
     expr = operator.unstable_expression()
     return None if expr is None else f"{to_text(expr)} is {determinism(expr).value} and"
 

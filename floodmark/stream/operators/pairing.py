@@ -134,10 +134,9 @@ class StreamPairing(StreamOperator[P], family=True):
 def pair_key(node: n.Pairing, keys: tuple[Key, ...], *, lasts: bool) -> Key:
     """Return the stream key of pairs.
 
-    The side that the other one matches at most once identifies the pair alone; otherwise both
-    keys and the equi columns, where the preserved (or left) one of an equal pair stands for both.
-    A row that was looked up may have changed before the next one finds it: its key alone tells
-    nothing.
+    A side whose rows have at most one partner identifies the pair alone. Otherwise the key has both
+    keys and the equi columns; of two equal columns it has the preserved one, or the left one. A row
+    that was looked up may have changed before the next one finds it: its key alone tells nothing.
     """
     left, right = keys
     if node.kind in REDUCING:

@@ -1,7 +1,8 @@
 """What the columns of a plan are called in EXPLAIN.
 
-An aggregate's columns have generated names until the projection above gives them the user's; the
-user's name is shown from the aggregate on, or the call itself where it has none (HAVING).
+An aggregate's columns have generated names until the projection above gives them the user's names.
+EXPLAIN shows the user's name from the aggregate on. A call without one, as in HAVING, is shown
+itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How far a changed row reaches: between which rows of its partition window functions change.
 
-A call looks back from its row to the start of its frame and ahead to the end; so a change is seen
-from as far ahead as a call looks back, and the other way round. Distances are measured in one unit
-for all calls of a window: in rows, in groups of peers, or in the values of ORDER BY.
+A call looks back from its row to the start of its frame, and ahead to the end. So a change reaches
+as far ahead as calls look back, and as far back as they look ahead. Distances are measured in one
+unit for all calls of a window: in rows, in groups of peers, or in the values of ORDER BY.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """State that an operator keeps beyond what persisted objects hold already.
 
-An input that is a persisted object, or the groups of an aggregate, seen through deterministic
-row-local operators and joins is its own arrangement; every other input that must be read again gets
+An input needs no state of its own if it is a persisted object or the groups of an aggregate, seen
+through deterministic row-local operators and joins. Every other input that must be read again gets
 a table of its consolidated rows.
 """
 

@@ -1,9 +1,9 @@
 """Conditions that end rows as time passes, in a query that emits on close: asked at the release.
 
-`ts > now() - INTERVAL '1 hour'` would take rows back, which what has closed cannot. So it is lifted
-to where rows are released, and asked there at the time of the epoch that releases them; until then
-its columns carry their watermarks as if it were not there. The part of a condition that only lets
-rows come stays in its place.
+`ts > now() - INTERVAL '1 hour'` would take back rows, and rows of a closed window are final. So the
+condition is lifted to where rows are released, and is evaluated there at the time of the epoch that
+releases them. Below that its columns carry their watermarks as if it were not there. The part of a
+condition that only lets rows come stays in its place.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def windows(node: n.OverWindow) -> list[n.OverWindow]:
 
 
 def rebase_windows(node: n.OverWindow, base: n.Node) -> n.OverWindow:
-    """Return windows that lie on each other over other rows."""
+    """Return a stack of windows over another input."""
     below = node.input
     return replace(
         node, input=rebase_windows(below, base) if isinstance(below, n.OverWindow) else base
@@ -75,7 +75,7 @@ def rebase_windows(node: n.OverWindow, base: n.Node) -> n.OverWindow:
 
 
 def _outermost(node: n.OverWindow) -> n.OverWindow:
-    """Return windows that lie on each other with the one that waits for rows outermost."""
+    """Return a stack of windows with the one that waits for rows on top."""
     waiting = [window for window in windows(node) if waits_for_rows(window)]
     if len(waiting) > 1:
         raise NotSupported(

@@ -1,7 +1,7 @@
 """Subqueries of expressions, in a query that emits on close: those whose answer is never final.
 
-A subquery that gives a value, or says whether there is a row, is an aggregate beside the rows: over
-all of its rows, or by the columns that it is compared by. By a time it closes; else it does not.
+A scalar subquery or EXISTS is an aggregate beside the rows. It has one group for all of its rows,
+or groups by the columns that it is compared by. Only a group by a time ever closes.
 """
 
 from __future__ import annotations
