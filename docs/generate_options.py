@@ -13,10 +13,9 @@ _HEAD = """# Options
 Every option of a definition, of COPY and of SET. This page is generated from
 `floodmark/catalog/option_table.py` by `python docs/generate_options.py`.
 
-Options are written `WITH (name = 'value', …)`. Their names are taken in whatever case. Yes and no
-are spelt as in PostgreSQL: `true`, `on`, `yes`, `1` and `false`, `off`, `no`, `0`, in whatever
-case. An interval has a unit. An option that is not known is refused, and so is a value that is not
-of its type.
+Options are written `WITH (name = 'value', …)`. Names are read in upper and lower case alike, and so
+are yes and no, which are spelt as in PostgreSQL: `true`, `on`, `yes`, `1` and `false`, `off`, `no`,
+`0`. An interval has a unit. An unknown option is refused, and so is a value of another type.
 """
 
 
