@@ -80,10 +80,10 @@ class Catalog:
         Raises E0201 where it does not make one of that key any more: a function that it calls is
         another, or not read.
         """
-        found = self.declare(statement, origin)
-        one = next((obj for obj in found if key in (None, obj.key)), None)
+        objects = self.declare(statement, origin)
+        one = next((obj for obj in objects if key in (None, obj.key)), None)
         if one is None:
-            raise unknown_object(str(key), [o.key for o in found], statement.name.span, "object")
+            raise unknown_object(str(key), [o.key for o in objects], statement.name.span, "object")
         return self.replace([replace(one, **known)])
 
     def alter(self, obj: CatalogObject, statement: s.Definition, *past: tuple[str, ...]) -> Catalog:
@@ -157,27 +157,27 @@ class Catalog:
 
     def dependents(self, *keys: str) -> tuple[str, ...]:
         """Return the keys of everything else that reads or feeds on objects, nearest first."""
-        found: dict[str, None] = {}
+        out: dict[str, None] = {}
         frontier = list(keys)
         while frontier:
             current = frontier.pop(0)
             for other in self.objects.values():
                 uses = current in other.reads or other.target == current
-                if uses and other.key not in found and other.key not in keys:
-                    found.setdefault(other.key)
+                if uses and other.key not in out and other.key not in keys:
+                    out.setdefault(other.key)
                     frontier.append(other.key)
-        return tuple(found)
+        return tuple(out)
 
     def used_functions(self, reads: Iterable[str]) -> tuple[str, ...]:
         """Return the keys of the functions that are read, and of those that these call."""
-        found: dict[str, None] = {}
+        keys: dict[str, None] = {}
         left = [key for key in reads if key.startswith(FUNCTION_PREFIX)]
         while left:
             key = left.pop()
-            if key not in found and key in self.objects:
-                found.setdefault(key)
+            if key not in keys and key in self.objects:
+                keys.setdefault(key)
                 left += self.objects[key].reads
-        return tuple(found)
+        return tuple(keys)
 
     def feeders(self, table: str) -> tuple[CatalogObject, ...]:
         """Return the sinks that write a table, in the order of their creation."""

@@ -29,16 +29,18 @@ def drop_objects(catalog: Catalog, statement: s.Drop) -> tuple[Catalog, tuple[st
         (name, _drop_targets(catalog, statement, name))
         for name in (statement.name, *statement.others)
     ]
-    for (name, found), written in zip_longest(each, statement.takes[: len(each)]):
+    for (name, keys_of_name), written in zip_longest(each, statement.takes[: len(each)]):
         if written is not None:
-            for key in found:
+            for key in keys_of_name:
                 _check_parameters(catalog.objects[key], written, name)
-    keys = {key for _, found in each for key in found}
+    keys = {key for _, keys_of_name in each for key in keys_of_name}
     named = tuple(key for key in catalog.objects if key in keys)
     gone = catalog.dependents(*named)
     if gone and not statement.cascade:
         users = ", ".join(_display_name(catalog.objects[k]) for k in gone)
-        used = next(name for name, found in each if {*catalog.dependents(*found)} & {*gone})
+        used = next(
+            name for name, keys_of_name in each if {*catalog.dependents(*keys_of_name)} & {*gone}
+        )
         raise BindError(
             "E0205",
             f'"{catalog_name(used)}" is used by {users}',

@@ -32,8 +32,8 @@ def objects_of(
     E0142 for the key of an output that lists no columns.
     """
     outputs = tuple(_outputs(source)) if source.for_tables else (source,)
-    found = [(o, parts_of(o, sets)) for o in outputs]
-    several = source.for_tables or len(found[0][1]) > 1
+    parts_of_output = [(o, parts_of(o, sets)) for o in outputs]
+    several = source.for_tables or len(parts_of_output[0][1]) > 1
     group = catalog_name(source.name)
     return tuple(
         CatalogObject(
@@ -44,7 +44,7 @@ def objects_of(
             sql=source.sql,
             part=SourcePart(group, output) if several else None,
         )
-        for output, parts in found
+        for output, parts in parts_of_output
         for made in parts
     )
 

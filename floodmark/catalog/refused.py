@@ -75,15 +75,15 @@ def with_names_of_texts(catalog: Catalog) -> Catalog:
 
 def _fed_by(key: str, catalog: Catalog) -> set[str]:
     """Return an object and all that it flows into."""
-    found, left = set[str](), [key]
+    seen, left = set[str](), [key]
     while left:
         one = left.pop()
-        if one not in found:
-            found.add(one)
+        if one not in seen:
+            seen.add(one)
             target = catalog.objects[one].target
             left += [k for k, o in catalog.objects.items() if one in o.reads]
             left += [target] if target is not None and target in catalog.objects else []
-    return found
+    return seen
 
 
 def _may_name(obj: CatalogObject, key: str) -> bool:

@@ -170,10 +170,10 @@ def _server() -> Probe:
     config = default_config()
     if config.remote is not None:
         return Probe("spark server", OK, f"remote: {config.remote}")
-    found = status(config)
-    if found.running:
-        memory = size(found.resident_bytes or 0)
-        text = f"process {found.pid}, up {duration(found.uptime_seconds or 0)}, {memory}"
+    server = status(config)
+    if server.running:
+        memory = size(server.resident_bytes or 0)
+        text = f"process {server.pid}, up {duration(server.uptime_seconds or 0)}, {memory}"
         return Probe("spark server", OK, text)
     return Probe("spark server", OK, "does not run; the next command that needs it starts it")
 
@@ -298,10 +298,10 @@ def _tables(connection: Floodmark) -> Iterator[Probe]:
 
 
 def _suspensions(connection: Floodmark) -> Iterator[Probe]:
-    found = suspensions(connection)
-    for what, remedy in found:
+    suspended = suspensions(connection)
+    for what, remedy in suspended:
         yield Probe("suspended", FAIL, what, remedy)
-    if not found:
+    if not suspended:
         yield Probe("suspended", OK, "no object is suspended")
 
 
@@ -349,14 +349,14 @@ def _dead_letters(connection: Floodmark) -> Iterator[Probe]:
     from floodmark.session.inspect.dead_letters import describe_letters
     from floodmark.tables.layout import companion_base
 
-    found = False
+    any_letters = False
     for each in connection.deployed.pipeline.writing_objects:
         said = describe_letters(connection.store, each, connection.warehouse.limits)
         if said is not None:
-            found = True
+            any_letters = True
             read = f'SELECT * FROM "{companion_base(each)}__dead_letter"'
             yield Probe("dead letters", WARN, f"{each.key} has {said}", f"`floodmark sql '{read}'`")
-    if not found:
+    if not any_letters:
         yield Probe("dead letters", OK, "none")
 
 

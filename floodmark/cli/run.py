@@ -155,10 +155,10 @@ def _say_nothing(connection: Floodmark, settings: CommandSettings) -> None:
 
 def _say_replaced(connection: Floodmark, settings: CommandSettings) -> None:
     """Say which of the last files have changed since they were read: what came is nobody's."""
-    found = connection.warehouse.splits.find_replaced(
+    replaced = connection.warehouse.splits.find_replaced(
         connection.deployed.pipeline, splits=_LOOKED_AT
     )
-    for name, what in found.items():
+    for name, what in replaced.items():
         note = f"{name}: {what}: what came since is not taken in; deliver it as files of new names"
         typer.echo(json.dumps({"note": note}) if settings.json else note)
 

@@ -51,32 +51,32 @@ def status(
         if config.remote is not None:
             _report_remote(config.remote, as_json)
             return
-        found = server_status(config)
+        server = server_status(config)
     if as_json:
         typer.echo(json.dumps({
-            "running": found.running, "pid": found.pid, "url": found.url,
-            "uptime_seconds": found.uptime_seconds, "resident_bytes": found.resident_bytes,
-            "log": str(found.log), "others": found.others,
+            "running": server.running, "pid": server.pid, "url": server.url,
+            "uptime_seconds": server.uptime_seconds, "resident_bytes": server.resident_bytes,
+            "log": str(server.log), "others": server.others,
             "queries": [
                 {"what": what, "pid": c.pid, "command": c.command, "alive": c.is_alive,
                  "seconds": round(time.time() - since, 1)}
-                for c in found.clients for what, since in c.running.items()
+                for c in server.clients for what, since in c.running.items()
             ],
         }))  # fmt: skip
         return
-    if not found.running:
+    if not server.running:
         typer.echo("the server does not run; the next command that needs Spark starts it")
     else:
-        up = duration(found.uptime_seconds or 0.0)
-        typer.echo(f"the server runs: process {found.pid}, {found.url}, for {up}, "
-                   f"{size(found.resident_bytes or 0)} of memory")  # fmt: skip
-    for client in found.clients:
+        up = duration(server.uptime_seconds or 0.0)
+        typer.echo(f"the server runs: process {server.pid}, {server.url}, for {up}, "
+                   f"{size(server.resident_bytes or 0)} of memory")  # fmt: skip
+    for client in server.clients:
         who = f"process {client.pid} ({client.command})"
         for what, since in client.running.items():
             gone = "" if client.is_alive else ", which is gone"
             typer.echo(f"  {what} for {duration(time.time() - since)}, asked by {who}{gone}")
-    typer.echo(f"log: {found.log}")
-    _warn_of_others(found.others)
+    typer.echo(f"log: {server.log}")
+    _warn_of_others(server.others)
 
 
 @app.command()

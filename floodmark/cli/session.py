@@ -136,11 +136,11 @@ def cancellable(connection: Floodmark) -> Iterator[None]:
 
 def suspension_code(connection: Floodmark) -> int:
     """Say which objects are suspended, on stderr, and return the exit code for it."""
-    found = suspensions(connection)
-    for what, remedy in found:
+    suspended = suspensions(connection)
+    for what, remedy in suspended:
         typer.echo(f"suspended  {what}", err=True)
         typer.echo(f"help: {remedy}", err=True)
-    return SUSPENDED if found else 0
+    return SUSPENDED if suspended else 0
 
 
 def suspensions(connection: Floodmark) -> list[tuple[str, str]]:

@@ -34,10 +34,10 @@ class Fields:
         >>> Fields.compare((Field("a", INT), Field("b", INT)), ["A", "x"])
         Fields(lacks=('b',), unused=('x',))
         """
-        found = {name.lower(): name for name in names}
+        present = {name.lower(): name for name in names}
         declared = {column.name.lower() for column in schema}
-        lacks = tuple(c.name for c in schema if c.name.lower() not in found)
-        unused = sorted(name for lower, name in found.items() if lower not in declared)
+        lacks = tuple(c.name for c in schema if c.name.lower() not in present)
+        unused = sorted(name for lower, name in present.items() if lower not in declared)
         return cls(lacks, tuple(unused[:_MOST]))
 
     def payload_for(self, needed: Schema) -> dict[str, list[str]]:

@@ -73,12 +73,12 @@ def _is_worth(
     reach: Mapping[ReleasingNode, Any],
 ) -> bool:
     """Tell whether something is released of what rows `reach`: all of it, or all that time can."""
-    for found, value in after.items():
-        high, earlier = reach.get(found), before.get(found)
+    for column, value in after.items():
+        high, earlier = reach.get(column), before.get(column)
         if high is None or value == earlier:
             continue
         waits = earlier is None or earlier <= high
-        if waits and (value > high or value == last.get(found)):
+        if waits and (value > high or value == last.get(column)):
             return True
     return False
 

@@ -31,10 +31,10 @@ def join(node: n.Pairing, left: Sequence[Row], right: Sequence[Row], moment: Mom
     out: list[Row] = []
     for row in left:
         key = key_of(row, tuple(a for a, _ in node.equi))
-        found = [p for p in partners.get(key, ()) if _touches(node, {**row, **p[1]}, moment)]
-        matched.update(position for position, _ in found)
-        pairs: list[Row] = [{**row, **p} for _, p in found]
-        out += _select_pairs(node, row, pairs, bool(found), moment)
+        matches = [p for p in partners.get(key, ()) if _touches(node, {**row, **p[1]}, moment)]
+        matched.update(position for position, _ in matches)
+        pairs: list[Row] = [{**row, **p} for _, p in matches]
+        out += _select_pairs(node, row, pairs, bool(matches), moment)
     if node.kind.pads_left:
         lone = (row for position, row in enumerate(right) if position not in matched)
         out += [{**_nulls(node.left), **row} for row in lone]

@@ -110,18 +110,18 @@ def _numeric(value: Any, source: SqlType, target: SqlType) -> Decimal:
         raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
     # Of REAL the six digits that can be relied upon are taken, as in PostgreSQL.
     known = Context(6 if source == REAL else 17, ROUND_HALF_UP)
-    found = fit_decimal(known.plus(Decimal(repr(value))), target)
-    if is_bare(target) and not found and value:
+    fitted = fit_decimal(known.plus(Decimal(repr(value))), target)
+    if is_bare(target) and not fitted and value:
         raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
-    return found
+    return fitted
 
 
 def _exactly(value: Decimal, target: SqlType) -> Decimal:
     """Return an exact number rounded to the type; a bare NUMERIC drops no digit."""
-    found = fit_decimal(value, target)
-    if is_bare(target) and found != value:
+    fitted = fit_decimal(value, target)
+    if is_bare(target) and fitted != value:
         raise RowError(RowErrorCode.NUMBER_OUT_OF_RANGE)
-    return found
+    return fitted
 
 
 def _temporal(value: Any, target: SqlType) -> Any:

@@ -98,11 +98,13 @@ def _names(statement: s.Show, deployed: Deployed) -> list[str]:
             hint=f"there is SHOW {', '.join(_KINDS)}; floodmark.epochs and floodmark.watermarks "
             "are tables",
         )
-    found = [o for o in deployed.catalog.objects.values() if o.kind in kinds]
+    objects = [o for o in deployed.catalog.objects.values() if o.kind in kinds]
     if statement.name is not None:
-        found = [o for o in found if o.schema == str(statement.name)]
+        objects = [o for o in objects if o.schema == str(statement.name)]
     check_like(statement.like or "", span=statement.span)
-    return [o.name for o in found if statement.like is None or is_like(o.base_name, statement.like)]
+    return [
+        o.name for o in objects if statement.like is None or is_like(o.base_name, statement.like)
+    ]
 
 
 def explain_result(

@@ -115,13 +115,13 @@ class ClientFile:
 
 def clients(folder: Path) -> dict[Path, Client]:
     """Return the clients that left their files, those that were killed included."""
-    found = {}
+    out = {}
     for path in sorted(folder.glob("*.json")):
         try:
-            found[path] = Client(**json.loads(path.read_text()))
+            out[path] = Client(**json.loads(path.read_text()))
         except (FileNotFoundError, ValueError, TypeError):
             continue
-    return found
+    return out
 
 
 def running_marks(pid: int) -> frozenset[str] | None:

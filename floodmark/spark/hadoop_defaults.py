@@ -33,10 +33,10 @@ def defaults_jar(cache: Path, spark_jars: Path) -> tuple[Path, ...]:
 
     Nothing is returned where Spark's jars do not hold Hadoop's settings in the known place.
     """
-    found = sorted(spark_jars.glob("hadoop-client-api-*.jar"))
-    if not found:
+    jars = sorted(spark_jars.glob("hadoop-client-api-*.jar"))
+    if not jars:
         return ()
-    with zipfile.ZipFile(found[0]) as archive:
+    with zipfile.ZipFile(jars[0]) as archive:
         if "core-default.xml" not in archive.namelist():
             return ()
         everything = archive.read("core-default.xml").decode()

@@ -93,12 +93,12 @@ def check_jars(jars: Iterable[Path]) -> None:
     """Raise DataError E0451 for a jar whose content is not that of its name."""
     for jar in jars:
         with jar.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != _SHA256.get(jar.name):
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != _SHA256.get(jar.name):
             raise DataError(
                 "E0451",
                 f"{jar.name} is not the jar that this version of Floodmark was tested with",
-                detail=f"SHA-256 {found}, expected {_SHA256.get(jar.name, 'none of that name')}",
+                detail=f"SHA-256 {digest}, expected {_SHA256.get(jar.name, 'none of that name')}",
                 hint=f"ask who runs the repository of jars; if {jar} was damaged, remove it and "
                 "run again",
             )

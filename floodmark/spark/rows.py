@@ -123,11 +123,11 @@ def error_column(
     ]
     if not whens and not failing:
         return None
-    found = f"CASE {' '.join(whens)} END"
+    error = f"CASE {' '.join(whens)} END"
     if failing and not whens:
         return ERROR
     # Named once: a filter above is moved below, with each of its columns in full.
-    return f"coalesce({ERROR}, {found}) AS {ERROR}" if failing else f"{found} AS {ERROR}"
+    return f"coalesce({ERROR}, {error}) AS {ERROR}" if failing else f"{error} AS {ERROR}"
 
 
 def never_negative(count: str, otherwise: str) -> str:

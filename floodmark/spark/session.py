@@ -241,18 +241,18 @@ def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) ->
 
 def _run_with_timeout(seconds: float, action: Callable[[], Sessions]) -> Sessions:
     """Return what an action gives; E0511 where that takes longer, and it is left alone."""
-    found: Future[Sessions] = Future()
+    result: Future[Sessions] = Future()
 
     def act() -> None:
         try:
-            found.set_result(action())
+            result.set_result(action())
         except BaseException as error:
-            found.set_exception(error)
+            result.set_exception(error)
 
     # Nobody waits for it at the end of the process, as for the thread of an executor.
     threading.Thread(target=act, daemon=True).start()
     try:
-        return found.result(seconds)
+        return result.result(seconds)
     except TimeoutError:
         raise TransientError(
             LOST,
@@ -341,10 +341,10 @@ def _retry_briefly(session: SparkSession, local: bool) -> None:
 def _assert_confs(session: SparkSession, expected: Mapping[str, str]) -> None:
     """Compare confs in one round trip."""
     keys = [(key, "") for key in expected]
-    found = session.client.get_config_with_defaults(*keys)
+    values = session.client.get_config_with_defaults(*keys)
     different = [
         f"{key}: {actual or 'not set'}, expected {wanted}"
-        for (key, wanted), actual in zip(expected.items(), found, strict=True)
+        for (key, wanted), actual in zip(expected.items(), values, strict=True)
         if actual is None or actual.lower() != wanted.lower()
     ]
     if different:

@@ -35,16 +35,16 @@ def thread_names(pid: int) -> tuple[str, ...] | None:
 def _listening(pid: int) -> Path:
     """Return the socket of a runtime, which it makes when it is asked to."""
     # Both in the view of the process, which may be in a container of its own.
-    found = Path(f"/proc/{pid}/root/tmp/.java_pid{pid}")
+    socket_path = Path(f"/proc/{pid}/root/tmp/.java_pid{pid}")
     asks = Path(f"/proc/{pid}/cwd/.attach_pid{pid}")
     last = time.monotonic() + LIMITS.server_dump_seconds
-    if not found.exists():
+    if not socket_path.exists():
         # With this file there the signal means the question, else a dump into the log.
         asks.touch(mode=0o600)
         try:
             os.kill(pid, signal.SIGQUIT)
-            while not found.exists() and time.monotonic() < last:
+            while not socket_path.exists() and time.monotonic() < last:
                 time.sleep(0.05)
         finally:
             asks.unlink(missing_ok=True)
-    return found
+    return socket_path

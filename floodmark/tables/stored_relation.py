@@ -70,7 +70,7 @@ def stored_relation(store: Store, obj: CatalogObject) -> Relation:
 
 def _columns(store: Store, table: str) -> tuple[Field, ...]:
     try:
-        found = store.open(table).schema
+        schema = store.open(table).schema
     except DataError:
         return ()
-    return tuple(f for f in found if f.name not in (EPOCH, KIND, OWNERS))
+    return tuple(f for f in schema if f.name not in (EPOCH, KIND, OWNERS))

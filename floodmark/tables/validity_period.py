@@ -85,12 +85,12 @@ def times(store: Store, parts: Parts, period: Schema, first: int, last: int) -> 
     """
     import numpy as np
 
-    found = [np.empty(0, dtype=np.int64)]
+    times = [np.empty(0, dtype=np.int64)]
     for handle, files in parts:
         chosen = [f for f in files if any(_overlaps(f, b.name, first, last) for b in period)]
         bounds = _bounds(store.paths(handle, chosen), period)
-        found += [values[(first <= values) & (values <= last)] for values in bounds]
-    return np.sort(np.concatenate(found))
+        times += [values[(first <= values) & (values <= last)] for values in bounds]
+    return np.sort(np.concatenate(times))
 
 
 def next_time(store: Store, parts: Parts, period: Schema, after: datetime) -> int | None:

@@ -74,11 +74,11 @@ def run_program(
     Raises AssertionError at the first epoch that emits something else than the program says, and
     `ProgramError` for a text that is no program.
     """
-    found = load(program) if isinstance(program, Path) else parse(program, "program")
-    with sql_test(found.sql, folder, spark=spark) as test:
-        for epoch in found.epochs:
+    loaded = load(program) if isinstance(program, Path) else parse(program, "program")
+    with sql_test(loaded.sql, folder, spark=spark) as test:
+        for epoch in loaded.epochs:
             test.advance(epoch.inputs, epoch.dml, epoch.now)
-            test.compare(epoch.expected, found.outputs, f"{found.name}, epoch {epoch.number}")
+            test.compare(epoch.expected, loaded.outputs, f"{loaded.name}, epoch {epoch.number}")
 
 
 class SqlTest:
@@ -164,12 +164,12 @@ class SqlTest:
     def _mismatches(
         self, obj: AnalysedObject, expected: EpochRows, checked: Collection[str]
     ) -> Iterator[str]:
-        found = read_output(self.connection.store, obj)
+        output = read_output(self.connection.store, obj)
         types = [c.type for c in obj.relation.visible]
         reason = [VARCHAR]
-        parts = [(f"late {obj.key}", types, found.late), (f"dead {obj.key}", reason, found.dead)]
+        parts = [(f"late {obj.key}", types, output.late), (f"dead {obj.key}", reason, output.dead)]
         if obj.key in checked:
-            parts.insert(0, (obj.key, types, found.changes))
+            parts.insert(0, (obj.key, types, output.changes))
         for label, columns, changes in parts:
             wanted = decode_rows(expected.get(label, ()), columns)
             text = mismatch(label, wanted, self._new_rows(changes))

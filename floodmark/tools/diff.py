@@ -115,14 +115,14 @@ def diff(
     names = [c.name for c in columns]
     by = _key(left, right, names) if key is None else _check_key(key, names)
     with connection.sessions().guard():
-        found = _Comparison(left, right, columns, by)
-        totals = found.totals()
+        comparison = _Comparison(left, right, columns, by)
+        totals = comparison.totals()
         notices: tuple[str, ...] = ()
         if by and totals["twice"]:
             notices = (_as_bags(by, asked_for=key is not None),)
             by = ()
-            found = _Comparison(left, right, columns, by)
-            totals = found.totals()
+            comparison = _Comparison(left, right, columns, by)
+            totals = comparison.totals()
         counts = {name: int(totals[f"c{i}"]) for i, name in enumerate(names) if name not in by}
         out = Diff(
             left, right, schema, columns, by,
@@ -132,7 +132,7 @@ def diff(
         )  # fmt: skip
         if out.same_rows or not limit:
             return out
-        return replace(out, examples=found.examples(limit))
+        return replace(out, examples=comparison.examples(limit))
 
 
 def _columns(a: Schema, b: Schema) -> tuple[Schema, tuple[ColumnDifference, ...]]:
@@ -251,7 +251,7 @@ class _Comparison:
         )
         keys = ", ".join(f"k{i}" for i in self.places)
         place = f"row_number() OVER (PARTITION BY kind ORDER BY {keys}) AS place"
-        found = (
+        differing = (
             self._group()
             .selectExpr("*", f"{kind} AS kind")
             .where("kind IS NOT NULL")
@@ -262,7 +262,7 @@ class _Comparison:
         width = len(self.columns)
         flat = [f"{side}.v{i} AS {side}{i}" for side in ("a", "b") for i in range(width)]
         has = ["in_a > in_b OR in_b = in_a AS has_a", "in_b > in_a OR in_b = in_a AS has_b"]
-        data = fetch(found.selectExpr("kind", *has, *flat))
+        data = fetch(differing.selectExpr("kind", *has, *flat))
         kinds = [data.column(i).to_pylist() for i in range(3)]
         schema = tuple(Field(f"v{i}", type_) for i, type_ in enumerate(self.types * 2))
         rows = python_rows(data.select(list(range(3, 3 + 2 * width))), schema)

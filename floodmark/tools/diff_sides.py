@@ -67,15 +67,15 @@ def _relation(connection: Floodmark, name: str, epoch: int | None) -> Side:
     reader = connection.reader(epoch)
     known = {*reader.relations, *reader.pipeline.relations}
     plain = name.removeprefix("public.")
-    found = next((n for n in (name, plain, plain.lower()) if n in known), None)
-    if found is None:
+    key = next((n for n in (name, plain, plain.lower()) if n in known), None)
+    if key is None:
         raise unknown_object(name, known, None)
-    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in found.split("."))
+    quoted = ".".join('"' + part.replace('"', '""') + '"' for part in key.split("."))
     statement = parse_statement(f"SELECT * FROM {quoted}")
     assert isinstance(statement, Select)
     node = reader.plan(statement.query, statement.span)
-    relation = reader.pipeline.relations.get(found) or reader.relations[found]
-    return Side(found, node.schema, _key(relation), lambda: reader.frame(node), reader.cut.epoch)
+    relation = reader.pipeline.relations.get(key) or reader.relations[key]
+    return Side(key, node.schema, _key(relation), lambda: reader.frame(node), reader.cut.epoch)
 
 
 def _key(relation: Relation) -> tuple[str, ...]:

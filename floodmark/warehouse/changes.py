@@ -193,12 +193,12 @@ class PipelineComparison:
 
 def find_history(before: Pipeline, after: Pipeline) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Return, by key, what statements changed of objects' rows that definitions do not tell."""
-    found = {}
+    history = {}
     for key, new in after.objects.items():
         old = before.objects.get(key)
         if old is not None and len(new.object.past) > len(old.object.past):
-            found[key] = new.object.past[len(old.object.past) :]
-    return found
+            history[key] = new.object.past[len(old.object.past) :]
+    return history
 
 
 def former_definitions(
@@ -210,26 +210,26 @@ def former_definitions(
     """
     past = find_history(before, after)
     renamed = {key for key, said in past.items() if any(p[0] == RENAMED for p in said)}
-    found = {}
+    former = {}
     for key in keys_to_replace(changes):
         named = renamed.intersection((*after[key].reads, after[key].object.target or ""))
-        found[key] = after[key] if named else before[key]
+        former[key] = after[key] if named else before[key]
     for said in past.values():
-        found.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})
-    return found
+        former.update({p[1]: before[p[1]] for p in said if p[0] == WITHDRAWN})
+    return former
 
 
 def reshapings(
     before: Pipeline, after: Pipeline, changes: Iterable[ObjectChange]
 ) -> Mapping[str, RowReuse]:
     """Return, by key, the objects whose stored rows get other columns."""
-    found = {}
+    out = {}
     for change in changes:
         if change.action == "alter":
             one = row_reuse.reshaping(before[change.key], after[change.key])
             if one is not None and one.moves:
-                found[change.key] = one
-    return found
+                out[change.key] = one
+    return out
 
 
 def _differs_in_functions(old: AnalysedObject, new: AnalysedObject) -> bool:

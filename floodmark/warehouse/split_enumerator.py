@@ -62,12 +62,14 @@ class SplitEnumerator:
         Only the last so many epochs, and splits of a source, are looked at.
         """
         out = {}
-        for source, found in self.splits_in_log(after=self._log.head().sealed - splits).items():
+        for source, splits_read in self.splits_in_log(
+            after=self._log.head().sealed - splits
+        ).items():
             declared = pipeline[source].declared if source in pipeline.objects else None
             if declared is not None and declared.connector is not None:
                 try:
                     connector = self.connector(pipeline[source])
-                    what = connector.find_change(found[-splits:], gone=False)
+                    what = connector.find_change(splits_read[-splits:], gone=False)
                 except Exception as error:  # It does not stop looking at the others.
                     what = _as_coded_error(error, source).message
                 if what is not None:

@@ -41,20 +41,18 @@ class Answer:
     severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
 
 
-def audits_of(found: AnalysedObject) -> tuple[str, ...]:
+def audits_of(obj: AnalysedObject) -> tuple[str, ...]:
     """Return the names of the audits that an object has."""
-    replays = found.kind in STORED or (
-        found.kind is ObjectKind.SINK and found.external_sink is not None
-    )
-    return (*([EQUIVALENCE] if compares(found) else []), *([REPLAY] if replays else []))
+    replays = obj.kind in STORED or (obj.kind is ObjectKind.SINK and obj.external_sink is not None)
+    return (*([EQUIVALENCE] if compares(obj) else []), *([REPLAY] if replays else []))
 
 
-def audit_specs(found: AnalysedObject) -> list[dg.AssetCheckSpec]:
+def audit_specs(obj: AnalysedObject) -> list[dg.AssetCheckSpec]:
     """Return the checks on demand of an object."""
-    key = asset_key(found)
+    key = asset_key(obj)
     return [
         dg.AssetCheckSpec(name, asset=key, description=_DESCRIPTIONS[name])
-        for name in audits_of(found)
+        for name in audits_of(obj)
     ]
 
 
@@ -62,16 +60,16 @@ def run_audits(
     floodmark: Floodmark, selected: Collection[dg.AssetCheckKey]
 ) -> Iterator[tuple[AnalysedObject, dg.AssetCheckResult]]:
     """Make the selected audits, one after the other, and yield each with its object."""
-    for found in floodmark.deployed.pipeline.objects.values():
-        for name in audits_of(found):
-            if dg.AssetCheckKey(asset_key(found), name) in selected:
-                answer = (_compare if name == EQUIVALENCE else _replay)(floodmark, found.key)
+    for obj in floodmark.deployed.pipeline.objects.values():
+        for name in audits_of(obj):
+            if dg.AssetCheckKey(asset_key(obj), name) in selected:
+                answer = (_compare if name == EQUIVALENCE else _replay)(floodmark, obj.key)
                 yield (
-                    found,
+                    obj,
                     dg.AssetCheckResult(
                         passed=answer.passed,
                         check_name=name,
-                        asset_key=asset_key(found),
+                        asset_key=asset_key(obj),
                         metadata=dict(answer.metadata),
                         severity=answer.severity,
                         description=answer.note or None,
@@ -80,43 +78,43 @@ def run_audits(
 
 
 def last_audits(
-    found: AnalysedObject, last: LastReport, *, fails: bool
+    obj: AnalysedObject, last: LastReport, *, fails: bool
 ) -> Iterator[dg.AssetCheckResult]:
     """Yield how the audits of an object came out last.
 
     Of those that were never made nothing is known: they are a warning in a run that `fails`, and
     nothing in others. What a failed run leaves without a result, Dagster shows as failed.
     """
-    for name in audits_of(found):
+    for name in audits_of(obj):
         known = last.audits.get(name)
         if known is not None:
             yield dg.AssetCheckResult(
                 passed=bool(known[0]),
                 check_name=name,
-                asset_key=asset_key(found),
+                asset_key=asset_key(obj),
                 description=f"as of epoch {known[1]}; audit_job looks again",
             )
         elif fails:
             yield dg.AssetCheckResult(
                 passed=False,
                 check_name=name,
-                asset_key=asset_key(found),
+                asset_key=asset_key(obj),
                 severity=dg.AssetCheckSeverity.WARN,
                 description="nobody has looked yet: audit_job does",
             )
 
 
 def _compare(floodmark: Floodmark, key: str) -> Answer:
-    found = difference(floodmark, key)
-    counts = {"epoch": found.epoch, "missing": found.missing, "surplus": found.surplus}
-    return Answer(not (found.missing or found.surplus), counts)
+    compared = difference(floodmark, key)
+    counts = {"epoch": compared.epoch, "missing": compared.missing, "surplus": compared.surplus}
+    return Answer(not (compared.missing or compared.surplus), counts)
 
 
 def _replay(floodmark: Floodmark, key: str) -> Answer:
-    found = replay_newest(floodmark.warehouse, key, MOST_ROWS)
-    if found is None:
+    replayed = replay_newest(floodmark.warehouse, key, MOST_ROWS)
+    if replayed is None:
         return Answer(True, note=f"no epoch that is kept brought it 1 to {MOST_ROWS:,} rows")
-    told = {"epoch": found.epoch, "rows": found.rows, "digest": found.digest}
-    if found.result is ReplayOutcome.IMPOSSIBLE:
-        return Answer(False, told, found.cause, dg.AssetCheckSeverity.WARN)
-    return Answer(found.result is ReplayOutcome.SAME, told, found.cause)
+    told = {"epoch": replayed.epoch, "rows": replayed.rows, "digest": replayed.digest}
+    if replayed.result is ReplayOutcome.IMPOSSIBLE:
+        return Answer(False, told, replayed.cause, dg.AssetCheckSeverity.WARN)
+    return Answer(replayed.result is ReplayOutcome.SAME, told, replayed.cause)

@@ -28,19 +28,19 @@ def run_backfill(
     span = EpochSpan(window.start, window.end)
     told = LastReports(floodmark.root).all_reports()
     chosen, cut = set(context.selected_asset_keys), floodmark.warehouse.cut()
-    for found in closing(floodmark.deployed.pipeline):
-        key = asset_key(found)
+    for obj in closing(floodmark.deployed.pipeline):
+        key = asset_key(obj)
         if key not in chosen:
             continue
         chosen.discard(key)
-        if final_bound(found, cut.records.get(found.key)) is None:
-            context.log.warning(f"no window of {found.name} is closed yet: it stays as it is")
+        if final_bound(obj, cut.records.get(obj.key)) is None:
+            context.log.warning(f"no window of {obj.name} is closed yet: it stays as it is")
             continue
-        done = correct(floodmark, found.key, span)
+        done = correct(floodmark, obj.key, span)
         context.log.info(done.words)
-        last = told.get(found.key)
-        checks = [] if last is None else [*last_results(found, last),
-                                          *last_audits(found, last, fails=False)]  # fmt: skip
+        last = told.get(obj.key)
+        checks = [] if last is None else [*last_results(obj, last),
+                                          *last_audits(obj, last, fails=False)]  # fmt: skip
         asked = context.selected_asset_check_keys
         yield dg.MaterializeResult(
             asset_key=key,

@@ -33,12 +33,12 @@ _DESCRIPTIONS = {
 }
 
 
-def check_specs(found: AnalysedObject) -> list[dg.AssetCheckSpec]:
+def check_specs(obj: AnalysedObject) -> list[dg.AssetCheckSpec]:
     """Return the checks that every run makes on an object."""
-    key = asset_key(found)
+    key = asset_key(obj)
     return [
         dg.AssetCheckSpec(name, asset=key, description=_DESCRIPTIONS[name])
-        for name in checks_of(found)
+        for name in checks_of(obj)
     ]
 
 
@@ -53,7 +53,7 @@ def check_results(
         yield report, [_result(key, outcome) for outcome in outcomes.get(report.key, ())]
 
 
-def last_results(found: AnalysedObject, last: LastReport) -> list[dg.AssetCheckResult]:
+def last_results(obj: AnalysedObject, last: LastReport) -> list[dg.AssetCheckResult]:
     """Return the checks of an object without news as they came out last.
 
     Without them Dagster would show an idle object's checks as skipped.
@@ -62,11 +62,11 @@ def last_results(found: AnalysedObject, last: LastReport) -> list[dg.AssetCheckR
         dg.AssetCheckResult(
             passed=name not in last.failed,
             check_name=name,
-            asset_key=asset_key(found),
+            asset_key=asset_key(obj),
             severity=_severity(name),
             description=f"unchanged since epoch {last.changed}",
         )
-        for name in ((NOT_SUSPENDED,) if last.suspended else checks_of(found))
+        for name in ((NOT_SUSPENDED,) if last.suspended else checks_of(obj))
     ]
 
 

@@ -207,14 +207,16 @@ class _RunResults:
         Other objects that the run has advanced get events of their own.
         """
         selected, whole = self._selected, EVERYTHING in self.context.run.tags
-        found = [
+        reported = [
             report
             for report in reports(self.floodmark.warehouse, self.told)
             if whole or report.key in selected
         ]
         fresh: dict[str, LastReport] = {}
         out: dict[str, list[_Result]] = {}
-        for report, results in check_results(self.floodmark, found, self.warehouse.checks_folder):
+        for report, results in check_results(
+            self.floodmark, reported, self.warehouse.checks_folder
+        ):
             failed = [r.check_name for r in results if not r.passed and r.check_name is not None]
             last = self.told.get(report.key, LastReport())
             fresh[report.key] = replace(report.to_last_report, failed=failed).continue_from(last)
@@ -259,23 +261,23 @@ class _RunResults:
             for result in (r for r in checks if _check_key(r) not in self._asked):
                 self.context.log_event(evaluation(result))
 
-    def _nothing(self, found: AnalysedObject, head: int) -> Iterator[_Result]:
+    def _nothing(self, obj: AnalysedObject, head: int) -> Iterator[_Result]:
         """Yield the standing checks of an unchanged object, and log that it was looked at."""
-        last = self.told[found.key]
-        standing = self._standing(found)
-        right = not last.suspended and found.name not in self.out_of_reach
+        last = self.told[obj.key]
+        standing = self._standing(obj)
+        right = not last.suspended and obj.name not in self.out_of_reach
         if right and (self.fails or BACKFILL in self.context.run.tags):
-            idle = ObjectReport(found, last.epoch, last.changed)
+            idle = ObjectReport(obj, last.epoch, last.changed)
             yield self._result(idle, standing)
             return
         yield from standing
         if right:
-            self.context.log_event(news.observe_unchanged(found, last, head))
+            self.context.log_event(news.observe_unchanged(obj, last, head))
 
-    def _standing(self, found: AnalysedObject) -> list[dg.AssetCheckResult]:
+    def _standing(self, obj: AnalysedObject) -> list[dg.AssetCheckResult]:
         """Return the planned checks of an object as they came out last."""
-        last = self.told[found.key]
-        results = [*last_results(found, last), *last_audits(found, last, fails=self.fails)]
+        last = self.told[obj.key]
+        results = [*last_results(obj, last), *last_audits(obj, last, fails=self.fails)]
         return [r for r in results if _check_key(r) in self._asked]
 
     def selected_check_results(self) -> Iterator[_Result]:
@@ -307,9 +309,9 @@ class _RunResults:
                 yield result
         except FloodmarkError:
             self.fails = True
-            for key, found in self._selected.items():
-                if asset_key(found) not in done and key in self.told:
-                    yield from self._standing(found)
+            for key, obj in self._selected.items():
+                if asset_key(obj) not in done and key in self.told:
+                    yield from self._standing(obj)
             raise
 
 

@@ -23,16 +23,16 @@ def code_block(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def plan_text(found: Sequence[ObjectEffect]) -> str:
+def plan_text(effects: Sequence[ObjectEffect]) -> str:
     """Return what a plan does to each object, in Markdown."""
-    parts = [code_block(part, "diff") for part in plan_parts(found)]
+    parts = [code_block(part, "diff") for part in plan_parts(effects)]
     return "\n\n".join(parts) or "Nothing would change."
 
 
-def plan_parts(found: Sequence[ObjectEffect]) -> list[str]:
+def plan_parts(effects: Sequence[ObjectEffect]) -> list[str]:
     """Return what a plan does to each object, with the lines in which its SQL differs."""
     parts = []
-    for effect in (effect for effect in found if effect.action != "keep"):
+    for effect in (effect for effect in effects if effect.action != "keep"):
         lines = [f"{effect.action}  {effect.key}  {effect.kind}  {effect.does}".rstrip()]
         if effect.reason not in ("new", effect.does):
             lines.append(f"  why: {effect.reason}")

@@ -75,10 +75,10 @@ def event(floodmark: Floodmark, report: ObjectReport) -> dg.AssetMaterialization
     )
 
 
-def observe_unchanged(found: AnalysedObject, last: LastReport, epoch: int) -> dg.AssetObservation:
+def observe_unchanged(obj: AnalysedObject, last: LastReport, epoch: int) -> dg.AssetObservation:
     """Return that an asset was looked at and is as it was: it is fresh, though nothing came."""
     return dg.AssetObservation(
-        asset_key(found),
+        asset_key(obj),
         description=f"nothing new since epoch {last.changed}",
         metadata={"epoch": epoch, "changed": last.changed},
     )
@@ -88,7 +88,7 @@ def affected_objects(floodmark: Floodmark, sources: Collection[str]) -> list[Ana
     """Return what rows of some sources can change, the sources among it, upstream first."""
     pipeline = floodmark.deployed.pipeline
     keys = set(sources)
-    for found in pipeline.objects.values():
-        if keys & {*found.reads, *needs_of(found, pipeline)}:
-            keys.add(found.key)
-    return [found for found in pipeline.objects.values() if found.key in keys]
+    for obj in pipeline.objects.values():
+        if keys & {*obj.reads, *needs_of(obj, pipeline)}:
+            keys.add(obj.key)
+    return [obj for obj in pipeline.objects.values() if obj.key in keys]

@@ -129,10 +129,10 @@ def _definition(
 
 
 def with_partitions(
-    spec: dg.AssetSpec, found: AnalysedObject, event_time: EventTime | None
+    spec: dg.AssetSpec, obj: AnalysedObject, event_time: EventTime | None
 ) -> dg.AssetSpec:
     """Return the asset of an object with partitions, where it emits on window close by a time."""
-    if event_time is None or not closes_in_time(found):
+    if event_time is None or not closes_in_time(obj):
         return spec
     return spec.replace_attributes(partitions_def=event_time.definition)
 
@@ -148,10 +148,10 @@ def newly_final(
     views, now = closing(pipeline), floodmark.clock.now()
     left = floodmark.warehouse.limits.partition_events
     earliest = first_closed_time(floodmark.store, views, cut)
-    for found in views:
-        mark = final_bound(found, cut.records.get(found.key))
-        last = told.get(found.key)
-        if mark is None or earliest is None or last is None or asset_key(found) not in selected:
+    for obj in views:
+        mark = final_bound(obj, cut.records.get(obj.key))
+        last = told.get(obj.key)
+        if mark is None or earliest is None or last is None or asset_key(obj) not in selected:
             continue
         mark = min(mark, now)  # Dagster has no partitions of the time to come
         first = grain.first(earliest, mark)
@@ -161,12 +161,12 @@ def newly_final(
         for start in new:
             span = span.extend(start, grain.next(start))
             yield dg.AssetMaterialization(
-                asset_key(found),
+                asset_key(obj),
                 partition=grain.key(start),
                 metadata={"epoch": cut.epoch, "closed_until": dg.MetadataValue.timestamp(mark)},
             )
         left -= len(new)
-        told[found.key] = replace(last, final=span.to_entry(grain))
+        told[obj.key] = replace(last, final=span.to_entry(grain))
 
 
 @dataclass(frozen=True)

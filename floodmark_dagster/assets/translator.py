@@ -24,14 +24,14 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_]|(?<=_)0(?=x[0-9a-f]+(?:_|[^A-Za-z0-9_]))")
 """What Dagster does not allow, and the beginning of what looks like what stands for that."""
 
 
-def asset_key(found: AnalysedObject) -> dg.AssetKey:
+def asset_key(obj: AnalysedObject) -> dg.AssetKey:
     """Return the key of an object's asset; a sink has the name of its own and `__sink`.
 
     No two objects have the same one.
     """
-    *schema, name = found.name.split(".")
+    *schema, name = obj.name.split(".")
     key = [*map(_plain, schema), _plain(name)]
-    if found.kind is ObjectKind.SINK:
+    if obj.kind is ObjectKind.SINK:
         key[-1] += _SINK
     elif name.endswith(_SINK):
         key[-1] = key[-1][:-1] + _code("k")
@@ -46,94 +46,94 @@ def _plain(part: str) -> str:
     >>> _plain("orders_2d_total"), _plain("a-b"), _plain("a_0x2d_b")
     ('orders_2d_total', 'a_0x2d_b', 'a__0x30_x2d_b')
     """
-    return _FOREIGN.sub(lambda found: _code(found[0]), part)
+    return _FOREIGN.sub(lambda obj: _code(obj[0]), part)
 
 
 def _code(char: str) -> str:
     return f"_0x{ord(char):x}_"
 
 
-def asset_spec(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.AssetSpec:
+def asset_spec(obj: AnalysedObject, pipeline: Pipeline, root: Path) -> dg.AssetSpec:
     """Return the asset of an object in the warehouse at `root`."""
     return dg.AssetSpec(
-        key=asset_key(found),
-        deps=[asset_key(pipeline[key]) for key in (*found.reads, *found.feeders)],
-        description=leading_comment(found.object.statement.span),
-        metadata=_metadata(found, pipeline, root),
-        group_name=_plain(found.object.schema),
-        kinds=_kinds(found),
-        code_version=found.fingerprint,
+        key=asset_key(obj),
+        deps=[asset_key(pipeline[key]) for key in (*obj.reads, *obj.feeders)],
+        description=leading_comment(obj.object.statement.span),
+        metadata=_metadata(obj, pipeline, root),
+        group_name=_plain(obj.object.schema),
+        kinds=_kinds(obj),
+        code_version=obj.fingerprint,
         skippable=True,
     )
 
 
-def _kinds(found: AnalysedObject) -> set[str]:
-    named = {ObjectKind.SOURCE: "source", ObjectKind.TABLE: "table"}.get(found.kind, "view")
-    if found.external_sink is not None:
+def _kinds(obj: AnalysedObject) -> set[str]:
+    named = {ObjectKind.SOURCE: "source", ObjectKind.TABLE: "table"}.get(obj.kind, "view")
+    if obj.external_sink is not None:
         return {
             "sink",
-            "deltalake" if found.external_sink.connector == DELTA else found.external_sink.encode,
+            "deltalake" if obj.external_sink.connector == DELTA else obj.external_sink.encode,
         }
-    if found.kind is ObjectKind.SINK:
+    if obj.kind is ObjectKind.SINK:
         return {"spark", "sink"}
-    return {"spark", named} | (set() if found.kind is ObjectKind.VIEW else {"deltalake"})
+    return {"spark", named} | (set() if obj.kind is ObjectKind.VIEW else {"deltalake"})
 
 
-def _metadata(found: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
+def _metadata(obj: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, Any]:
     metadata: dict[str, Any] = {
-        "sql": dg.MetadataValue.md(code_block(found.object.text.strip(), "sql")),
-        "explain": dg.MetadataValue.md(code_block(str(explain_object(found, pipeline)))),
-        "dagster/column_schema": column_schema(found),
+        "sql": dg.MetadataValue.md(code_block(obj.object.text.strip(), "sql")),
+        "explain": dg.MetadataValue.md(code_block(str(explain_object(obj, pipeline)))),
+        "dagster/column_schema": column_schema(obj),
     }
-    if found.plan is not None:
-        metadata["dagster/column_lineage"] = _lineage(found, pipeline)
-    if found.kind is ObjectKind.TABLE and not found.opaque:
-        metadata |= _writer_metadata(found, pipeline)
-    if found.object.target is not None:
-        metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[found.object.target]))
-        metadata["writes_columns"] = ", ".join(found.writes)
-    if found.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
-        table = warehouse.current(found.object.schema, found.object.storage_base)
-        metadata["dagster/table_name"] = f"{found.object.schema}.{found.object.base_name}"
+    if obj.plan is not None:
+        metadata["dagster/column_lineage"] = _lineage(obj, pipeline)
+    if obj.kind is ObjectKind.TABLE and not obj.opaque:
+        metadata |= _writer_metadata(obj, pipeline)
+    if obj.object.target is not None:
+        metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[obj.object.target]))
+        metadata["writes_columns"] = ", ".join(obj.writes)
+    if obj.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
+        table = warehouse.current(obj.object.schema, obj.object.storage_base)
+        metadata["dagster/table_name"] = f"{obj.object.schema}.{obj.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()
         metadata["dagster/storage_kind"] = "deltalake"
-    if found.external_sink is not None:
-        metadata["dagster/uri"] = found.external_sink.path.as_uri()
-    references = _code_references(found.object.statement.span)
+    if obj.external_sink is not None:
+        metadata["dagster/uri"] = obj.external_sink.path.as_uri()
+    references = _code_references(obj.object.statement.span)
     return metadata | ({} if references is None else {"dagster/code_references": references})
 
 
-def _writer_metadata(found: AnalysedObject, pipeline: Pipeline) -> dict[str, Any]:
+def _writer_metadata(obj: AnalysedObject, pipeline: Pipeline) -> dict[str, Any]:
     """Return who writes a table, in the order in which an epoch takes them, and which columns."""
-    assert found.declared is not None
-    sinks = [pipeline[key] for key in found.feeders]
-    every = ", ".join(c.name for c in found.declared.columns if c.generated is None)
-    connector = found.declared.connector
+    assert obj.declared is not None
+    sinks = [pipeline[key] for key in obj.feeders]
+    every = ", ".join(c.name for c in obj.declared.columns if c.generated is None)
+    connector = obj.declared.connector
     writers = [] if connector is None else [("connector", connector, every)]
     writers += [("sink", sink.name, ", ".join(sink.writes)) for sink in sinks]
-    writers += [("statements", "INSERT" if found.append_only else "INSERT, UPDATE, DELETE", every)]
+    writers += [("statements", "INSERT" if obj.append_only else "INSERT, UPDATE, DELETE", every)]
     metadata: dict[str, Any] = {
         "feeders": dg.MetadataValue.table([
             dg.TableRecord({"order": place, "feeder": what, "name": name, "columns": columns})
             for place, (what, name, columns) in enumerate(writers, 1)
         ]),
     }  # fmt: skip
-    if found.relation.primary_key:
-        metadata["on_conflict"] = found.declared.conflict.action.value
+    if obj.relation.primary_key:
+        metadata["on_conflict"] = obj.declared.conflict.action.value
     if sinks:
         metadata["dagster/column_lineage"] = dg.TableColumnLineage({
             field.name: [
                 dg.TableColumnDep(asset_key(o), field.name) for o in sinks if field.name in o.writes
             ]
-            for field in found.relation.visible
+            for field in obj.relation.visible
         })  # fmt: skip
     return metadata
 
 
-def column_schema(found: AnalysedObject) -> dg.TableSchema:
+def column_schema(obj: AnalysedObject) -> dg.TableSchema:
     """Return the visible columns, with keys, NOT NULL and watermarks."""
-    key = found.relation.primary_key
-    marks = {column for column, _ in found.relation.watermarks}
+    key = obj.relation.primary_key
+    marks = {column for column, _ in obj.relation.watermarks}
     columns = [
         dg.TableColumn(
             name=field.name,
@@ -145,16 +145,16 @@ def column_schema(found: AnalysedObject) -> dg.TableSchema:
             ),
             tags={"watermark": ""} if field.name in marks else {},
         )
-        for field in found.relation.visible
+        for field in obj.relation.visible
     ]
     together = [f"PRIMARY KEY ({', '.join(key)})"] if key else []
     return dg.TableSchema(columns, constraints=dg.TableConstraints(other=together))
 
 
-def _lineage(found: AnalysedObject, pipeline: Pipeline) -> dg.TableColumnLineage:
-    assert found.plan is not None
-    origins = column_lineage(found.plan.top)
-    shown = [field.name for field in found.relation.visible]
+def _lineage(obj: AnalysedObject, pipeline: Pipeline) -> dg.TableColumnLineage:
+    assert obj.plan is not None
+    origins = column_lineage(obj.plan.top)
+    shown = [field.name for field in obj.relation.visible]
     return dg.TableColumnLineage(
         {
             name: [

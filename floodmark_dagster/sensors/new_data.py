@@ -92,9 +92,9 @@ class _SensorCursor:
     def read(cls, cursor: str | None, head: int) -> "_SensorCursor":
         """Return the content of a cursor; an empty one if it is ahead of this log or unreadable."""
         try:
-            found = json.loads(cursor or "{}")
-            said = {key: LastReport(**entry) for key, entry in found["said"].items()}
-            told = cls(int(found["epoch"]), float(found["quiet_at"]), said, str(found["files"]))
+            stored = json.loads(cursor or "{}")
+            said = {key: LastReport(**entry) for key, entry in stored["said"].items()}
+            told = cls(int(stored["epoch"]), float(stored["quiet_at"]), said, str(stored["files"]))
         except (ValueError, KeyError, TypeError, AttributeError):
             return cls()
         return told if told.epoch <= head else cls()
@@ -152,15 +152,15 @@ def _outside(floodmark: Floodmark, told: _SensorCursor) -> tuple[_SensorCursor, 
     events: list[_Event] = []
     for report in reports(warehouse, mark_reported(known, told.epoch)):
         last = known.get(report.key, LastReport())
-        found = news.untold(report, last)
-        if last.told >= report.epoch or found is None:
+        untold = news.untold(report, last)
+        if last.told >= report.epoch or untold is None:
             continue
         stopped = report.suspended is not None
         if stopped or last.suspended:
             events.append(evaluation(suspension(report)))
             last = replace(last, suspended=stopped, failed=(NOT_SUSPENDED,) if stopped else ())
         if not stopped:
-            events.append(news.event(floodmark, found))
+            events.append(news.event(floodmark, untold))
             known_as = report.obj.fingerprint
             last = replace(last, changed=report.changed, fingerprint=known_as)
         said[report.key] = replace(last, told=report.epoch)

@@ -29,11 +29,11 @@ def watermark_stall(context: dg.SensorEvaluationContext, warehouse: Warehouse) -
             return dg.SensorResult(skip_reason=dg.SkipReason("no epoch since the last look"))
         events = [
             dg.AssetObservation(
-                asset_key(found),
+                asset_key(obj),
                 description=f"the watermark stands still since epoch {since}",
                 metadata={"stalled_epochs": head - since, "epoch": head},
             )
-            for found, since in stalled_sources(floodmark)
+            for obj, since in stalled_sources(floodmark)
         ]
     return dg.SensorResult(asset_events=events, cursor=str(head))
 
@@ -44,11 +44,11 @@ def stalled_sources(floodmark: Floodmark) -> Iterator[tuple[AnalysedObject, int]
     head = log.head().sealed
     epochs = list(log.epochs(after=max(0, head - STALLED_AFTER - 1)))[-STALLED_AFTER - 1 :]
     records = [log.seal_record(epoch).objects for epoch in epochs if epoch <= head]
-    for found in floodmark.deployed.pipeline.objects.values():
-        if found.kind is not ObjectKind.SOURCE or not found.relation.watermarks:
+    for obj in floodmark.deployed.pipeline.objects.values():
+        if obj.kind is not ObjectKind.SOURCE or not obj.relation.watermarks:
             continue
-        mine = [past[found.key] for past in records if found.key in past]
+        mine = [past[obj.key] for past in records if obj.key in past]
         fed = sum(1 for record in mine[1:] if record.rows_in)
         still = all(record.watermarks == mine[0].watermarks for record in mine)
         if fed >= STALLED_AFTER and still:
-            yield found, epochs[0]
+            yield obj, epochs[0]

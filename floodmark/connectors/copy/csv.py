@@ -70,7 +70,7 @@ def _parse_fast(
     # Of a last line without an end, Arrow takes an empty last field for a quoted one.
     whole = block.data if block.data.endswith((b"\n", b"\r")) else block.data + b"\n"
     try:
-        found = csv.read_csv(
+        parsed = csv.read_csv(
             io.BytesIO(whole if block.data else b""),
             csv.ReadOptions(column_names=list(names)),
             csv.ParseOptions(
@@ -86,7 +86,7 @@ def _parse_fast(
             ),
         )
         return pa.table(
-            [_column(found.column(name), types[name]) for name in names], names=list(names)
+            [_column(parsed.column(name), types[name]) for name in names], names=list(names)
         )
     except (pa.ArrowInvalid, NoValue):
         return None
@@ -102,16 +102,16 @@ def _has_whole_quotes(data: bytes, delimiter: int) -> bool:
         return True
     import numpy as np
 
-    found = np.frombuffer(data, np.uint8)
-    quotes = np.flatnonzero(found == _QUOTE)
+    codes = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(codes == _QUOTE)
     if len(quotes) % 2:
         return False
     initial, ends = quotes[0::2], quotes[1::2]
     around = (delimiter, *_ENDS)
-    before = np.isin(found[initial - 1], around) | (initial == 0)
+    before = np.isin(codes[initial - 1], around) | (initial == 0)
     before[1:] |= initial[1:] == ends[:-1] + 1
-    after = np.isin(found[np.minimum(ends + 1, len(found) - 1)], around)
-    after |= ends == len(found) - 1
+    after = np.isin(codes[np.minimum(ends + 1, len(codes) - 1)], around)
+    after |= ends == len(codes) - 1
     after[:-1] |= initial[1:] == ends[:-1] + 1
     return bool(before.all() and after.all())
 

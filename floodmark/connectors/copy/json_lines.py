@@ -62,12 +62,12 @@ class _Reading:
         schema = pa.schema([(name, _pyarrow_type(t)) for name, t in self.types.items()])
         options = reader.ParseOptions(schema, False, unexpected_field_behavior="error")
         try:
-            found = reader.read_json(io.BytesIO(block.data), parse_options=options)
+            parsed = reader.read_json(io.BytesIO(block.data), parse_options=options)
             lines = sum(1 for line in block.data.split(b"\n") if line.strip())
-            if found.num_rows != lines or self._may_give(block, found):
+            if parsed.num_rows != lines or self._may_give(block, parsed):
                 return None
-            names = self._names(name for name in found.column_names if _has_value(found, name))
-            return pa.table([_column(found, name, self.types[name]) for name in names], names)
+            names = self._names(name for name in parsed.column_names if _has_value(parsed, name))
+            return pa.table([_column(parsed, name, self.types[name]) for name in names], names)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, NoValue):
             return None
 

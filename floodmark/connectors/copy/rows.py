@@ -55,11 +55,11 @@ def _parquet(
     from pyarrow import parquet as pq
 
     try:
-        found = pq.ParquetFile(file.path)
+        parquet = pq.ParquetFile(file.path)
     except pa.ArrowInvalid as error:
         file.wrong(1, f"no Parquet file: {error}")
-    with found:
-        have = found.schema_arrow.names
+    with parquet:
+        have = parquet.schema_arrow.names
         names = list(columns) or have
         check_names(file, names, types, 1)
         missing = [name for name in names if name not in have]
@@ -67,7 +67,7 @@ def _parquet(
             file.wrong(1, f'the file has no column "{missing[0]}"')
         given.update(names)
         row = 1
-        for batch in _batches(file, found, names):
+        for batch in _batches(file, parquet, names):
             yield _convert_batch(file, batch, names, types, row)
             row += batch.num_rows
 

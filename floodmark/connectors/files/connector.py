@@ -192,11 +192,11 @@ class FilesConnector:
     def without_unreadable(self, splits: Sequence[Split], *, changed: bool) -> Sequence[Split]:
         """Mark the splits of files that cannot be read; E0477 with `on_error = 'fail'`."""
         parquet = self.encode == "parquet"
-        found = faults.mark_unreadable(self.folder, splits, parquet=parquet, changed=changed)
-        for split, before in zip(found, splits, strict=True):
+        marked = faults.mark_unreadable(self.folder, splits, parquet=parquet, changed=changed)
+        for split, before in zip(marked, splits, strict=True):
             if split is not before and not self.dead_letters:
                 raise _unreadable_error(split.payload["bad"])
-        return found
+        return marked
 
     def read_splits(self, spark: SparkSession, splits: Sequence[Split]) -> DataFrame:
         """Read splits: one scan per form of file, plus one row for each file that is none."""

@@ -61,21 +61,21 @@ class FilesSender:
     def _mark(self) -> dict[str, Any]:
         """Return the content of the folder's mark; nothing where there is none."""
         try:
-            found = json.loads(read_plain(self.folder / MARK))
+            mark = json.loads(read_plain(self.folder / MARK))
         except (FileNotFoundError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return mark if isinstance(mark, dict) else {}
 
     @property
     def _mine(self) -> dict[str, Any]:
         return {"sink": self.identity.name, "warehouse": self.identity.warehouse}
 
     def _check_owner(self) -> None:
-        found, mine = self._mark(), self._mine
-        if found and any(found.get(name) != value for name, value in mine.items()):
+        mark, mine = self._mark(), self._mine
+        if mark and any(mark.get(name) != value for name, value in mine.items()):
             raise DataError(
                 "E0742",
-                f"the folder {self.folder} is that of the sink {found.get('sink')} of another "
+                f"the folder {self.folder} is that of the sink {mark.get('sink')} of another "
                 "warehouse or name",
                 hint=f"choose another path; or remove its files and {MARK}",
             )
@@ -199,12 +199,12 @@ def _parts(rows: Iterator[pa.Table], most: int) -> Iterator[Iterator[pa.Table]]:
 
     def part() -> Iterator[pa.Table]:
         left = most
-        while left and (found := held.pop() if held else next(rows, None)) is not None:
-            if found.num_rows > left:
-                held.append(found.slice(left))
-                found = found.slice(0, left)
-            left -= found.num_rows
-            yield found
+        while left and (batch := held.pop() if held else next(rows, None)) is not None:
+            if batch.num_rows > left:
+                held.append(batch.slice(left))
+                batch = batch.slice(0, left)
+            left -= batch.num_rows
+            yield batch
 
     while held or (first := next(rows, None)) is not None:
         if not held:

@@ -23,14 +23,14 @@ def resumable_backfills(warehouse: Warehouse) -> dict[str, int]:
 
     A suspended view cannot, nor one whose inputs are backfilling or not created yet.
     """
-    found = running_backfills(warehouse)
-    if not found:
+    running = running_backfills(warehouse)
+    if not running:
         return {}
     suspended = warehouse.suspensions()
     pipeline, records = warehouse.deployed().pipeline, warehouse.cut().records
     return {
         key: record.position
-        for key, record in found.items()
+        for key, record in running.items()
         if key not in suspended and _reachable(warehouse, pipeline[key], records) is not None
     }
 

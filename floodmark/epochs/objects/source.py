@@ -293,11 +293,11 @@ class SourceIngest:
         """
         declared = self.advance.declaration
         written = [*files.get(source.GOOD, ()), *files.get(source.LATE, ())]
-        found = {
+        highs = {
             m.column: [f.high[m.column] for f in written if m.column in f.high]
             for m in declared.watermarks
         }
-        return {column: max(values) for column, values in found.items() if values}
+        return {column: max(values) for column, values in highs.items() if values}
 
     def _commit_side_tables(
         self,

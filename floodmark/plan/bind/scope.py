@@ -176,8 +176,8 @@ class QueryScope:
         """Return the column as `resolve`, of this FROM alone."""
         wanted = ALIASES.get(column, column)
         columns = self._columns_of(table, span)
-        found = [c for c in columns if c.name == wanted]
-        if len(found) > 1:
+        matches = [c for c in columns if c.name == wanted]
+        if len(matches) > 1:
             aliases = [s.alias for s in self.sources if _has(s, wanted)]
             places = ", ".join(f"{alias}.{wanted}" for alias in aliases)
             hint = (
@@ -186,12 +186,12 @@ class QueryScope:
                 else f"give its columns other names: AS {aliases[0]}(…)"
             )
             raise BindError("E0207", f'column "{column}" is ambiguous', span=span, hint=hint)
-        if table is None and not found:
+        if table is None and not matches:
             named = [s for s in self.sources if s.alias == column and s.value is not None]
-            found = [c for s in named for c in s.columns if c.name == s.value]
-        if len(found) != 1:
+            matches = [c for s in named for c in s.columns if c.name == s.value]
+        if len(matches) != 1:
             raise unknown_column(column, _visible(columns), span)
-        return ColumnRef(found[0].type, found[0].plan_name, span=span)
+        return ColumnRef(matches[0].type, matches[0].plan_name, span=span)
 
     def star(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
         """Return what `*` or `t.*` stands for, in order."""
@@ -208,8 +208,8 @@ class QueryScope:
         return tuple(c for source in self._find_sources(table, span) for c in source.columns)
 
     def _find_sources(self, table: str, span: Span | None) -> tuple[Source, ...]:
-        found = tuple(s for s in self.sources if s.alias == table)
-        if not found:
+        named = tuple(s for s in self.sources if s.alias == table)
+        if not named:
             near = difflib.get_close_matches(table, [s.alias for s in self.sources], n=3)
             known = near or [s.alias for s in self.sources]
             raise BindError(
@@ -218,7 +218,7 @@ class QueryScope:
                 span=span,
                 hint="it has " + ", ".join(known) if known else None,
             )
-        return found
+        return named
 
 
 def _visible(columns: Iterable[Column]) -> list[str]:

@@ -104,14 +104,14 @@ def window_parts(
             span=span,
             hint="define it with WINDOW name AS (…), before the windows that use it",
         )
-    found = _clauses(known)
+    clauses = _clauses(known)
     in_parentheses = "partition_by" in node.args
-    if "partition_by" in own or ("order" in own and "order" in found):
+    if "partition_by" in own or ("order" in own and "order" in clauses):
         clause = "PARTITION BY" if "partition_by" in own else "ORDER BY"
         raise overridden(f'{clause} cannot override what window "{base.name}" says', span)
-    if in_parentheses and "spec" in found:
+    if in_parentheses and "spec" in clauses:
         raise overridden(f'window "{base.name}" has a frame: it cannot be added to', span)
-    return {**found, **own}
+    return {**clauses, **own}
 
 
 def overridden(message: str, span: Span | None) -> BindError:

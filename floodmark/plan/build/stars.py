@@ -32,16 +32,16 @@ def expand_star(
     columns = scope.star(table, span)
     dropped: set[str] = set()
     for named in star.args.get("except_") or ():
-        found = scope.own(named.table or table, named.name, builder.span(named)).name
-        if found in dropped or found not in {c.plan_name for c in columns}:
-            fault = "is left out twice" if found in dropped else "is not among the columns of *"
+        name = scope.own(named.table or table, named.name, builder.span(named)).name
+        if name in dropped or name not in {c.plan_name for c in columns}:
+            fault = "is left out twice" if name in dropped else "is not among the columns of *"
             raise BindError(
                 "E0135",
                 f'column "{named.name}" {fault}',
                 span=builder.span(named),
                 hint="EXCEPT takes columns of *, each once",
             )
-        dropped.add(found)
+        dropped.add(name)
     kept = [c for c in columns if c.plan_name not in dropped]
     if dropped and not kept:
         raise BindError(

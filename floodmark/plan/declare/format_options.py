@@ -19,7 +19,7 @@ def format_options(st: s.CreateSource | s.CreateTable) -> tuple[tuple[str, str],
     """
     if st.format is None:
         return ()
-    found = []
+    out = []
     given = {o.name.lower() for o in st.options}
     for option in st.format.options:
         name = option.name.lower().removeprefix(_PREFIX)
@@ -28,8 +28,8 @@ def format_options(st: s.CreateSource | s.CreateTable) -> tuple[tuple[str, str],
             raise _refusal(option, what, f"CSV has {', '.join(_OF_CSV)}; others have none")
         if _PREFIX + name in given:
             raise _refusal(option, f"{option.name} is in WITH, too", "keep one of them")
-        found.append((_PREFIX + name, option.value))
-    return tuple(found)
+        out.append((_PREFIX + name, option.value))
+    return tuple(out)
 
 
 def _refusal(option: s.Option, what: str, hint: str) -> BindError:

@@ -38,12 +38,12 @@ def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
 
     Those that do not hold are not among them: nothing can call them.
     """
-    found = {}
+    out = {}
     for obj in (o for o in objects if o.kind is ObjectKind.FUNCTION):
         if not isinstance(obj.statement, s.RefusedDefinition):
             with suppress(FloodmarkError):
-                found[obj.name] = function_of(obj.statement)
-    return found
+                out[obj.name] = function_of(obj.statement)
+    return out
 
 
 def refusal_of(statement: s.Definition) -> FloodmarkError | None:

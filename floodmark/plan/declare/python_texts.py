@@ -92,17 +92,17 @@ def _check_class(function: UserFunction, node: ast.ClassDef) -> None:
     if node.bases or node.keywords or node.decorator_list:
         return
     bound = {name for part in node.body for name in _bindable_names(part)}
-    found = {part.name: part for part in node.body if isinstance(part, _Function)}
+    methods = {part.name: part for part in node.body if isinstance(part, _Function)}
     if function.kind is not FunctionKind.AGGREGATE:
-        if "__new__" not in bound and "__init__" in found:
-            _check_call(function, function.signature, found["__init__"], len(function.types) + 1)
+        if "__new__" not in bound and "__init__" in methods:
+            _check_call(function, function.signature, methods["__init__"], len(function.types) + 1)
         return
     check_aggregate(function, not bound.issuperset(METHODS))
     counts = {"__init__": 0, "accumulate": len(function.types), "finish": 0}
     for name, count in counts.items():
-        if name in found:
+        if name in methods:
             shown = f"the class {node.name}" if name == "__init__" else f"{node.name}.{name}"
-            _check_call(function, shown, found[name], count, is_method=True)
+            _check_call(function, shown, methods[name], count, is_method=True)
 
 
 def _bindable_names(part: ast.stmt) -> Iterator[str]:

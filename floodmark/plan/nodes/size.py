@@ -48,12 +48,12 @@ def size_of(root: n.Node) -> Size:
 def check_size(root: n.Node, span: Span | None) -> None:
     """Refuse a plan that is too large: E0133."""
     size = size_of(root)
-    found = (
+    counts = (
         (size.nodes, LIMITS.query_nodes, "operators"),
         (size.depth, LIMITS.query_depth, "operators above one another"),
         (size.joins, LIMITS.query_joins, "joins"),
     )
-    for count, most, what in found:
+    for count, most, what in counts:
         if count > most:
             text = f"the plan of this query has {count:,} {what}; {most:,} are the most"
             raise BindError("E0133", text, span=span, hint=_HINT)

@@ -157,17 +157,17 @@ def _column_and_shift(expr: Expr) -> tuple[ColumnRef, Decimal, Decimal] | None:
         case ColumnRef():
             return expr, Decimal(0), Decimal(0)
         case Cast():
-            found = _column_and_shift(expr.operand)
+            inner = _column_and_shift(expr.operand)
             kinds = {expr.type.kind, expr.operand.type.kind}
-            if found is None or not (kinds <= _TIMES or _widens(expr)):
+            if inner is None or not (kinds <= _TIMES or _widens(expr)):
                 return None
-            column, by, cut = found
+            column, by, cut = inner
             return column, by, cut + DAY if expr.type.kind is Kind.DATE else cut
         case Call(function="+" | "-" as op, args=(operand, Literal() as added)):
-            found, length = _column_and_shift(operand), _length(added, expr.type.kind)
-            if found is None or length is None:
+            inner, length = _column_and_shift(operand), _length(added, expr.type.kind)
+            if inner is None or length is None:
                 return None
-            column, by, cut = found
+            column, by, cut = inner
             return column, by + length if op == "+" else by - length, cut
         case _:
             return None

@@ -72,12 +72,12 @@ def _restore_columns(node: n.Node, lifted: n.Node) -> n.Node:
 
 
 def _name_draws(exprs: Iterable[Expr]) -> dict[Volatile, ColumnRef]:
-    found: dict[Volatile, ColumnRef] = {}
+    names: dict[Volatile, ColumnRef] = {}
     for expr in exprs:
         for part in walk(expr):
             if isinstance(part, Volatile):
-                found.setdefault(part, ColumnRef(part.type, f"{_PREFIX}{len(found)}"))
-    return found
+                names.setdefault(part, ColumnRef(part.type, f"{_PREFIX}{len(names)}"))
+    return names
 
 
 def _add_draws(node: n.Node, drawn: dict[Volatile, ColumnRef]) -> n.Node:

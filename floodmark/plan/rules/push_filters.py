@@ -51,11 +51,11 @@ class _Push:
                     below = replace(node, input=below.input)
                 return _filter(below, then, span)
             case n.Join():
-                found = settle_conditions(node, parts)
-                more = infer_conditions(found.join, found.to_left, found.to_right)
-                left = self.push(node.left, (*found.to_left, *more[0]), span)
-                right = self.push(node.right, (*found.to_right, *more[1]), span)
-                return _filter(found.join.with_inputs((left, right)), found.above, span)
+                settled = settle_conditions(node, parts)
+                more = infer_conditions(settled.join, settled.to_left, settled.to_right)
+                left = self.push(node.left, (*settled.to_left, *more[0]), span)
+                right = self.push(node.right, (*settled.to_right, *more[1]), span)
+                return _filter(settled.join.with_inputs((left, right)), settled.above, span)
             case _:
                 first, then = split_conditions(parts, self._entering(node), node)
                 children = [

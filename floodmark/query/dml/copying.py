@@ -156,14 +156,14 @@ class LoggedCopy:
         rows, type_ = piece.num_rows, arrow_type(column.type)
         default = self.defaults.get(column.name)
         if column.name in piece.column_names:
-            found = piece.column(column.name)
+            values = piece.column(column.name)
         elif isinstance(default, Literal) and default.value is not None:
             value = to_arrow(default.value, column.type)
-            found = pa.repeat(pa.scalar(value, type_), rows)
+            values = pa.repeat(pa.scalar(value, type_), rows)
         else:
-            found = pa.nulls(rows, type_)
-        self.nulls[column.name] += found.null_count
-        return found
+            values = pa.nulls(rows, type_)
+        self.nulls[column.name] += values.null_count
+        return values
 
     def _with_hidden(self, named: dict[str, pa.Array], ordinals: pa.ChunkedArray) -> pa.Table:
         import pyarrow as pa

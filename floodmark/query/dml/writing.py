@@ -127,12 +127,12 @@ def _write_checked(
     files: StatementFiles,
     start: int,
 ) -> DmlResult:
-    found = files.footers()
-    paths = [f.path for f in found]
+    footers = files.footers()
+    paths = [f.path for f in footers]
     if plan.effect is not RowsEffect.DELETE:
-        nulls = {c: sum(f.nulls.get(c, 0) for f in found) for f in found for c in f.nulls}
+        nulls = {c: sum(f.nulls.get(c, 0) for f in footers) for f in footers for c in f.nulls}
         check_rows(nulls | count_nested_nulls(paths, target), target, statement.span)
-    written = sum(f.rows for f in found)
+    written = sum(f.rows for f in footers)
     rows = written // 2 if plan.effect is RowsEffect.MOVE else written
     entry = {"table": target.key, "paths": paths, "rows": written, "start": start}
     word = type(statement).__name__.upper()

@@ -52,15 +52,15 @@ def _inexact(value: float, template: Template, known: int) -> _Number:
 
 def _lay_out(number: _Number, template: Template) -> str:
     """Return a number as the pieces of a template print it, in their order."""
-    found = number.fit(template)
-    text, sign, out, digits = found.text, "-" if found.negative else "+", "", False
+    fitted = number.fit(template)
+    text, sign, out, digits = fitted.text, "-" if fitted.negative else "+", "", False
     padding = template.whole - len(text.partition(".")[0])
     last = _last(text, padding, template)
-    hidden = template.zeros is None and text[0] == "0" and found.scale > 0
+    hidden = template.zeros is None and text[0] == "0" and fitted.scale > 0
     at = padding + (hidden and (last is None or text[last] != "."))
     if template.zeros is not None:
         at = min(padding, template.zeros)
-    end, k = template.whole + found.scale + template.point - 1, 0
+    end, k = template.whole + fitted.scale + template.point - 1, 0
     for mark in template.marks:
         if mark in ("9", "0", "."):
             out += _sign_prefix(sign, template) if k == at else ""
@@ -239,15 +239,15 @@ def _print_digit(k: int, mark: str, template: Template) -> str:
     if template.zeros is not None and k >= template.zeros:
         padded = "'0'"
     i = f"({k} - x.p)"
-    found = f"substring(x.t, {i} + 1, 1)"
+    digit = f"substring(x.t, {i} + 1, 1)"
     out = "false" if mark == "0" else f"coalesce({i} > x.l, false)"
     hidden = quote(" ")
     if template.bare:
         hidden = "CASE WHEN substring(x.t, x.l + 1, 1) = '.' THEN '0' ELSE '' END"
     return (
-        f"CASE WHEN {k} < x.p THEN {padded} WHEN {found} = '.' THEN '.' WHEN {out} THEN '' "
+        f"CASE WHEN {k} < x.p THEN {padded} WHEN {digit} = '.' THEN '.' WHEN {out} THEN '' "
         f"WHEN {i} >= length(x.t) THEN {quote(_END)} WHEN {i} = 0 AND x.h THEN {hidden} "
-        f"ELSE {found} END"
+        f"ELSE {digit} END"
     )
 
 

@@ -131,12 +131,12 @@ def _print_place(template: Template) -> str:
     done = _state(rest, "__e.s", digits)
     if "S" in template.marks:
         next_ = "substring(__e.r, 2, 1)"
-        found = f"{unsigned} AND __e.t <> '' AND {next_} IN ('+', '-')"
-        behind = f"WHEN {found} THEN {_state('substring(__e.r, 3)', next_, digits)}"
+        has_sign = f"{unsigned} AND __e.t <> '' AND {next_} IN ('+', '-')"
+        behind = f"WHEN {has_sign} THEN {_state('substring(__e.r, 3)', next_, digits)}"
     elif template.apart:
         now = "left(__e.r, 1)"
-        found = f"{unsigned} AND __e.t = '' AND {now} IN ('+', '-')"
-        behind = f"WHEN {found} THEN {_state(rest, now, digits)}"
+        has_sign = f"{unsigned} AND __e.t = '' AND {now} IN ('+', '-')"
+        behind = f"WHEN {has_sign} THEN {_state(rest, now, digits)}"
     else:
         behind = ""
     result = (

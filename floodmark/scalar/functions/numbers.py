@@ -118,17 +118,17 @@ def _log(x: float) -> float:
 def _power(a: float, b: float) -> float:
     if (a == 0 and b < 0) or (a < 0 and math.isfinite(b) and b != int(b)):
         raise ValueError
-    found = math.pow(a, b)
-    if found == 0 and a != 0 and math.isfinite(a) and math.isfinite(b):
+    result = math.pow(a, b)
+    if result == 0 and a != 0 and math.isfinite(a) and math.isfinite(b):
         raise OverflowError
-    return found
+    return result
 
 
 def _exp(x: float) -> float:
-    found = math.exp(x)
-    if found == 0 and math.isfinite(x):
+    result = math.exp(x)
+    if result == 0 and math.isfinite(x):
         raise OverflowError
-    return found
+    return result
 
 
 def _or_infinite(function: Callable[[float], float]) -> Callable[[float], float]:

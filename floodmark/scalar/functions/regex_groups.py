@@ -58,9 +58,9 @@ def _null_if_absent(text: str, regex: str, i: int, group: str) -> str:
 
 
 def _print_group_per_match(text: str, regex: str, i: int, every: str) -> str:
-    found = f"get({every}, __i)"
+    group = f"get({every}, __i)"
     if not may_be_absent(regex, i):
-        return found
+        return group
     # Where the group took part, a character beside the match is another; in '' there is none.
     beside = rf"(?:(?=\{i}([\s\S]))|(?=\{i})(?<=([\s\S]))|)"
     marked, count = quote(_atomic_group(regex) + beside), re.compile(regex).groups
@@ -68,7 +68,7 @@ def _print_group_per_match(text: str, regex: str, i: int, every: str) -> str:
         f"get(regexp_extract_all({text}, {marked}, {count + n}), __i) <> ''" for n in (1, 2)
     )
     alone = f"{text} = '' AND {text} RLIKE {quote(_with_group(regex, i))}"
-    return f"CASE WHEN {found} <> '' OR {marks} OR {alone} THEN {found} END"
+    return f"CASE WHEN {group} <> '' OR {marks} OR {alone} THEN {group} END"
 
 
 def may_be_absent(regex: str, i: int) -> bool:
@@ -102,7 +102,7 @@ _PARTS = re.compile(rf"{ATOMS}|\((?:\?.)?|[|)]", re.DOTALL)
 def _enclosing_groups(regex: str, i: int) -> list[_Parenthesis]:
     """Return the parentheses that a group stands in, from all of the expression to itself."""
     open_: list[_Parenthesis] = [_Parenthesis()]
-    found: list[_Parenthesis] = []
+    enclosing: list[_Parenthesis] = []
     groups = 0
     for part in _PARTS.finditer(regex):
         match part[0]:
@@ -115,11 +115,11 @@ def _enclosing_groups(regex: str, i: int) -> list[_Parenthesis]:
                 groups += 1
                 open_.append(_Parenthesis())
                 if groups == i:
-                    found = list(open_)
+                    enclosing = list(open_)
             case opening if opening.startswith("("):
                 # A look around: what was in it need not be there.
                 open_.append(_Parenthesis(optional=opening[-1] in "=!<"))
-    return found
+    return enclosing
 
 
 def _with_group(regex: str, i: int) -> str:

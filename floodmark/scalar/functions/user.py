@@ -233,10 +233,10 @@ def _from_text(function: UserFunction) -> Callable[..., Any]:
     except _RAISED as problem:
         hint = "it is run once, when the function is created"
         raise text_error(function, "run", problem, hint) from None
-    found = names.get(function.name)
-    if not callable(found):
+    called = names.get(function.name)
+    if not callable(called):
         raise no_definition(function)
-    return found  # type: ignore[no-any-return]
+    return called  # type: ignore[no-any-return]
 
 
 def text_error(function: UserFunction, word: str, problem: BaseException, hint: str) -> BindError:
@@ -264,17 +264,17 @@ def no_definition(function: UserFunction) -> BindError:
 def _from_module(function: UserFunction) -> Callable[..., Any]:
     module, name = function.module_and_name
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        called = getattr(importlib.import_module(module), name, None)
     except _RAISED as problem:
         raise no_module(function, problem) from None
-    if not callable(found):
+    if not callable(called):
         raise BindError(
             "E0280",
             f"the module {module} has no function {name}",
             span=function.span,
             hint="the part after the last dot names the function",
         )
-    return found  # type: ignore[no-any-return]
+    return called  # type: ignore[no-any-return]
 
 
 def no_module(function: UserFunction, problem: BaseException) -> BindError:

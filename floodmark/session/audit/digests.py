@@ -88,10 +88,10 @@ def digests(parts: Sequence[RowPart]) -> tuple[Digest, Digest]:
         .agg({"*": "count", "one": "sum", "two": "sum"})
         .selectExpr("part", "side", "`count(1)` AS n", "`sum(one)` AS one", "`sum(two)` AS two")
     )
-    found = fetch(sums).to_pylist()
+    sides = fetch(sums).to_pylist()
     return (
-        _digest([r for r in found if r["side"] == STORED]),
-        _digest([r for r in found if r["side"] == REPLAYED]),
+        _digest([r for r in sides if r["side"] == STORED]),
+        _digest([r for r in sides if r["side"] == REPLAYED]),
     )
 
 
@@ -140,10 +140,10 @@ def _differing(part: RowPart, most: int) -> Iterator[RowDifference]:
     ]
     both = reduce(lambda a, b: a.unionAll(b), signed)
     sums = both.groupBy(*names).agg({"__side": "sum"}).where("`sum(__side)` <> 0")
-    found = fetch(sums.orderBy(*names, "`sum(__side)`").limit(most)).to_pylist()
+    rows = fetch(sums.orderBy(*names, "`sum(__side)`").limit(most)).to_pylist()
     columns = tuple(f.name for f in part.digest_columns)
     types = tuple("json" if f.type.kind in _NESTED else str(f.type) for f in part.digest_columns)
-    for row in found:
+    for row in rows:
         count = int(row["sum(__side)"])
         side = STORED if count > 0 else REPLAYED
         values = tuple(row[name] for name in columns)

@@ -290,11 +290,11 @@ def intakes(warehouse: Warehouse) -> dict[str, Intake]:
     first = max(
         head - warehouse.limits.recent_epochs + 1, warehouse.retention_record.kept_epochs().oldest
     )
-    found = [records for _, records in _epoch_records(warehouse, first, head)]
+    epochs = [records for _, records in _epoch_records(warehouse, first, head)]
     return {
         key: Intake(sum(r.rows_in for r in mine), sum(r.rows_written for r in mine))
         for key in keys
-        if (mine := [records[key] for records in found if key in records])
+        if (mine := [records[key] for records in epochs if key in records])
     }
 
 

@@ -212,15 +212,15 @@ def copy_out(source: Objects, key: str, target: Path, limits: Limits) -> int:
     """
     crc, start, tags, most = 0, 0, set[str](), limits.backup_chunk_bytes
     with target.open("wb") as written:
-        while (found := source.get(key, start, start + most)) is not None:
-            chunk, tag = found
+        while (part := source.get(key, start, start + most)) is not None:
+            chunk, tag = part
             tags.add(tag)
             crc = zlib.crc32(chunk, crc)
             written.write(chunk)
             start += len(chunk)
             if len(chunk) < most:
                 break
-    if found is None or len(tags) > 1:
+    if part is None or len(tags) > 1:
         raise FileNotFoundError(errno.ENOENT, "not there, or not whole", source.spark_url(key))
     return crc
 

@@ -102,10 +102,10 @@ def _seal(backup: Backup, epoch: int) -> bytes | None:
     """Return the record that sealed an epoch, as a backup has it."""
     key = f"{ENGINE}/epochs/{epoch // BUCKET}/{epoch}.seal.json"
     try:
-        found = LocalObjects(backup.folder).get(key)
+        stored = LocalObjects(backup.folder).get(key)
     except OSError:
         return None
-    return None if found is None else found[0]
+    return None if stored is None else stored[0]
 
 
 def is_one(folder: Path) -> bool:
@@ -150,15 +150,15 @@ def header(folder: Path) -> Backup:
         if format != FORMAT:
             refuse_damaged(folder, MANIFEST, "has no format that a version of the engine wrote")
         data["made_at"] = datetime.fromisoformat(data["made_at"])
-        found: Backup = parse_body(Backup, {**data, "folder": folder})
+        backup: Backup = parse_body(Backup, {**data, "folder": folder})
     except UnknownField as error:
         refuse_newer_field(_called(folder), str(error))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         refuse_damaged(folder, MANIFEST, "cannot be read")
     lines = sum(line.endswith(b"}") for line in others[:-1])
-    if lines != found.files:
-        refuse_damaged(folder, MANIFEST, f"is not whole: {lines} of {found.files} files")
-    return found
+    if lines != backup.files:
+        refuse_damaged(folder, MANIFEST, f"is not whole: {lines} of {backup.files} files")
+    return backup
 
 
 def entries_of(folder: Path) -> list[Entry]:
@@ -181,7 +181,7 @@ def _called(folder: Path) -> str:
 
 def _lines(folder: Path) -> list[bytes]:
     """Return the lines of a manifest, and what is after the last; `OSError` where it is no file."""
-    found = LocalObjects(folder).get(MANIFEST)
-    if found is None:
+    stored = LocalObjects(folder).get(MANIFEST)
+    if stored is None:
         raise FileNotFoundError(errno.ENOENT, "not there", str(folder / MANIFEST))
-    return found[0].split(b"\n")
+    return stored[0].split(b"\n")

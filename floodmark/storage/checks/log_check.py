@@ -49,12 +49,12 @@ def check_logs(place: Location) -> Iterator[LogCheck]:
     newest = epoch = 0
     yield from check_single_records(place)
     for name in (name for log in _LOGS for name in _records(engine, log)):
-        found = list[Any]()
+        read = list[Any]()
         if (kind := kind_of(name)) is None:
             continue  # somebody else's
-        yield _check(name, partial(_read_into, engine, name, kind, found))
-        if name.endswith((".open.json", _UNDONE_RECORD)) and found and found[0] is not None:
-            goes_by = (found[0].body.catalog_version, _epoch_of(name))
+        yield _check(name, partial(_read_into, engine, name, kind, read))
+        if name.endswith((".open.json", _UNDONE_RECORD)) and read and read[0] is not None:
+            goes_by = (read[0].body.catalog_version, _epoch_of(name))
             newest, epoch = max((newest, epoch), goes_by)
     yield from _epochs(place)
     yield _check("catalog", partial(CatalogLog(place).check_has, newest, epoch))

@@ -62,7 +62,7 @@ def epochs_of_other_logs(log: EpochLog, store: Store, table: str, id_of: RecordI
 
     Steps of backfills are left out: their records go when they are done.
     """
-    found = set[int]()
+    epochs = set[int]()
     sealed = log.head().sealed
     for info in store.commits(table):
         said = _claim_parts(info)
@@ -70,8 +70,8 @@ def epochs_of_other_logs(log: EpochLog, store: Store, table: str, id_of: RecordI
             continue
         epoch, record = said
         if 0 < epoch <= sealed and record != id_of(epoch):
-            found.add(epoch)
-    return sorted(found)
+            epochs.add(epoch)
+    return sorted(epochs)
 
 
 def tables_of_epoch(store: Store, epoch: int) -> list[str]:

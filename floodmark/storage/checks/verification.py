@@ -117,10 +117,10 @@ def verify_tables(
     the rows of statements.
     """
     seen = set[tuple[str | None, str]]()
-    for found in _find_damage(log, store, objects, progress):
-        if (found.table, found.message) not in seen:
-            seen.add((found.table, found.message))
-            yield found
+    for finding in _find_damage(log, store, objects, progress):
+        if (finding.table, finding.message) not in seen:
+            seen.add((finding.table, finding.message))
+            yield finding
 
 
 def _find_damage(

@@ -83,10 +83,10 @@ def names_in_log(table: Objects) -> list[str]:
 def read_commit(table: Objects, version: int) -> list[Action] | None:
     """Return the actions of a commit, or None when there is none; E0435 for a damaged one."""
     key = commit_key(version)
-    found = table.get(key)
-    if found is None:
+    stored = table.get(key)
+    if stored is None:
         return None
-    return actions_of(found[0].decode("utf-8", "replace"), table.spark_url(key))
+    return actions_of(stored[0].decode("utf-8", "replace"), table.spark_url(key))
 
 
 def load(table: Objects, version: int | None = None) -> Snapshot | None:
@@ -251,9 +251,9 @@ def _from_checkpoint(table: Objects, version: int | None) -> Snapshot:
 
 
 def _last_checkpoint(table: Objects) -> int | None:
-    found = table.get(f"{LOG}/{LAST_CHECKPOINT}")
+    stored = table.get(f"{LOG}/{LAST_CHECKPOINT}")
     try:
-        return None if found is None else int(json.loads(found[0])["version"])
+        return None if stored is None else int(json.loads(stored[0])["version"])
     except (ValueError, KeyError):
         return None
 
@@ -275,10 +275,10 @@ def _parquet(table: Objects, name: str) -> pq.ParquetFile:
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    found = table.get(f"{LOG}/{name.removesuffix('/')}")
-    if found is None:
+    stored = table.get(f"{LOG}/{name.removesuffix('/')}")
+    if stored is None:
         raise FileNotFoundError(errno.ENOENT, "not there", table.spark_url(f"{LOG}/{name}"))
-    return pq.ParquetFile(pa.BufferReader(found[0]))
+    return pq.ParquetFile(pa.BufferReader(stored[0]))
 
 
 def identity_of(table: Objects, version: int) -> str | None:
@@ -288,9 +288,9 @@ def identity_of(table: Objects, version: int) -> str | None:
 
 
 def _data_file(add: Mapping[str, Any], schema: Schema) -> DataFile:
-    found = statistics.from_json(add.get("stats"), schema)
+    facts = statistics.from_json(add.get("stats"), schema)
     return DataFile(
-        unquote(add["path"]), int(add["size"]), found.rows, found.low, found.high, found.nulls
+        unquote(add["path"]), int(add["size"]), facts.rows, facts.low, facts.high, facts.nulls
     )
 
 

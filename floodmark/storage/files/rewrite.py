@@ -209,14 +209,14 @@ def _key_matches(rows: pa.Table, others: pa.Table) -> Any:
     import numpy as np
     from pyarrow import compute as pc
 
-    found = np.ones(rows.num_rows, dtype=bool)
+    matches = np.ones(rows.num_rows, dtype=bool)
     for name in others.column_names:
         values = others.column(name).combine_chunks()
-        found &= pc.is_in(rows.column(name), value_set=values).to_numpy()
-    if others.num_columns > 1 and found.any():
+        matches &= pc.is_in(rows.column(name), value_set=values).to_numpy()
+    if others.num_columns > 1 and matches.any():
         # Each value is among the others' values; whether one row has them all is dearer to ask.
-        found[found] = _equal(rows.filter(found), others)
-    return found
+        matches[matches] = _equal(rows.filter(matches), others)
+    return matches
 
 
 def _equal(rows: pa.Table, others: pa.Table) -> Any:

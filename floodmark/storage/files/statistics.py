@@ -49,12 +49,12 @@ def read_footer(path: str, relative: str) -> DataFile:
     trusts_nan = (metadata.created_by or "").startswith("parquet-mr")
     for leaf, name, kind in _plain_columns(metadata.schema.to_arrow_schema()):
         chunks = [metadata.row_group(g).column(leaf) for g in range(metadata.num_row_groups)]
-        found = [chunk.statistics for chunk in chunks]
-        if chunks and all(s is not None and s.has_null_count for s in found):
-            nulls[name] = sum(s.null_count for s in found)
+        chunk_statistics = [chunk.statistics for chunk in chunks]
+        if chunks and all(s is not None and s.has_null_count for s in chunk_statistics):
+            nulls[name] = sum(s.null_count for s in chunk_statistics)
         if any(chunk.physical_type == "INT96" for chunk in chunks):
             continue
-        bounds = _column_bounds(found, [chunk.num_values for chunk in chunks])
+        bounds = _column_bounds(chunk_statistics, [chunk.num_values for chunk in chunks])
         if bounds is None:
             continue
         low[name] = bounds[0]

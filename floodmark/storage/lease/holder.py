@@ -47,7 +47,7 @@ class Holder:
 def read_holder(data: bytes) -> Holder | None:
     """Return who a record names; None where it names nobody."""
     try:
-        found = Holder(**json.loads(data))
+        holder = Holder(**json.loads(data))
     except (ValueError, TypeError):
         return None
-    return found if isinstance(found.pid, int) and isinstance(found.started, float) else None
+    return holder if isinstance(holder.pid, int) and isinstance(holder.started, float) else None

@@ -105,14 +105,14 @@ class CatalogLog:
 
     def get(self, version: int) -> CatalogVersion:
         """Return a version; one that is not there is a `DataError` E0411."""
-        found = self._files.body(_name(version), CatalogVersion)
-        if found is None:
+        version_record = self._files.body(_name(version), CatalogVersion)
+        if version_record is None:
             raise DataError(
                 "E0411",
                 f"there is no catalog version {version}",
                 hint=f"versions go from 1 to {self.last()}",
             )
-        return replace(found, dml=tuple(from_log(self._objects.place, found.dml)))
+        return replace(version_record, dml=tuple(from_log(self._objects.place, version_record.dml)))
 
     def find_take_back(self, version: int) -> TakenBack | None:
         """Return why a version was rolled back; None if it was not."""
@@ -120,9 +120,9 @@ class CatalogLog:
 
     def versions(self) -> list[CatalogVersion]:
         """Return all versions that were not rolled back, oldest first."""
-        found = [self.get(version) for version in range(1, self.last() + 1)]
-        gone = {v.takes_back.version for v in found if v.takes_back is not None}
-        return [version for version in found if version.version not in gone]
+        versions = [self.get(version) for version in range(1, self.last() + 1)]
+        gone = {v.takes_back.version for v in versions if v.takes_back is not None}
+        return [version for version in versions if version.version not in gone]
 
     def check_has(self, version: int, epoch: int) -> None:
         """Raise E0431 where the version is missing by which an epoch goes."""

@@ -22,12 +22,12 @@ class Drawn:
 
 def pipeline_seed(place: Location) -> str:
     """Return the seed of a warehouse; it is drawn once, by whoever asks first."""
-    found = find_seed(place)
-    if found is None:
+    seed = find_seed(place)
+    if seed is None:
         _files(place).create(NAME, {"seed": secrets.token_hex(8)})
-        found = find_seed(place)
-    assert found is not None
-    return found
+        seed = find_seed(place)
+    assert seed is not None
+    return seed
 
 
 def find_seed(place: Location) -> str | None:

@@ -129,15 +129,15 @@ def _parse_envelope(text: str, place: str) -> Record:
         # Before the checksum: it is not known what a newer one is of.
         refuse_newer_field(_called(place), f"{', '.join(sorted(unknown))} is not known")
     body = _compact(data["body"])
-    found = _checksum(name, data["number"], data["id"], body)
+    checksum = _checksum(name, data["number"], data["id"], body)
     if number is not None and number != data["number"]:
         raise DataError(
             "E0432",
             f"{_called(place)} says that it has the number {data['number']}",
             hint="records were renamed or copied over each other: restore _floodmark from a backup",
         )
-    if found != data["crc32c"]:
-        _raise_damaged(place, f"its checksum is {found}, and it says {data['crc32c']}")
+    if checksum != data["crc32c"]:
+        _raise_damaged(place, f"its checksum is {checksum}, and it says {data['crc32c']}")
     return Record(
         _parse_values(body, data["body"], place), data["number"], data["id"], data["format"]
     )

@@ -38,7 +38,7 @@ def own_table_nodes(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
     """Return the operators whose stored values the root's table has."""
     if not (root.stores or root.target) or plan[plan.root].append_only:
         return frozenset()
-    found: list[n.Node] = []
+    placed: list[n.Node] = []
     # Columns of the current node that the key, a filter above, or what can fail above depends on.
     key, tested, tried = frozenset(root.key), _NONE, _NONE
     # Columns whose values the target's key tells.
@@ -52,8 +52,8 @@ def own_table_nodes(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
                     fails = any(can_fail(exprs[c]) for c in node.stored)
                     if fails or not _holds(node.stored, key, tested, tried, root):
                         # What stores by itself needs old rows whole.
-                        return frozenset(found)
-                    found.append(node)
+                        return frozenset(placed)
+                    placed.append(node)
                 tried = _reads(exprs, tried) | _columns_that_can_fail(exprs.values())
                 key, tested = _reads(exprs, key), _reads(exprs, tested)
                 columns = frozenset(
@@ -70,14 +70,14 @@ def own_table_nodes(plan: StreamPlan, root: Root) -> frozenset[n.Node]:
                 fails = node.residual is not None and can_fail(node.residual)
                 alone = not root.target or _alone(plan, node, columns)
                 if not (fits and alone) or fails or node.external is not None:
-                    return frozenset(found)
-                found.append(node)
+                    return frozenset(placed)
+                placed.append(node)
                 lefts = set(node.left.names)
                 key, tested, tried = key & lefts, tested & lefts, tried & lefts
                 columns &= lefts
                 node = node.left
             case _:
-                return frozenset(found)
+                return frozenset(placed)
 
 
 _NONE = frozenset[str]()

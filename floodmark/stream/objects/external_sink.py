@@ -173,16 +173,16 @@ def folders(reads: Iterable[str], done: Mapping[str, _HasFeeders]) -> dict[str, 
     out: dict[str, Path] = {}
     left, seen = list(reads), set[str]()
     while left:
-        found = done.get(key := left.pop())
-        if found is None or key in seen:
+        obj = done.get(key := left.pop())
+        if obj is None or key in seen:
             continue
         seen.add(key)
-        declared = found.declared
+        declared = obj.declared
         text = None if declared is None else declared.connecting.get("path")
         path = None if text is None else local_path(text)
         if path is not None:
-            out[found.name] = path
-        left += [*found.reads, *found.feeders]
+            out[obj.name] = path
+        left += [*obj.reads, *obj.feeders]
     return out
 
 

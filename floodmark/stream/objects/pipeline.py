@@ -174,18 +174,18 @@ def _analyse_stored(
     views: Mapping[str, Node],
     functions: Functions,
 ) -> AnalysedObject:
-    found = declaration(obj, functions, relations, views)
+    stored = declaration(obj, functions, relations, views)
     refused = _refusal(obj)
-    check_external(obj, found.declared)
+    check_external(obj, stored.declared)
     feeders = catalog.feeders(obj.key)
     return AnalysedObject(
         obj,
-        found.relation,
-        declared=found.declared,
+        stored.relation,
+        declared=stored.declared,
         feeders=tuple(o.key for o in feeders),
-        owners=owners_of(feeders, found.relation.primary_key),
+        owners=owners_of(feeders, stored.relation.primary_key),
         refused=refused,
-        split=found.split,
+        split=stored.split,
     )
 
 

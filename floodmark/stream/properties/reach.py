@@ -52,10 +52,10 @@ def has_distance(*bounds: str) -> bool:
 
 def reach_of(node: n.OverWindow) -> Reach | None:
     """Return how far the calls of a window look; None where one looks to an end of all rows."""
-    found = [_call(node, call) for _, call in node.calls]
-    known = [reach for reach in found if reach is not None]
+    reaches = [_call(node, call) for _, call in node.calls]
+    known = [reach for reach in reaches if reach is not None]
     unit = _common({reach.unit for reach in known})
-    if unit is None or len(known) < len(found):
+    if unit is None or len(known) < len(reaches):
         return None
     return Reach(unit, max(r.back for r in known), max(r.ahead for r in known))
 

@@ -51,12 +51,12 @@ class TableFeed:
         span = self._span()
         out: list[Split] = []
         try:
-            for found in self._commits(last, span):
+            for commit in self._commits(last, span):
                 room = limit - sum(split.estimate for split in out)
                 if out and room <= 0:
                     return _mark_continued(out)
                 at = out[-1].end if out else position
-                out += self._of_commit(found, at, out[-1] if out else last, room)
+                out += self._of_commit(commit, at, out[-1] if out else last, room)
                 if out and out[-1].payload.get("left"):
                     return _mark_continued(out)
         except DataError:
@@ -68,12 +68,12 @@ class TableFeed:
 
     def _span(self) -> tuple[int, int]:
         try:
-            found = delta_feed.versions(LocalObjects(self.folder))
+            versions = delta_feed.versions(LocalObjects(self.folder))
         except OSError as error:
             raise self._no_table(error.strerror or str(error)) from error
-        if found is None:
+        if versions is None:
             raise self._no_table(f"there is no {LOG}")
-        return found
+        return versions
 
     def _no_table(self, why: str) -> OutOfReach:
         return OutOfReach(
@@ -89,10 +89,10 @@ class TableFeed:
         if last is None and self.first is not None:
             after = self.first - 1
         elif last is None or last.payload.get("left"):
-            found = delta_feed.snapshot(LocalObjects(self.folder), after)
-            if found is None:
+            snapshot = delta_feed.snapshot(LocalObjects(self.folder), after)
+            if snapshot is None:
                 raise self._missing_error(after, oldest)
-            yield found
+            yield snapshot
         for version in range(after + 1, newest + 1):
             commit = delta_feed.commit(LocalObjects(self.folder), version)
             if commit is None:
