@@ -60,7 +60,7 @@ def apply_alter(statement: s.Alter, catalog: Catalog, relations: Mapping[str, Re
 
 
 def is_nothing(statement: s.Alter, catalog: Catalog) -> bool:
-    """Tell whether an ALTER … IF EXISTS names what is not there."""
+    """Tell whether an ALTER … IF EXISTS names an object that does not exist."""
     name = catalog_name(statement.name)
     kind = kind_of_word(statement)
     return statement.missing_ok and not catalog.is_taken(

@@ -122,13 +122,13 @@ class Catalog:
         return tuple(self.objects[k] for k in self.group_of(key) or (key,))
 
     def output_of(self, obj: CatalogObject) -> tuple[CatalogObject, ...]:
-        """Return the objects of which one object is the last: itself, and what it is split off."""
+        """Return the objects of an output, by its last one: itself, and a source split off."""
         if obj.part is None or obj.name != catalog_name(obj.part.output.name):
             return (obj,)
         return tuple(self.objects[key] for key in self.output_members(obj.name))
 
     def group_of(self, name: str) -> tuple[str, ...]:
-        """Return the keys of what a CREATE SOURCE of that name made, if that was several."""
+        """Return the keys of the objects that a CREATE SOURCE of that name made, if several."""
         return tuple(k for k, o in self.objects.items() if o.part and o.part.group == name)
 
     @property

@@ -60,7 +60,7 @@ def _display_name(obj: CatalogObject) -> str:
 
 
 def _withdraw(catalog: Catalog, key: str, statement: s.Drop) -> Catalog:
-    """Return the catalog in which a sink's target loses what it has written."""
+    """Return the catalog in which a dropped sink's rows are removed from its target."""
     sink = catalog.objects[key]
     target = None if sink.target is None else catalog.objects[sink.target]
     reasons = [f"it has {option}" for option in (FORCED, KEEPING) if sink.is_on(option)]

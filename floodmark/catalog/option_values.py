@@ -1,4 +1,4 @@
-"""Value types of options: each parses a text, or reports what is wrong with it."""
+"""Value types of options: each parses a text, or reports the mistake in it."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ def current_names(deployed: Catalog) -> NewNames:
 
 
 def follows(file: s.Definition, obj: CatalogObject, deployed: Catalog) -> bool:
-    """Tell whether a file says of a deployed object what it said, with the names of today."""
+    """Tell whether a file still has the definition of a deployed object, with today's names."""
     before = parse_filed(obj)
     if before is None:
         return False

@@ -161,7 +161,7 @@ def split_statements(text: str) -> tuple[list[str], str]:
 
 
 def objects_table(connection: Floodmark) -> str:
-    """Return what there is: name, kind, mode, stream key."""
+    """Return the table of all objects: name, kind, mode, stream key."""
     objects = connection.deployed.pipeline.objects.values()
     if not objects:
         return "there are no objects yet"

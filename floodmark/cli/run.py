@@ -130,7 +130,7 @@ def _standing(connection: Floodmark, moment: datetime | None) -> Iterator[None]:
 
 
 def _say_drift(connection: Floodmark, settings: CommandSettings) -> None:
-    """Say of which objects the files tell what they were before an ALTER."""
+    """Name the objects whose files still have the definition from before an ALTER."""
     from floodmark.session.ddl.file_objects import drift
 
     for found in drift(connection.deployed.catalog):

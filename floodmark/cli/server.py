@@ -42,7 +42,7 @@ def status(
     wait: WaitOption = WAIT,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell whether the server runs, where its log is, what it takes, and what runs for whom."""
+    """Print whether the server runs, its log, its memory, and its queries by client."""
     from floodmark.spark.confs import default_config
     from floodmark.spark.server import status as server_status
 

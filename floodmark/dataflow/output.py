@@ -56,7 +56,7 @@ class OperatorOutput:
         return None if frame is None else replace(rows, frame=frame, failing=False, has_kinds=False)
 
     def advance(self) -> None:
-        """Compute the changes also where none above reads them: what is due leaves its table."""
+        """Compute the changes even if no operator above reads them: due rows leave their table."""
         _ = self.rows
 
     @cached_property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ObjectStages(StateIO):
-    """Where the operators of one plan put, in one epoch, what they keep or need twice.
+    """Where the operators of one plan put the rows that they keep, or need twice, in an epoch.
 
     `dead` are the files of dead letters, `withdrawn` those that are taken back, by table. A query
     has at most `plan_nodes` nodes where it can be split. What is kept is written if it is
@@ -89,7 +89,7 @@ class ObjectStages(StateIO):
         return Arrangement(self, self.table(name), columns, gone)
 
     def value_table(self, name: str, schema: Schema) -> StoredValues:
-        """Return the table in which an operator stores what it evaluates once."""
+        """Return the table in which an operator stores values that it evaluates once."""
         return StoredValues(self, self.table(name), schema)
 
     def due_changes(self, name: str, schema: Schema) -> DueChanges:

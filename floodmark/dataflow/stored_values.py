@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def replaced_rows(below: Input, changes: DataFrame, ctx: EpochContext) -> ReplacedRows:
-    """Return what leaves the state with the changes of an input."""
+    """Return the keys whose rows leave the state with the changes of an input."""
     key, lie = below.operator.stream_key, below.bounds
     return ReplacedRows(changes, key, ctx.inputs.few, {c: lie[c] for c in key if c in lie})
 

@@ -202,9 +202,9 @@ class Run:
             )
 
     def _amend_splits(self, key: str, connector: Connector) -> bool:
-        """Put aside what of a source's splits cannot be read; tell whether that was anything.
+        """Put a source's unreadable files aside; tell whether there were any.
 
-        What is gone or another file is put aside when the source is resumed, not before.
+        A missing or replaced file is put aside when the source is resumed, not before.
         """
         splits = self._splits.get(key, [])
         readable = list(connector.without_unreadable(splits, changed=self.catches_up))

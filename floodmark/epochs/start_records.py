@@ -29,7 +29,7 @@ def epoch_start_records(
 def _drop_stale_state(
     record: ObjectRecord, pipeline: Pipeline, created: Collection[str]
 ) -> ObjectRecord:
-    """Return a record without the state of what is gone, or begins anew in this epoch."""
+    """Return a record without the state of owners that are gone or begin anew in this epoch."""
     obj = pipeline[record.object]
     owners = [o for o in (obj, *map(pipeline.__getitem__, obj.feeders)) if o.key not in created]
     if any(o.opaque for o in owners):

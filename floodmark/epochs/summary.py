@@ -106,7 +106,7 @@ def describe_field_differences(obj: AnalysedObject, records: Iterable[ObjectReco
 
 
 def format_notes(plan: Collection[str], pipeline: Pipeline) -> list[str]:
-    """Return, for created sources whose FORMAT is left out, what is assumed."""
+    """Return, for created sources without FORMAT, the encoding that is assumed."""
     objects = (pipeline[key] for key in plan if key in pipeline.objects)
     return [
         f"{o.name} says no FORMAT: its files are read as JSON lines (FORMAT PLAIN ENCODE JSON)"

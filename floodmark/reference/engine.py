@@ -57,7 +57,7 @@ def _query(
     after: States,
     epoch: EpochInput,
 ) -> tuple[ObjectState, ObjectResult]:
-    """Return a view's or a sink's state and changes: its query now less what it was."""
+    """Return a view's or sink's state and changes: its query's rows now, less those before."""
     dead: list[DeadLetter] = []
     current = {name: state.watermark for name, state in after.items()}
     fresh = obj.name not in before

@@ -183,12 +183,12 @@ def _set_row(
 
 
 def _alone(row: Row, rules: MergeRules) -> Row | RefusedRow:
-    """Return a row whose key nobody has: it must bring what it could have taken from another."""
+    """Return a row with a new key: it must bring what it could have taken from a stored row."""
     return _whole(row, row, rules) if rules.merges else row
 
 
 def _resolve(old: Row, row: Row, rules: MergeRules, now: datetime) -> Row | RefusedRow:
-    """Return what stays where a row meets a stored one."""
+    """Return the row that stays where a new row has the key of a stored one."""
     if _version(row, rules) < _version(old, rules):
         return old
     match rules.action:

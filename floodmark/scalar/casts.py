@@ -145,7 +145,7 @@ def _temporal(value: Any, target: SqlType) -> Any:
 
 
 def from_text(text: str, target: SqlType) -> Any:
-    """Return the value that a text stands for; refuses what is not written as the type's."""
+    """Return the value of a text; refuses a text that is not written as the type's values are."""
     match target.kind:
         case Kind.VARCHAR | Kind.UNKNOWN:
             return text
@@ -262,7 +262,7 @@ _ITEM = re.compile(
 
 
 def array_items(text: str) -> list[str | None]:
-    """Return the items of an array as PostgreSQL writes it; refuses what is none.
+    """Return the items of an array as PostgreSQL writes it; refuses any other text.
 
     >>> array_items('{a, "b,c", NULL}')
     ['a', 'b,c', None]

@@ -339,7 +339,7 @@ class Describe(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class Flush(Statement):
-    """`FLUSH`: seal what is waiting."""
+    """`FLUSH`: seal the rows that wait."""
 
 
 @dataclass(frozen=True, kw_only=True)

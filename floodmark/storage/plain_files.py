@@ -31,7 +31,7 @@ def read_plain(path: Path) -> bytes:
 
 
 def plain(path: str | Path) -> str:
-    """Return what Arrow opens to read a file; raises what `read_plain` does."""
+    """Return the path that Arrow opens to read a file; raises what `read_plain` does."""
     check_plain(Path(path))
     return str(path)
 
@@ -74,7 +74,7 @@ def read_parquet(path: str, columns: Sequence[str]) -> pa.Table:
 
 
 def parquet_writer(path: str, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:
-    """Return what writes a Parquet file, and makes the folder that it lies in.
+    """Return the writer of a Parquet file, whose folder is made.
 
     Until it is closed there is no file to rely on.
     """

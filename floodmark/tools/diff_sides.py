@@ -39,7 +39,7 @@ class Side:
 
 
 def side_of(connection: Floodmark, text: str, at_epoch: int | None = None) -> Side:
-    """Return what `x`, `x@epoch` or a path stands for; a path's number is a version.
+    """Return the rows of `x`, `x@epoch` or a path; the number of a path is a version.
 
     Raises E0770 for an epoch that is no number and a folder that holds no Delta table, E0201 for
     an unknown name, E0412 for an epoch that is not kept.

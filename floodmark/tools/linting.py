@@ -90,7 +90,7 @@ class _Lint:
 
 
 def lint_paths(paths: Sequence[Path]) -> list[LintFinding]:
-    """Return what there is to say of pipeline files, by file and place.
+    """Return the errors and notes on pipeline files, by file and place.
 
     A folder stands for its `*.sql`, at any depth. A file is read together with the others of its
     pipeline folder; findings are about the named file alone. The pipeline folder is the highest one
@@ -272,7 +272,7 @@ def _with_places(catalog: Catalog) -> Catalog:
 
 
 def _check_together(pipeline: Pipeline, lint: _Lint) -> None:
-    """Take down what is wrong with indexes, and with objects beside one another."""
+    """Note errors of indexes, and of objects that do not fit together."""
     for key, index in lint.catalog.objects.items():
         if index.kind is ObjectKind.INDEX:
             alone = Catalog({key: index})

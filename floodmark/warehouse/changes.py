@@ -47,7 +47,7 @@ def changes_between(
     corrected: Collection[str] = (),
     restarted: Collection[str] | None = None,
 ) -> list[ObjectChange]:
-    """Return what differs, drops first, then in the order in which epochs advance objects.
+    """Return the changed objects: drops, then the others in the order in which epochs go.
 
     The rows of `corrected` views are others although their definition is the same. `restarted` are
     the objects that begin anew, if that is logged already: what is at rest may be theirs by now.
@@ -78,7 +78,7 @@ class PipelineComparison:
         self._renamed = {key for key, said in past if any(p[0] == RENAMED for p in said)}
 
     def changes(self) -> Iterator[ObjectChange]:
-        """Yield what differs in the objects that are there."""
+        """Yield the changes of the objects that are defined now."""
         emptied = self._tables_to_refill()
         for key, obj in self.after.objects.items():
             old = self.before.objects.get(key)
@@ -122,7 +122,7 @@ class PipelineComparison:
     def _action(
         self, old: AnalysedObject, new: AnalysedObject, emptied: Collection[str]
     ) -> tuple[str, str]:
-        """Return what becomes of an object, and why; two empty texts for nothing."""
+        """Return the action for an object, and its reason; two empty texts if it is unchanged."""
         differs = old.fingerprint != new.fingerprint
         reasons = [k for k in (*new.reads, *new.feeders) if k in self.rebuilt]
         reasons += [k for k in emptied if k == new.object.target]
@@ -155,7 +155,7 @@ class PipelineComparison:
     def _own_change(
         self, old: AnalysedObject, new: AnalysedObject, *, kept: bool
     ) -> tuple[str, str]:
-        """Return what becomes of an object for its own definition alone."""
+        """Return the action that an object's own definition demands."""
         if _differs_in_functions(old, new):
             return "suspend", "functions of its TRANSFORM USING change: REBASE goes on"
         if old.object.target != new.object.target:

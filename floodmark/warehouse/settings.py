@@ -97,7 +97,7 @@ class Settings:
 
     @property
     def mode(self) -> DeterminismMode:
-        """Return the determinism of what is created from now on."""
+        """Return the determinism mode of objects that are created from now on."""
         return DeterminismMode(self._value(determinism.OPTION))
 
     def _value(self, name: str) -> Any:

@@ -184,7 +184,7 @@ class SplitEnumerator:
 
 
 def _alike(obj: AnalysedObject, rows: int, taken: Mapping[int, int]) -> Hashable:
-    """Return what outputs of one source share if they read the same files and are as far."""
+    """Return a value that outputs of a source share if they read the same files equally far."""
     declared, part = obj.declared, obj.object.part
     if declared is None or part is None:
         return None

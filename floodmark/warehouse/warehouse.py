@@ -165,7 +165,7 @@ class Warehouse:
         return known
 
     def _stored_tables(self, version: int) -> StoredTables:
-        """Return what lies at rest; the records are there of the version in force alone."""
+        """Return the stored tables; only the version in force comes with records."""
         epoch = self.log.head().sealed
         in_force = self.log.catalog_version(epoch) == version
         return StoredTables(self.store, self.log.seal_record(epoch).objects if in_force else {})

@@ -85,7 +85,7 @@ def observe_unchanged(obj: AnalysedObject, last: LastReport, epoch: int) -> dg.A
 
 
 def affected_objects(floodmark: Floodmark, sources: Collection[str]) -> list[AnalysedObject]:
-    """Return what rows of some sources can change, the sources among it, upstream first."""
+    """Return the objects that rows of some sources can change, these included, upstream first."""
     pipeline = floodmark.deployed.pipeline
     keys = set(sources)
     for obj in pipeline.objects.values():

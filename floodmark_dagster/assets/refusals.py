@@ -1,4 +1,4 @@
-"""Runs that could not create what is new in the pipeline files: each is remembered by its tags."""
+"""Runs that could not create new objects of the pipeline files: each is known by its tags."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Warehouse(ConfigurableResource):
         return floodmark.plan(folder) if folder.is_dir() else None
 
     def additions(self, floodmark: Floodmark) -> DeploymentPlan | None:
-        """Return the plan of the pipeline files; None where it does more than create what is new.
+        """Return the plan of the pipeline files; None where it does more than create new objects.
 
         None, too, where there are no files.
         """
@@ -87,13 +87,13 @@ class Warehouse(ConfigurableResource):
 
     @property
     def digest(self) -> str:
-        """Return what changes whenever a pipeline file is written, comes or goes."""
+        """Return a text that changes whenever a pipeline file is written, comes or goes."""
         known = ((str(path), path.stat()) for path in sql_files(Path(self.pipelines)))
         text = repr([(p, s.st_size, s.st_mtime_ns, s.st_ino) for p, s in known])
         return sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
 
     def files(self, floodmark: Floodmark) -> str:
-        """Return what changes whenever a plan of the pipeline files can have another outcome."""
+        """Return a text that changes whenever the plan of the pipeline files can change."""
         return f"{self.digest}@{floodmark.deployed.version}"
 
     def pipeline(self) -> Pipeline:

@@ -60,7 +60,7 @@ def _split_header(file: CopyFile, block: Block) -> tuple[list[str], Block]:
 def _parse_fast(
     file: CopyFile, block: Block, names: Sequence[str], types: TypesByName
 ) -> pa.Table | None:
-    """Return a block as Arrow reads it; None where that is not surely what it says."""
+    """Return a block as Arrow reads it; None where Arrow may misread it."""
     import pyarrow as pa
     from pyarrow import csv
 

@@ -50,7 +50,7 @@ class _Reading:
     given: set[str]
 
     def parse_fast(self, block: Block) -> pa.Table | None:
-        """Return a block as Arrow reads it; None where that is not surely what it says."""
+        """Return a block as Arrow reads it; None where Arrow may misread it."""
         import pyarrow as pa
         from pyarrow import json as reader
 

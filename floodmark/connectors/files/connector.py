@@ -341,7 +341,7 @@ def _unreadable_error(what: str) -> DataError:
 
 
 def _scan_key(split: Split) -> str:
-    """Return what files must share to be read by one scan."""
+    """Return the properties that files must share to be read by one scan."""
     return dumps([split.payload.get("types"), split.payload.get("columns")])
 
 

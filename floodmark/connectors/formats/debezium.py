@@ -82,7 +82,7 @@ def _steps(lines: Lines) -> Sequence[JsonPath]:
 
 
 def _why(envelope: str) -> str:
-    """Return the text of the code of what is wrong with a message."""
+    """Return the text of the error code of a message, NULL where it is right."""
     return (
         f"CASE WHEN __tombstone THEN NULL WHEN __broken THEN {IntakeCode.CORRUPT} "
         f"WHEN {envelope}.op = 't' THEN {IntakeCode.TRUNCATE} "

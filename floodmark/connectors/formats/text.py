@@ -141,7 +141,7 @@ def csv_cell_names(schema: Schema, columns: Sequence[str]) -> dict[str, str | No
 def row_expressions(
     schema: Schema, cells: dict[str, str | None], dialect: CsvDialect | None
 ) -> list[str]:
-    """Return the Spark text of the declared columns, and of what is wrong with a row.
+    """Return the Spark text of the declared columns, and that of a row's fault.
 
     Over them, `corrupt_expressions` say it in words.
     """

@@ -71,7 +71,7 @@ def accumulate(
 
 
 def printer(now: int) -> columns.Print:
-    """Return what prints an expression in an epoch."""
+    """Return the printer of expressions in an epoch."""
     return lambda expr: compile_expr(expr, now).value
 
 

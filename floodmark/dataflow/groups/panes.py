@@ -63,7 +63,7 @@ def add_up(
     parts: list[acc.Accumulation],
     sums: Sums,
 ) -> DataFrame:
-    """Return what rows of the input of Hop add to each group of windows."""
+    """Return the sums that rows of the input of Hop add to each group of windows."""
     from pyspark.sql import functions as F
 
     windows = node.input

@@ -134,7 +134,7 @@ def _rows_of_panes(
 def partial_of(
     group: Sequence[str], changes: DataFrame, parts: list[acc.Accumulation]
 ) -> DataFrame:
-    """Return what changes add to each group."""
+    """Return the partial accumulators of the changes, per group."""
     from pyspark.sql import functions as F
 
     aggregates = [F.expr(f"CAST(sum({WEIGHT}) AS BIGINT)").alias(NEW + ROWS)]

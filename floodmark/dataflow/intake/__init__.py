@@ -1,1 +1,1 @@
-"""Intake: rows from outside to typed rows; what is not taken in goes aside."""
+"""Intake: rows from outside to typed rows; refused and late rows go aside."""

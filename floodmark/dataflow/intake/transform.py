@@ -94,7 +94,7 @@ class _Transformation:
         return timed.selectExpr(*others, f"{self._error()} AS {ERROR}", f"({keeps}) AS {_KEEPS}")
 
     def columns(self) -> list[str]:
-        """Return the texts of what is stored."""
+        """Return the texts of the stored columns."""
         begin, end = self._ends()
         texts = {LOWER: begin, UPPER: end}
         columns = ((ident(c), self._compile(e).value) for c, e in self.transform.columns)

@@ -36,7 +36,7 @@ _IN_ORDER = "(x, y) -> CASE WHEN x.o < y.o THEN -1 WHEN x.o > y.o THEN 1 ELSE 0 
 def list_operations(
     operations: DataFrame, columns: Schema, key: tuple[str, ...], owners: Sequence[Owner] = ()
 ) -> DataFrame:
-    """Return, per key, the list of what is done to its row: `(o order, w weight, r row)`."""
+    """Return, per key, the list of operations on its row: `(o order, w weight, r row)`."""
     from pyspark.sql import functions as F
 
     row = f"struct({', '.join(ident(f.name) for f in columns)})"

@@ -147,7 +147,7 @@ def pairs(
     few: bool,
     passed: Sequence[str] = (NEW_ROW,),
 ) -> DataFrame:
-    """Return a pair per key: the stored row, and the columns `passed` of what is chosen.
+    """Return a pair per key: the stored row, and the columns `passed` of the chosen row.
 
     A `small` table is joined whole; a larger one is filtered by the keys before the outer join,
     of which there may be `few`. The columns `passed` of the chosen go along.

@@ -132,7 +132,7 @@ def _join(
     key: tuple[str, ...],
     ctx: EpochContext,
 ) -> DataFrame:
-    """Return the output rows of input rows and what is stored for them."""
+    """Return the output rows of input rows, with the values that are stored for them."""
     names = [ident(_STORED + name) for name in node.stored]
     if stored is None:
         types = {name: expr.type for name, expr in node.columns}

@@ -62,7 +62,7 @@ def batch(node: n.ProjectSet, frame: DataFrame, now: int, *, strict: bool = Fals
 def _explode(
     node: n.ProjectSet, frame: DataFrame, value: str, passed: list[str], *, failing: bool = False
 ) -> DataFrame:
-    """Return one row per element, and one for what has none where that is wanted."""
+    """Return one row per element, and one for a set without elements where that is wanted."""
     outer = node.outer or failing
     word = "posexplode_outer" if outer else "posexplode"
     frame = frame.selectExpr(*passed, f"{word}({value}) AS ({_PLACE}, {_ELEMENT})")

@@ -83,7 +83,7 @@ def _order(node: n.OverWindow, reach: Reach) -> str:
 
 
 def _marks(node: n.OverWindow, reach: Reach) -> str:
-    """Return the text of what stands for a row: itself, or for a change the ends of its ranges."""
+    """Return the text of a row's marks: itself, or for a change the ends of its ranges."""
     far = reach.back + reach.ahead
     ends = [
         _mark(_away(node, reach, _START, reach.ahead), _START, 1, 0),

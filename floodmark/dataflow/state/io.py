@@ -29,7 +29,7 @@ def replacement(before: Handle | None, files: Sequence[DataFile]) -> TableChange
 
 @dataclass
 class StateIO:
-    """The state tables of one object in one epoch; `versions` is what they end at.
+    """The state tables of one object in one epoch; `versions` are those after the epoch.
 
     `due_times` are those of the first changes that operators have still to make. `pin` settles at
     which version a table elsewhere is asked.

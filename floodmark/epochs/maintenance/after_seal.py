@@ -65,6 +65,6 @@ def harmless(warehouse: Warehouse, table: str) -> Iterator[None]:
 
 
 def warn(warehouse: Warehouse, table: str, error: Exception) -> None:
-    """Log what is wrong with a table."""
+    """Log an error of a table."""
     with suppress(FloodmarkError):
         warehouse.log.record("warning", warehouse.clock.now(), f"{table}: {error}")

@@ -146,7 +146,7 @@ def difference(
 
 
 def with_columns(frame: DataFrame, columns: Schema) -> DataFrame:
-    """Return the rows with these columns; what they do not have is NULL."""
+    """Return the rows with these columns; a column that they lack is NULL."""
     here = set(frame.columns)
     texts = (
         ident(f.name)

@@ -168,11 +168,11 @@ class Binder:
         return bind_call(name, self.together(arguments), self.span(node))
 
     def together(self, nodes: Sequence[exp.Expression]) -> list[Expr]:
-        """Bind what stands together in a call or comparison."""
+        """Bind the operands of a call or comparison together."""
         return bind_alike(nodes, self.bind, self.span)
 
     def bind_with_type(self, node: exp.Expression, target: SqlType) -> Expr:
-        """Bind what is stored or cast as a type; only a number that needs it has the type."""
+        """Bind a value that is stored or cast as a type; only numbers that need it have it."""
         return as_inexact(node, target, self.span(node)) or self.bind(node)
 
     def _column(self, node: exp.Column) -> Expr:
@@ -379,7 +379,7 @@ def bind_condition(
     clause: str,
     aggregates: AggregateCollector | None = None,
 ) -> Expr:
-    """Bind what WHERE, HAVING or ON takes; what is neither true nor false is E0218.
+    """Bind the condition of WHERE, HAVING or ON; another type than BOOLEAN is E0218.
 
     A bare text is one where it reads as one, else E0258.
     """

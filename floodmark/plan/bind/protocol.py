@@ -20,19 +20,19 @@ class ExpressionBinder(Protocol):
 
     @property
     def context(self) -> BindContext:
-        """Return what binding needs besides the scope."""
+        """Return the context that binding needs besides the scope."""
 
     @property
     def aggregates(self) -> AggregateCollector | None:
-        """Return what gathers aggregate calls."""
+        """Return the collector of aggregate calls."""
 
     @property
     def windows(self) -> WindowCollector | None:
-        """Return what gathers window calls."""
+        """Return the collector of window calls."""
 
     @property
     def sets(self) -> SetCollector | None:
-        """Return what gathers set-returning calls."""
+        """Return the collector of set-returning calls."""
 
     def span(self, node: exp.Expression) -> Span | None:
         """Return where a node stands."""
@@ -41,10 +41,10 @@ class ExpressionBinder(Protocol):
         """Return the typed form of any node."""
 
     def bind_with_type(self, node: exp.Expression, target: SqlType) -> Expr:
-        """Bind what is stored or cast as a type."""
+        """Bind a value that is stored or cast as a type."""
 
     def together(self, nodes: Sequence[exp.Expression]) -> list[Expr]:
-        """Bind what stands together in a call or comparison."""
+        """Bind the operands of a call or comparison together."""
 
     def call(self, name: str, node: exp.Expression, arguments: list[exp.Expression]) -> Expr:
         """Bind a call of a registered scalar function."""

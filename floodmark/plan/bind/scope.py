@@ -194,7 +194,7 @@ class QueryScope:
         return ColumnRef(matches[0].type, matches[0].plan_name, span=span)
 
     def star(self, table: str | None, span: Span | None) -> tuple[Column, ...]:
-        """Return what `*` or `t.*` stands for, in order."""
+        """Return the columns of `*` or `t.*`, in order."""
         return tuple(c for c in self._columns_of(table, span) if not is_hidden(c.name))
 
     def columns_by_key(self, plan_names: Collection[str]) -> tuple[Column, ...]:

@@ -73,7 +73,7 @@ def bind_array(binder: ExpressionBinder, node: exp.Array) -> Expr:
 
 
 def _shape(node: exp.Expression) -> tuple[int, ...]:
-    """Return the lengths of an array that is written out, of what is in its first one behind."""
+    """Return the lengths of an array that is written out: its own, then its first item's."""
     if not isinstance(node, exp.Array):
         return ()
     inner = node.expressions[:1]

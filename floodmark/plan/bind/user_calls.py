@@ -77,7 +77,7 @@ def bind_arguments(
 
 
 def user_call(function: UserFunction, taken: Iterable[Expr], span: Span | None) -> UserCall:
-    """Return the call of a Python function on what it takes."""
+    """Return the call of a Python function with these arguments."""
     return UserCall(
         function.gives, function.name, tuple(taken), function.definition, function, span=span
     )

@@ -58,7 +58,7 @@ class GroupedQuery:
         items: list[Item],
         above: Sequence[Expr],
     ) -> tuple[n.Node, Mapping[Expr, ColumnRef]]:
-        """Return the aggregate, and what stands for each group expression above it."""
+        """Return the aggregate, and the column that replaces each group expression above it."""
         keys = self._keys(items)
         grouped = {key.name for key, _ in keys if isinstance(key, ColumnRef)}
         stray = {name for e in above for name in columns_of(e)} - grouped

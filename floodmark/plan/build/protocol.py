@@ -42,7 +42,7 @@ class QueryBuilder(Protocol):
 
     @property
     def numbers(self) -> Iterator[int]:
-        """Return what numbers the columns of subqueries."""
+        """Return the counter that numbers the columns of subqueries."""
 
     @property
     def source(self) -> Span | None:

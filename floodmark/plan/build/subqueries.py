@@ -111,7 +111,7 @@ class Subqueries:
         return node
 
     def reads(self) -> list[Expr]:
-        """Return what joins the subqueries, over the columns of FROM and their own."""
+        """Return the conditions that join the subqueries, over columns of FROM and their own."""
         return [unmark_outer(c, _same) for attached in self.joins for c in attached.conditions]
 
     def name(self) -> str:

@@ -32,7 +32,7 @@ KEEP = ConflictRule(ConflictAction.DO_NOTHING)
 
 
 def default_of(st: s.CreateSource | s.CreateTable, key: tuple[str, ...]) -> ConflictRule:
-    """Return what holds where a definition says nothing: rows that are only added stay."""
+    """Return the behaviour of a definition without ON CONFLICT: rows that are only added stay."""
     return KEEP if isinstance(st, s.CreateTable) and st.append_only and key else REPLACE
 
 

@@ -104,7 +104,7 @@ def _encode_of(st: s.CreateSource | s.CreateTable, options: Mapping[str, str]) -
 
 
 def _check(declared: Declaration, st: s.CreateSource | s.CreateTable) -> None:
-    """Refuse what is declared but does not fit together."""
+    """Refuse declarations that do not fit together."""
     if declared.is_messages:
         if declared.append_only:
             raise BindError(

@@ -57,7 +57,7 @@ class QuerySplit:
     read: frozenset[str]
 
     def rest(self, stored: Relation) -> n.Node:
-        """Return the plan over the relation of what is stored."""
+        """Return the plan over the relation of the stored rows."""
         return self._read_stored(self.plan, stored)
 
     def _read_stored(self, node: n.Node, stored: Relation) -> n.Node:

@@ -112,7 +112,7 @@ def _flatten(node: n.Node, part: s.Transform) -> tuple[NamedExprs, list[Expr]]:
 
 
 def _more_than_rows(node: n.Node, part: s.Transform) -> NotSupported:
-    """Return the refusal of what is no map, filter or projection."""
+    """Return the refusal of an operator that is no map, filter or projection."""
     if isinstance(node, n.Values):
         text = "TRANSFORM USING reads nothing of the source"
         hint = "write SELECT … FROM the source's name"

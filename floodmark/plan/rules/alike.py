@@ -10,7 +10,7 @@ from floodmark.plan.nodes.sources import Scan
 
 
 def alike(a: Node, b: Node) -> bool:
-    """Tell whether two plans are equal but for columns of what they read that they do not use."""
+    """Tell whether two plans are equal but for columns of their inputs that they do not use."""
     if type(a) is not type(b):
         return False
     ignored = {"columns"} if isinstance(a, Scan) else set()

@@ -33,7 +33,7 @@ def first_rows(node: n.Node) -> n.Node:
 
 
 def drop_orders(node: n.Node) -> n.Node:
-    """Return the plan without orders of all rows: what is kept has none."""
+    """Return the plan without orders of all rows: stored rows have no order."""
     node = node.with_inputs([drop_orders(child) for child in node.inputs])
     plain = isinstance(node, n.TopN) and node.limit is None and not node.offset
     return node.inputs[0] if plain else node

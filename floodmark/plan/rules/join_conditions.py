@@ -83,7 +83,7 @@ def settle_conditions(join: n.Join, filters: Sequence[Expr]) -> PlacedConditions
 def _own(
     join: n.Join, left: frozenset[str], right: frozenset[str]
 ) -> tuple[Sequence[Expr], Sequence[Expr]]:
-    """Return what ON asks of one side alone, whose rows are not kept without it, and the rest."""
+    """Return the conditions of ON on one side whose unmatched rows are dropped, and the rest."""
     if join.residual is None:
         return (), ()
     spares_left = join.kind in (n.JoinKind.INNER, n.JoinKind.RIGHT)

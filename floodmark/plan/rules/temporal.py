@@ -179,7 +179,7 @@ def _parts(expr: Expr) -> Iterator[Expr]:
 
 
 def _negate(expr: Expr, span: Span | None) -> Expr:
-    """Return what holds where a condition on time does not, with NULL for NULL."""
+    """Return the negation of a condition on time, with NULL for NULL."""
     match expr:
         case BoolOp():
             other = "or" if expr.op == "and" else "and"

@@ -23,7 +23,7 @@ def drop_unread(node: n.Node) -> n.Node:
 
 
 def _prune(node: n.Node, above: Columns) -> n.Node:
-    """Return a node of which only the columns `above` are read, and what it reads itself."""
+    """Return a node pruned to the columns that are read `above`, and to those that it reads."""
     match node:
         case n.Project():
             return _project(node, above)
@@ -77,7 +77,7 @@ def _windows(node: n.OverWindow, above: Columns) -> n.Node:
 
 
 def _union(node: n.UnionAll, above: Columns) -> n.Node:
-    """Return a union of what is read; the columns of its branches stay the same."""
+    """Return a union of the read columns; its branches keep the same columns."""
     branches = tuple(_only(branch, above) for branch in node.branches)
     return replace(node, branches=branches)
 

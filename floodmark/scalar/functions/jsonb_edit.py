@@ -334,7 +334,7 @@ def _print_number(o: Operands) -> str:
 
 
 def jsonb_edits() -> list[Function]:
-    """Return what makes and changes JSONB; paths are literals.
+    """Return the functions that make and change JSONB; paths are literals.
 
     `json_text` and `json_number` stand below `to_jsonb`, which the binder writes with them.
     """

@@ -195,7 +195,7 @@ def _pieces() -> list[Function]:
 
 
 def _paddings() -> list[Function]:
-    """Return what makes longer texts."""
+    """Return the functions that make longer texts."""
 
     def repeat(s: str, n: int) -> str:
         return s * n if _check_length(len(s) * n) > 0 else ""

@@ -87,7 +87,7 @@ def _any(tests: Iterable[str | None]) -> str | None:
 
 
 def limit_to_years(function: Function) -> Function:
-    """Return a function that refuses what is outside of the years."""
+    """Return a function that refuses results outside of the years 1 to 9999."""
     result = function.result
     assert isinstance(result, SqlType), function.signature
 

@@ -155,7 +155,7 @@ def _has_rows(record: ObjectRecord) -> bool:
 
 
 def _is_changed(record: ObjectRecord, epoch: int) -> bool:
-    """Tell whether an epoch did something to an object; what it missed it has caught up since."""
+    """Tell whether an epoch did work on an object; one that the object missed does not count."""
     return record.touched and record.position == epoch
 
 

@@ -102,7 +102,7 @@ def _read_plain_type(cursor: Cursor) -> exp.DataType:
 
 
 def _read_lengths(cursor: Cursor, start: int, kind: exp.DataType.Type) -> list[exp.DataTypeParam]:
-    """Read the numbers behind a type; E0143 for what it cannot have."""
+    """Read the numbers behind a type; E0143 for numbers that it cannot have."""
     word = cursor.tokens[start].value
     lengths = cursor.paren_list(_read_length)
     count, least, most = _WITH_LENGTH[kind]

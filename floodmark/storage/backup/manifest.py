@@ -123,7 +123,7 @@ def refuse_damaged(folder: Path, what: str, why: str) -> NoReturn:
 
 
 def write_manifest(folder: Path, backup: Backup, entries: list[Entry]) -> None:
-    """Write what is in a backup."""
+    """Write the manifest of a backup."""
     header = {
         "format": FORMAT,
         "epoch": backup.epoch,

@@ -30,7 +30,7 @@ class PendingDrops:
         self._files = RecordFiles(place, "", "the record of tables that leave")
 
     def pending(self) -> PendingTables | None:
-        """Return what leaves; None where nothing does."""
+        """Return the tables that are to be deleted; None where there are none."""
         return self._files.body(NAME, PendingTables)
 
     def write(self, version: int, tables: Sequence[str]) -> None:

@@ -40,7 +40,7 @@ class LocalObjects:
 
     @property
     def durable(self) -> bool:
-        """Tell whether what is written is on the disk then."""
+        """Tell whether written objects are on the disk when a call returns."""
         return self._durable if isinstance(self._durable, bool) else self._durable()
 
     @property

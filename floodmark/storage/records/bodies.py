@@ -50,7 +50,7 @@ def parse_body(kind: Any, plain: Any, format: int = FORMAT) -> Any:
 
 @cache
 def _reader(kind: Any, format: int) -> _Reader:
-    """Return what makes a value of a kind out of plain JSON of a format."""
+    """Return the function that reads a value of a kind from plain JSON of a format."""
     origin, args = get_origin(kind), get_args(kind)
     steps = steps_of(getattr(kind, "__name__", ""), format)
     if kind is Any:

@@ -136,7 +136,7 @@ class Overlay(TableFiles):
         return version
 
     def checkpoint(self, table: str) -> None:
-        """Do nothing: what is here does not stay."""
+        """Do nothing: an overlay is not kept."""
 
     def vacuum(self, table: str, *, retain_versions_from: int, written_before: datetime) -> int:
         """Delete nothing: the folder goes as a whole."""

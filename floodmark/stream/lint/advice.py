@@ -82,7 +82,7 @@ def _growing_groups(plan: StreamPlan) -> Notes:
 
 
 def _lookup_notes(plan: StreamPlan) -> Notes:
-    """Return the notes on what is looked up at the cut of an epoch."""
+    """Return the notes on lookups at the cut of an epoch."""
     return tuple(note for note in _operator_notes(plan) if note.code == "A113")
 
 
@@ -107,7 +107,7 @@ def _refresh_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
 
 
 def _refusal_notes(obj: AnalysedObject, pipeline: Pipeline) -> Notes:
-    """Say of what is only explained why it is not created."""
+    """Say why a definition that is only explained could not be created."""
     objects = (o for key, o in pipeline.objects.items() if key == obj.key or key in obj.reads)
     refused = [o.refused for o in objects if o.refused is not None]
     return tuple(Note("A108", f"CREATE refuses it ({r.code}): {r.message}") for r in refused[:1])

@@ -142,7 +142,7 @@ class Pipeline:
 
     @property
     def relations(self) -> dict[str, Relation]:
-        """Return what queries can read."""
+        """Return the relations that queries can read."""
         readable = (o for o in self.objects.values() if o.kind is not ObjectKind.SINK)
         return {o.key: o.relation for o in readable}
 

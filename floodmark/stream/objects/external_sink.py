@@ -191,7 +191,7 @@ def _overlap(one: Path, other: Path) -> bool:
 
 
 def local_path(text: str) -> Path | None:
-    """Return an absolute local path of a path or file:// URL, None for what is neither.
+    """Return the absolute local path of a path or file:// URL, None for any other URL.
 
     >>> local_path("file:///tmp/out").as_posix(), local_path("s3://bucket/out")
     ('/tmp/out', None)

@@ -261,7 +261,7 @@ def _hide_unknown(relation: Relation, names: tuple[str, ...] | None) -> Relation
 
 
 def _relation_of(obj: CatalogObject, plan: StreamPlan) -> Relation:
-    """Return what queries see of a plan's rows."""
+    """Return the relation that queries see of a plan's rows."""
     top = plan.top
     return Relation(
         name=obj.key,

@@ -189,7 +189,7 @@ def repair_updates(draft: Draft) -> Draft:
 
 
 def colocate_state(draft: Draft) -> Draft:
-    """Leave to the owner's table what it stores anyway."""
+    """Drop state that the owner's table stores anyway."""
     assert draft.root is not None
     return replace(draft, lowered=ndu.colocate_state(draft.plan, draft.root))
 

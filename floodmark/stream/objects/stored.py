@@ -109,7 +109,7 @@ def _watermark_columns(obj: CatalogObject, columns: Declaration) -> tuple[tuple[
 
 
 def _transform_relation(raw: Relation, columns: Declaration, transform: RowTransform) -> Relation:
-    """Return the relation of what is made of the rows.
+    """Return the relation of the transformed rows.
 
     Rows with an end go again. A watermark says nothing of rows that are seen later than they come.
     """

@@ -193,7 +193,7 @@ class StreamOperator(Generic[N]):
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime
     ) -> WatermarkValues:
-        """Return what no value of a column is above where that is known; arguments as above."""
+        """Return upper bounds of columns where they are known; arguments as above."""
 
     @abstractmethod
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
@@ -228,7 +228,7 @@ class StreamOperator(Generic[N]):
     def check_determinism(
         self, required: Columns, needed: Columns, check: DeterminismCheck
     ) -> None:
-        """Hand on which columns of the inputs must be deterministic; report what is not.
+        """Hand on which columns of the inputs must be deterministic; report columns that are not.
 
         Of the output `required` must be: rows are retracted with their values of before. `needed`
         are the columns that operators above read.

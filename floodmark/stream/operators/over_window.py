@@ -222,7 +222,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
 
 
 def unsupported_frame(node: n.OverWindow) -> str | None:
-    """Return what leaves rows out of the frame of an aggregate that has no form over a list."""
+    """Return the first call with EXCLUDE of an aggregate that has no form over a list."""
     return next(
         (f"{c.function} with EXCLUDE" for _, c in node.calls if _has_unsupported_frame(c)), None
     )

@@ -45,7 +45,7 @@ class StreamPairing(StreamOperator[P], family=True):
         """Tell whether all pairs are of the same right rows: those at one time."""
 
     def derive_dependencies(self) -> Sequence[Dependency]:
-        """Return what each side's rules, and the join's own equalities, say of the pairs."""
+        """Return the dependencies of the pairs: those of each side, and the join's equalities."""
         node = self.node
         rules = _side_rules(self.left.dependencies, node.left, padded=node.kind.pads_left)
         if node.kind in REDUCING:

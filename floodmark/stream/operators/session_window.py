@@ -102,7 +102,7 @@ class SessionWindow(StreamOperator[S], family=True):
         return EVERYWHERE
 
     def head(self, names: Mapping[str, str]) -> str:
-        """Return what rows are in one session by."""
+        """Return the time, gap and key of the sessions, as EXPLAIN shows them."""
         node = self.node
         by = [f"by {columns_text(node.partition, names)}"] if node.partition else []
         return ", ".join([show_name(node.time), f"gap {interval_words(node.gap)}", *by])

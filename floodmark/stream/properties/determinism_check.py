@@ -26,7 +26,7 @@ class Cause(Enum):
 
 
 class DeterminismCheck(ABC):
-    """What operators ask of the check, and what they tell it.
+    """The interface between operators and the determinism check.
 
     The rules of operators are Flink's; `strict` adds what Flink leaves open (conditions, join keys,
     arguments) and takes the engine's own unique keys. `changes_pass`: changes of what is visited
@@ -58,7 +58,7 @@ class DeterminismCheck(ABC):
     def report(
         self, cause: Cause, node: n.Node, columns: Iterable[str], functions: Iterable[str]
     ) -> None:
-        """Note what is not deterministic and must be."""
+        """Note an expression that is not deterministic and must be."""
 
     @abstractmethod
     def store(self, node: n.Node) -> None:

@@ -33,7 +33,7 @@ class LookAhead:
         return bool(self.rows or self.groups)
 
     def and_also(self, other: LookAhead) -> LookAhead:
-        """Return what covers both."""
+        """Return the look-ahead that covers both."""
         return LookAhead(
             max(self.distance, other.distance),
             max(self.rows, other.rows),

@@ -119,7 +119,7 @@ class DeltaConnector:
         return reduce(lambda left, right: left.unionAll(right), parts)
 
     def _scan_key(self, split: Split) -> tuple[str, str, str]:
-        """Return what files must share to be read by one scan."""
+        """Return the properties that files must share to be read by one scan."""
         values = split.payload.get("values") or {}
         return split.payload["kind"], repr(sorted(values.items())), str(self._path(split).parent)
 

@@ -42,7 +42,7 @@ def hint_of(plan: StreamPlan, node: n.Node | None = None) -> str:
 
 
 def group_hint(node: n.Aggregate, plan: StreamPlan) -> str:
-    """Return what to group by where no group column carries a watermark."""
+    """Return the column to group by where no group column carries a watermark."""
     into = "GROUP BY " if node.aggregates else "have in GROUP BY, or among what is DISTINCT, "
     known = watermark_texts(plan, node.input)
     if known:

@@ -13,7 +13,7 @@ _OF_PLACES = ("row_number", "rank", "dense_rank")
 
 
 def window_hint(node: n.OverWindow, plan: StreamPlan) -> str:
-    """Return what to change of a window that no watermark passes."""
+    """Return the change to make in a window that no watermark passes."""
     times = choice_text(plan, node.input)
     if not node.order:
         return f"ORDER BY, or PARTITION BY, {times}"
@@ -28,7 +28,7 @@ def window_hint(node: n.OverWindow, plan: StreamPlan) -> str:
 
 
 def _call_hint(node: n.OverWindow, call: n.WindowCall, within: str) -> str:
-    """Return what to change of a call that looks to the end of time."""
+    """Return the change to make in a call that looks ahead to the end of time."""
     descending, name = node.order[0].descending, call.function
     if name in _OF_THE_WHOLE:
         return f"{name}() needs all rows of its partition: {within}"
