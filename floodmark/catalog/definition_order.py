@@ -32,7 +32,7 @@ class DefinitionCycle(BindError):
 def order_definitions(definitions: Sequence[s.Definition]) -> list[s.Definition]:
     """Return definitions so that each comes after those that it names; else as they are written.
 
-    `DefinitionCycle` (E0204) for those that name each other in one.
+    `DefinitionCycle` (E0204) for definitions that depend on each other in a circle.
     """
     places: dict[str, int] = {}
     uses: list[set[int]] = []

@@ -19,8 +19,8 @@ def with_indexes(
 ) -> Catalog:
     """Return the catalog without the indexes whose columns have gone.
 
-    E0852 for one that is created on a column that is not there. With `filed`, the catalog is that
-    of files, whose indexes stay: those are E0852, too.
+    E0852 for an index that is created on a column that does not exist. With `filed`, the catalog is
+    that of pipeline files: their indexes stay, and one whose column has gone is E0852, too.
     """
     lost = set()
     for index in catalog.objects.values():

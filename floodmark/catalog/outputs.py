@@ -1,6 +1,6 @@
 """The objects that one CREATE SOURCE makes: an output for each table that it lists.
 
-One that is split is a source and a materialized view over it. Each object is declared by a
+An output that is split is a source and a materialized view over it. Each object is declared by a
 statement of its own, with the places of what the user wrote.
 """
 

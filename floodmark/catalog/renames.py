@@ -136,7 +136,7 @@ def rewrite_names(
 ) -> s.Definition | None:
     """Return a definition with new names, parsed again; None where it says none of the old ones.
 
-    One that is `respelled` has no aliases for the old ones: so somebody would write it.
+    A `respelled` definition has no aliases for old names, as a person would write it.
     """
     renaming = _Renaming(names, respelled)
     out = renaming.definition(definition)

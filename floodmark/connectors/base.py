@@ -211,8 +211,8 @@ class Connector(Protocol):
 class SourceSpec:
     """What a connector needs to know of a source.
 
-    `metadata` has the names of what it says of itself, with the types of the columns that take it;
-    `key` is the primary key, `defaulted` the columns of which it says whether a row lacks them.
+    `metadata` has the names of the metadata that it gives, with the types of their columns. `key`
+    is the primary key. For `defaulted` columns it says whether a row lacks them.
     """
 
     name: str

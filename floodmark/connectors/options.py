@@ -28,7 +28,7 @@ FIELD = "fields.{column}.{name}"
 class Options:
     """The options of one source, by the table; `read_names` are those that something has read.
 
-    Those of a source that is `new` take no more than is right; others what they took before.
+    A `new` source is checked strictly; older definitions may have what was accepted then.
     """
 
     source: str

@@ -121,7 +121,7 @@ class EpochInputs:
     def changes(self, scan: n.Scan) -> Rows | None:
         """Return what the epoch changed in an object; all its rows when filling.
 
-        Of merged epochs, what they changed together: what came and went within them is nothing.
+        For merged epochs it is their net change: a row that came and went within them is none.
         """
         if self.fills:
             rows = self._initial_rows(scan)

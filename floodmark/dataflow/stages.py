@@ -35,8 +35,8 @@ class ObjectStages(StateIO):
     """Where the operators of one plan put the rows that they keep, or need twice, in an epoch.
 
     `dead` are the files of dead letters, `withdrawn` those that are taken back, by table. A query
-    has at most `plan_nodes` nodes where it can be split. What is kept is written if it is
-    `lasting`; without that each epoch starts from nothing.
+    has at most `plan_nodes` nodes where it can be split. State is written if the stages are
+    `lasting`; otherwise each epoch starts from nothing.
     """
 
     dead: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)

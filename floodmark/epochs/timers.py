@@ -20,7 +20,7 @@ from floodmark.warehouse.warehouse import Warehouse
 def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
     """Return the objects that change by a time; with `select` those that the selected ones need.
 
-    Objects that are suspended or backfilling, or need one that is, are left out.
+    Suspended and backfilling objects are left out, and so are objects that need one.
     """
     records = warehouse.cut().records
     names = {k for k, r in records.items() if r.due is not None and r.due <= until}

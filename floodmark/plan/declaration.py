@@ -230,10 +230,10 @@ LOOKUP = "lookup"
 class Declaration:
     """What a CREATE SOURCE or CREATE TABLE says, bound.
 
-    `columns` are those of the rows that come; `transform` is what is made of them and stored;
-    `clock` says what of the watermarks goes by the time, `conflict` what becomes of a row whose key
-    is there already. `ttl` says how long rows stay; below the watermark of the column `ttl_column`
-    (WATERMARK … WITH TTL) they count as absent. No row depends on `harmless_options`:
+    `columns` are those of incoming rows. `transform` says which rows are stored of them. `clock`
+    has the options by which watermarks follow the clock. `conflict` says what happens to a row
+    whose key exists already. `ttl` says how long rows stay; below the watermark of the column
+    `ttl_column` (WATERMARK … WITH TTL) they count as absent. No row depends on `harmless_options`:
     they and the place of a relative path, `resolved`, are no part of what is defined.
     """
 
@@ -278,7 +278,7 @@ class Declaration:
     def watermark_names(self) -> dict[str, str]:
         """Map columns with a watermark to what a transformation calls them.
 
-        One that gets the name of another is not told from that.
+        If a column gets the name of another one, the two are not told apart.
         """
         if self.transform is None:
             return {}

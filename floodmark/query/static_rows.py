@@ -16,7 +16,7 @@ def check_static(target: AnalysedObject, reader: Reader, span: Span | None) -> N
 
     Results of these lookups are not stored, so rows would be retracted with other values than they
     were emitted with. A suspended view will look up for its missed epochs in the table as of then.
-    For an object that is behind, it is not known yet whether it has rows.
+    Nobody knows yet whether an object that is behind will have rows.
     """
     if not target.relation.static:
         return

@@ -38,8 +38,8 @@ SinkChanges = Sequence[tuple[ReferenceObject, Sequence[Change]]]
 class _Batch:
     """Rows of one partition that count as one row for the watermark.
 
-    Of a `whole` one all rows are taken, or, where one of them goes aside, none. Rows of a `partial`
-    one may leave to the stored row what the table needs.
+    A `whole` batch is taken with all rows, or not at all if one of them goes aside. Rows of a
+    `partial` batch may lack values that the table needs: the stored row has them.
     """
 
     partition: str

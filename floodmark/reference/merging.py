@@ -37,7 +37,7 @@ def next_rows(
 ) -> StoredRows:
     """Return the rows after the epoch; `dead` takes those that are refused.
 
-    Stored rows that have ended are absent when others come, and what comes can have ended.
+    Expired rows count as absent when new rows come, and a new row can be expired.
     """
     old, key = input_rows(obj, before), obj.input_key
     gone = [row for row in old if ends.is_absent(row)]

@@ -139,10 +139,10 @@ class ObjectState:
     """What an object is after an epoch.
 
     `dead` are a view's live dead letters. `stored` is what its operators have evaluated once.
-    `taken` are the rows of a source as they came, `rows` what it makes of them. `now` is the time
-    of the epoch, for queries. `wrote` has the time at which the row of a key was last written,
-    where the row expires by it. `holds` are the owners that hold it. `shown` are the rows that
-    readers see, where they are fewer than what downstream objects have received.
+    `taken` are the rows of a source as they came, `rows` those after its transformation. `now` is
+    the time of the epoch, for queries. `wrote` has the time at which the row of a key was last
+    written, where the row expires by it. `holds` are the owners that hold it. `shown` are the rows
+    that readers see, where they are fewer than what downstream objects have received.
     """
 
     rows: tuple[Row, ...] = ()

@@ -119,8 +119,8 @@ def merge(
 ) -> tuple[dict[KeyValues, Row], int, list[RefusedRow]]:
     """Return the rows by key after the changes, how many were ignored, and those refused.
 
-    `written` takes the keys of rows that were written, though they be as they were. A change with
-    the name of an owner is that sink's; `holds` says, and is told, which owners hold a row.
+    `written` collects the keys of rows that were written, even without a change. A change with the
+    name of an owner is that sink's; `holds` says, and is told, which owners hold a row.
     """
     rows, ignored, refused = dict(stored), 0, list[RefusedRow]()
     held = dict[KeyValues, RowOwners]() if holds is None else holds

@@ -1,8 +1,8 @@
 """JSON as it is at rest: no spaces, keys in order, numbers in one form.
 
 Numbers without an exponent and of at most 38 digits are exact and lose zeros at their end; others
-are doubles, written as Java writes them. Spark's variants do the same. One that a double cannot
-hold is refused: it would be infinite or 0.
+are doubles, written as Java writes them. Spark's variants do the same. A number that a double
+cannot hold is refused: it would be infinite or 0.
 """
 
 from __future__ import annotations

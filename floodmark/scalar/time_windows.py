@@ -53,8 +53,8 @@ def windows_of(
 ) -> list[tuple[Any, Any]]:
     """Return start and end of the windows that hold a date or timestamp, the earliest first.
 
-    Of those that begin before the years the last one is a window, of those that end after them the
-    first one; they are cut there.
+    Of the windows that begin before year 1 only the last one exists, and of those that end after
+    year 9999 only the first one. Both are cut there.
 
     >>> windows_of(datetime(9999, 12, 31), (0, 1, 0), (0, 3, 0), (0, 0, 0))[0][1]
     datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)

@@ -1,8 +1,8 @@
 """BEGIN … COMMIT: the statements of a transaction see its own writes and become one epoch.
 
-The lease is not held between the statements. They are evaluated against the last epoch that was
-sealed when the first of them ran; COMMIT is refused where what they were computed from has changed
-since, as under PostgreSQL's REPEATABLE READ.
+The lease is not held between the statements. They are evaluated as of the last epoch that was
+sealed before the first of them ran. COMMIT is refused where their inputs have changed since, as
+under PostgreSQL's REPEATABLE READ.
 """
 
 from __future__ import annotations

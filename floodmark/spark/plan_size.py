@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 def words(text: str) -> int:
     """Return how many names, functions, keywords and literals a Spark text has.
 
-    That is about the number of nodes of the expression that Spark makes of it.
+    The expression that Spark makes of it has about as many nodes.
 
     >>> words("CASE WHEN `a` + 1 > 0 THEN coalesce(`b`, 'x') END")
     10

@@ -170,7 +170,7 @@ def replace(hold: Attachment) -> bool:
 def replace_server(home: ServerHome, nonce: str) -> bool:
     """Kill a server that answers nobody, if it is still that one; whoever comes next starts anew.
 
-    Return whether it was. Unlike a server that is stopped it is not asked: it would not hear.
+    Return whether it was. It is not asked to stop, as a server that answers is: it would not hear.
     """
     with exclusive(home.start_lock):
         record = home.read()

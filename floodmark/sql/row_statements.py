@@ -59,7 +59,7 @@ class CopyFrom(Statement):
 class CopyTo(Statement):
     """`COPY {t [(columns)] | (query)} TO 'file' [WITH (…)]`; a table is the query that reads it.
 
-    `table` is the one whose columns are not named: those that it computes are left out.
+    `table` is set if no columns are named: its generated columns are left out.
     """
 
     query: exp.Expression

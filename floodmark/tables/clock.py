@@ -38,7 +38,8 @@ class SystemClock:
 def is_kept() -> bool | None:
     """Tell whether a time service keeps the system's clock.
 
-    A clock that was set by hand is not, until they have set it anew. None where nothing tells it.
+    A clock that was set by hand is not kept until the service sets it again. None where the system
+    does not tell.
     """
     libc = ctypes.CDLL(None)
     ask = getattr(libc, "ntp_adjtime", None)

@@ -165,7 +165,7 @@ def expires_dead_letters(obj: AnalysedObject) -> bool:
 def companion_column(obj: AnalysedObject, name: str) -> str:
     """Return the name of an engine's column in a companion, next to those of the object.
 
-    `changelog_` goes before it where the object has a column of that name, in either case.
+    It begins with `changelog_` where the object has a column of that name, in upper or lower case.
     """
     taken = {f.name.lower() for f in obj.relation.visible}
     while name in taken:

@@ -194,7 +194,7 @@ def _waits(statement: s.Definition, failed: set[str]) -> bool:
 def _create(statement: s.Definition, lint: _Lint) -> None:
     """Put what a definition stands for into the catalog.
 
-    CREATE TABLE … AS has the columns of its query: it waits for what that reads.
+    CREATE TABLE … AS has the columns of its query: it waits for the objects that the query reads.
     """
     check_file_definition(statement)
     try:

@@ -139,9 +139,9 @@ class SplitEnumerator:
         return self._having or frozenset()
 
     def sources_without_more(self, taken: Mapping[str, Sequence[Split]]) -> frozenset[str]:
-        """Return the sources of which nothing is left, when they were asked last, but the `taken`.
+        """Return the sources that had nothing beyond the `taken` splits when they were asked last.
 
-        One that could not say is not among them.
+        A source that failed is not among them.
         """
         ends = {k: {s.partition: s.partition_end for s in splits} for k, splits in taken.items()}
         return self._nothing | {key for key, last in ends.items() if all(last.values())}

@@ -1,7 +1,7 @@
 """The checks that cost as much as an epoch, or more: made by `audit_job`, or where one is executed.
 
-One compares each view with its query in batch; one replays an epoch of each object. A run that
-takes them along with their assets says how they came out last.
+One compares each view with its query in batch; the other replays an epoch of each object. A run
+that selects them together with their assets reports their last results.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def last_audits(
 ) -> Iterator[dg.AssetCheckResult]:
     """Yield how the audits of an object came out last.
 
-    Of those that were never made nothing is known: they are a warning in a run that `fails`, and
-    nothing in others. What a failed run leaves without a result, Dagster shows as failed.
+    An audit that was never made is a warning in a run that `fails`, since Dagster shows checks
+    without a result in a failed run as failed. In other runs it is left out.
     """
     for name in audits_of(obj):
         known = last.audits.get(name)

@@ -34,8 +34,9 @@ _Event = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
 def make_new_data_sensor(job_name: str, assets: Collection[dg.AssetKey]) -> dg.SensorDefinition:
     """Return the sensor of a job over some assets: one run takes in everything that is there.
 
-    It compares source heads with the epoch log and never attaches Spark. The cursor holds what it
-    has told: Dagster keeps it once it has the events. A lost one tells them once more.
+    It compares source heads with the epoch log and never attaches Spark. The cursor holds what the
+    sensor has reported; Dagster stores it after the events. If a cursor is lost, they are reported
+    once more.
     """
 
     @dg.sensor(

@@ -17,10 +17,11 @@ from floodmark_dagster.resources.warehouse import Warehouse
     default_status=dg.DefaultSensorStatus.RUNNING,
 )
 def pipeline_files(context: dg.SensorEvaluationContext, warehouse: Warehouse) -> dg.SkipReason:
-    """Fail with what is wrong with the files, or what waits for a plan; start no run.
+    """Fail with the error in the files, or with the changes that wait for a plan; start no run.
 
-    What is deployed goes on meanwhile. What is new, the next run creates: it fails, too, while that
-    cannot be. The cursor holds files that say what is deployed: those are not planned again.
+    Deployed objects go on meanwhile. The next run creates new objects; the sensor fails, too, while
+    they cannot be created. The cursor has the digest of files that equal what is deployed: these
+    are not planned again.
     """
     deployed = dg.SkipReason("the files say what is deployed, or something new")
     with errors_for_dagster(retries=False), warehouse.connect() as floodmark:

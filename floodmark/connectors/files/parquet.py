@@ -31,9 +31,9 @@ def inspect_parquet(listed: FoundFile, schema: Schema, needed: Schema = ()) -> F
     """Read a footer: the rows, and per column what differs from the declared type.
 
     `extra["types"]` maps a column to the Spark type that is in the file, to None when the file
-    lacks it, to VOID when its type was left open. What it lacks of the `needed` columns is told,
-    and what it has that no column takes. Raises `DataError` when a column cannot be read
-    as declared.
+    lacks it, to VOID when its type was left open. It also names `needed` columns that the file
+    lacks, and fields that no column takes. Raises `DataError` when a column cannot be read as
+    declared.
     """
     try:
         footer = pq.read_metadata(listed.path)

@@ -18,7 +18,7 @@ _TIMES = {spark_type(type_): type_ for type_ in (DATE, TIMESTAMP, TIMESTAMPTZ)}
 def fault_expressions(schema: Schema, types: Mapping[str, str | None]) -> list[str]:
     """Return the Spark text of `__corrupt`, the row as JSON, and of `__reason`.
 
-    `types` are those that the file has in other columns than the declared ones.
+    `types` are the file's types of columns, where they differ from the declared ones.
     """
     fault = _fault(schema, types)
     if fault is None:

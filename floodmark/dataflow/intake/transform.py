@@ -1,8 +1,8 @@
 """TRANSFORM USING: rows of a source to what is stored of them, before anything is written.
 
 A row for which the condition is not TRUE, or whose period is empty or over, is not stored. One for
-which an expression has no value is a dead letter, where the condition holds. A message that puts
-such a row takes the stored one of its key.
+which an expression has no value is a dead letter, where the condition holds. A message with such a
+row removes the stored row of its key.
 """
 
 from __future__ import annotations

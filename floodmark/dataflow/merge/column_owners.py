@@ -91,7 +91,7 @@ def add_owners(
 ) -> DataFrame:
     """Add who holds the rows, where columns have owners: the sink that is one, or nobody else.
 
-    What it owned `formerly` can be other columns.
+    `formerly` takes the columns that the sink owned before, which can be others.
     """
     if not table.has_owners:
         return frame

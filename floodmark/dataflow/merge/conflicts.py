@@ -183,7 +183,7 @@ def _where(
 def _check(row: str, declared: Declaration, names: list[str], type_: str, now: int) -> str:
     """Return the text of a merged row with generated columns; NULL where there is none is refused.
 
-    What was generated of the rows that it is merged from is not what is generated of it.
+    Generated columns of a merged row are computed anew, not taken from the rows that it merges.
     """
     mine = {c: f"__g.r.{ident(c)}" for c in names}
     generated = {c.name: c.generated for c in declared.columns if c.generated is not None}

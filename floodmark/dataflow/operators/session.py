@@ -3,8 +3,8 @@
 A row at most `gap` after the one before it in its partition is in that one's session. Rows without
 a time are in none and are dropped, or kept beside all sessions.
 
-Rows before and after an epoch, taken together, fall into stretches without a gap. A session of
-either side lies within one of them, so those that no change is in stay as they are.
+Rows before and after an epoch, taken together, fall into stretches without a gap. Each session, old
+or new, lies within one stretch. So sessions of stretches without a change stay as they are.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class FetchedRows:
     def fetch(self, keys: Callable[[], list[LookupKey]], by: Sequence[str]) -> DataFrame | None:
         """Return the rows of keys, written; None where there are none.
 
-        An epoch that is recorded keeps what it recorded.
+        If the epoch has recorded rows already, these are returned.
         """
         io = self.io
         if not self.kept:

@@ -25,8 +25,8 @@ class ReplacedRows:
 class ExpiredRows:
     """Rows whose `column` is below `bound` are not needed from this epoch on.
 
-    But for those that `stays` tells, a condition on the places of the rows below in their
-    partition: `places` are the columns that it reads. Without it none of them stays.
+    Rows for which `stays` is TRUE are still needed. It is a condition on the places of the rows in
+    their partition, and reads the columns `places`. Without it no such row stays.
     """
 
     column: str

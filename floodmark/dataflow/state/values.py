@@ -52,9 +52,8 @@ class StoredValues:
     ) -> DataFrame | None:
         """Store the fresh rows in place of those of the gone keys; return them read back.
 
-        Of the others those that are `over` go, too, where their files are written again. What an
-        earlier attempt recorded stands: values of users' functions differ from one evaluation to
-        the next.
+        Expired rows (`over`) go, too, if their files are rewritten. Rows that an earlier attempt
+        recorded stay: values of users' functions differ from one evaluation to the next.
         """
 
         def build(before: Handle | None) -> TableChange:

@@ -26,8 +26,8 @@ def backfills(
 ) -> dict[str, ObjectRecord]:
     """Return the records of views whose backfill begins or ends with an epoch.
 
-    A view is backfilled if it or one of its inputs is large. Its backfill ends when it is ready,
-    or, if it has no row yet, when an object that is filled from it is created in the epoch.
+    A view is backfilled if it or one of its inputs is large. Its backfill ends when it is ready. It
+    also ends if the view has no row yet and the epoch creates an object that is filled from it.
     """
     pipeline = warehouse.definitions_of_version(version).pipeline
     before = warehouse.cut(epoch - 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def with_former_owners(advance: ObjectAdvance) -> AnalysedObject:
     """Return the table with the owners, too, that go with what they have written.
 
-    Those that own other columns from now on are two: what they owned is cleared.
+    An owner that has other columns from now on counts twice: its former columns are cleared.
     """
     obj, key = advance.obj, advance.obj.relation.primary_key
     previous = [s.object for s in PreviousDefinitions(advance).sinks_to_remove if owns(s.object)]

@@ -128,8 +128,8 @@ def bind_body(
 ) -> Expr:
     """Return the expression of an SQL function over its arguments, of the type that it returns.
 
-    E0284 for one that is not cast to that, with `implicit` also for one that is only when a cast
-    is written; errors are at `place`.
+    E0284 if the body's type is not cast to that type; with `implicit` also if only a written cast
+    does it. Errors are at `place`.
     """
     with _inside(function, place):
         bound = _bind_body(binder, function, arguments, body)

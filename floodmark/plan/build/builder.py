@@ -115,9 +115,9 @@ class Builder:
     def with_ctes(self, query: exp.Expression) -> Builder:
         """Return the builder with the WITH names of a query in reach.
 
-        Each is planned once, where it stands: it sees those before it, and what it reads is not
-        hidden by names of the place where it is read. E0133 where they grow too large, E0149 for a
-        name that stands for two.
+        Each WITH query is planned once, where it stands: it sees the WITH queries before it. Names
+        of the place that reads it do not change what it reads. E0133 where they grow too large,
+        E0149 for a name that two of them have.
         """
         clause = query.args.get("with_") or query.args.get("with")
         if clause is None:

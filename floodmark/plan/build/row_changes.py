@@ -1,8 +1,8 @@
 """UPDATE, DELETE and RETURNING as plans: what a statement does to rows, said as a query.
 
 The rows that an UPDATE or DELETE finds are those of the target, joined with FROM or USING and
-filtered by WHERE, as in a SELECT. One that several rows of FROM match is changed once: by the first
-of them in the order of the FROM columns, as they stand, ascending.
+filtered by WHERE, as in a SELECT. A row that several rows of FROM match is changed once. The first
+of these rows counts, sorted by the columns of FROM from left to right, ascending.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _SEVERAL = {FunctionKind.TABLE: "table functions", FunctionKind.AGGREGATE: "aggr
 def functions_of(objects: Iterable[CatalogObject]) -> dict[str, UserFunction]:
     """Return the functions of a catalog by name, in the order of their creation.
 
-    Those that do not hold are not among them: nothing can call them.
+    Functions that are refused are left out: nothing can call them.
     """
     out = {}
     for obj in (o for o in objects if o.kind is ObjectKind.FUNCTION):

@@ -170,9 +170,10 @@ def _separate(node: n.Node, source: str) -> n.Node:
 
 
 def _common(chains: Sequence[_Chain], raw: Relation) -> tuple[Expr, ...]:
-    """Return the conditions that no read of the source does without.
+    """Return the conditions that every read of the source has.
 
-    One that fails for a row puts it aside; so some read must ask nothing else of it.
+    A condition that fails for a row puts it aside. So one that can fail counts only if some read
+    has no conditions but shared ones.
     """
     first, *others = chains
     shared = [p for p in first.parts if all(p in other.parts for other in others)]

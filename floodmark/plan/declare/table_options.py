@@ -37,9 +37,9 @@ def check_names(options: Sequence[Option], span: Span | None) -> None:
 
 
 def check_values(statement: s.Statement) -> None:
-    """Refuse what a new source or table says no yes or no by, or a length without a unit: E0154.
+    """Refuse a `static` that is no boolean, and a length without a unit, of what is new: E0154.
 
-    What is there already keeps the meaning that it had: such a number counts seconds.
+    Existing definitions keep their meaning: there a number without a unit counts seconds.
     """
     specs = specs_of(OptionPlace.TABLE)
     for option in getattr(statement, "options", ()):

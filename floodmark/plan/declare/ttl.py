@@ -1,10 +1,10 @@
 """TTL of tables: how long a row is kept, from which time, and whether readers get its delete.
 
 `WITH (ttl = '7 days', ttl_column = c, ttl_mode = 'delete' | 'discard')`, and `retention_seconds`. A
-row is expired at `now` when its time is at or before the cutoff, `now` less the TTL. Its time is
-that of `ttl_column`, else that of the epoch that has last written it. Expired rows are deleted,
-also in views over the table; or they are discarded: no query sees them any more, but views keep the
-results of these rows.
+row is expired at `now` when its time is at or before the cutoff, `now` less the TTL. The time of a
+row is its value in `ttl_column`, else the time of the epoch that wrote it last. With `delete`,
+expired rows are deleted, also in views over the table. With `discard`, no query sees them any more,
+but views keep the results of these rows.
 """
 
 from __future__ import annotations

@@ -131,8 +131,9 @@ class Join(Pairing):
 class LookupJoin(Pairing):
     """Looks the right side up at the epoch's cut (`FOR SYSTEM_TIME AS OF PROCTIME()`).
 
-    Changes of the right side change nothing that was looked up. `static` promises that it never
-    changes: a row that goes is looked up again. Otherwise it takes back what was emitted for it:
+    Changes of the right side change nothing that was looked up. `static` promises that the right
+    side never changes: a left row that goes is looked up again. Otherwise a left row that goes
+    retracts the pairs that were emitted for it:
 
     - `stored`: the right columns of every pair are kept by the left side's stream key, and the
       right side's where a left row can match several; they are what a retraction carries.

@@ -101,8 +101,8 @@ class TopN(OrderedNode):
 class OverWindow(OrderedNode):
     """Adds window functions over one partitioning and order.
 
-    `close_call` names the call that gives the time of the last row that others look ahead to: below
-    the watermark it says that the row is final. NULL says that there are too few rows yet.
+    `close_call` names the call with the time of the last row that other calls look ahead to. When
+    that time is below the watermark, the row is final. NULL says that there are too few rows yet.
     """
 
     partition: tuple[str, ...]

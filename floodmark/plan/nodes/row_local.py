@@ -108,9 +108,8 @@ class Filter(Unary):
 class TemporalFilter(Unary):
     """Keeps a row while `condition`, which reads the epoch's time, is TRUE.
 
-    That is from the largest of `lower_bounds` on, and before the smallest of
-    `upper_bounds`: TIMESTAMPTZ over
-    the row, at least one. Where one of them is NULL the row never comes.
+    That is from the largest of `lower_bounds` on, and before the smallest of `upper_bounds`. There
+    is at least one bound, a TIMESTAMPTZ over the row. A row with a bound of NULL never comes.
     """
 
     condition: Expr

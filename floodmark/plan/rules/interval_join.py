@@ -63,7 +63,7 @@ class Distance:
 def shift_to_kind(value: Any, by: Decimal, kind: Kind) -> Any:
     """Return a value moved, as one of another kind: the greatest that is not above.
 
-    Beyond the values of that kind it is the last of them.
+    Beyond the values of that kind it is the kind's last value.
 
     >>> from datetime import date
     >>> shift_to_kind(date(2024, 1, 3), Decimal(-1), Kind.DATE)

@@ -1,10 +1,10 @@
 """Makes temporal filters of conditions that compare rows with `now()`.
 
-In a view they say when a row comes and when it goes: an epoch then looks at the rows whose time has
-come, not at all of them. Conditions without `now()` are a filter below, and are asked first, those
-of a query around it, too, where they cannot fail. A condition of an inner join is lifted above it,
-one of the side that an outer join pads is put below on that side. What has no period stays as it
-is, and is refused where a view needs it.
+In a view such conditions say when a row comes and when it goes. An epoch then reads only the rows
+whose time has come. Conditions without `now()` become a filter below and are evaluated first; so
+are those of an outer query that cannot fail. A condition of an inner join is lifted above it. A
+condition on the padded side of an outer join is put below, on that side. A condition without a
+period stays as it is, and is refused where a view needs it.
 """
 
 from __future__ import annotations

@@ -203,8 +203,8 @@ def refuse_lagging(
 ) -> None:
     """Raise E0838 if an object that keeps its rows, or one that reads such rows, is not up to date.
 
-    `behind` has the reasons, by key. What is in `continuing` takes in what it missed under its new
-    definition, or that of the sink that writes it.
+    `behind` has the reasons, by key. Objects in `continuing` catch up under their new definition,
+    or that of the sink that writes them.
     """
     for change in changes:
         if change.action not in ("alter", "replace"):

@@ -161,8 +161,8 @@ def _check_beginnings(plan: DeploymentPlan, deployed: Pipeline) -> None:
 def check_definition(obj: AnalysedObject, before: AnalysedObject | None = None) -> None:
     """Raise what refuses an object that is new, or another than `before`, whatever is deployed.
 
-    `plan` and `lint` ask this. Columns have to be such that Delta stores them; options, such that a
-    connector can be created. What is written as it was keeps the meaning that it had.
+    `plan` and `lint` ask this. Delta has to store the columns, and the options have to make a
+    connector. Unchanged parts keep the meaning that they had.
     """
     statement = obj.object.statement
     anew = before is None or before.object.statement != statement

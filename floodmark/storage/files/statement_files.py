@@ -1,7 +1,7 @@
 """The rows of statements as files, from when a statement runs until no kept epoch needs them.
 
 Each has a folder of its own below that of the engine: Spark writes there, and so does this process.
-An epoch that takes the rows in has them by the names that Spark knows.
+The record of an epoch names these files as Spark knows them.
 """
 
 from __future__ import annotations

@@ -70,9 +70,9 @@ class TakenBack:
 class CatalogVersion:
     """A catalog version, counted from 1, and the epoch from which it is in force.
 
-    One with `renamed`, new keys by the former ones, does nothing but that. `dml` are the rows, as
-    the epoch log has those of statements, with which tables begin that the version creates. One
-    that takes the version before it back has the definitions of the epoch before.
+    A version with `renamed`, new keys by the former ones, does nothing else. `dml` are the rows
+    with which tables begin that the version creates, in the form of statements' rows in the epoch
+    log. A version that takes back the one before it has the definitions of the epoch before.
     """
 
     version: int

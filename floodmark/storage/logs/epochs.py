@@ -36,9 +36,10 @@ class OpenRecord:
     `positions` is the end offset per source and partition after this epoch, all sources included.
     Under `dml_of` a table, it is the number of rows that statements have written. The positions of
     `restarted` objects begin at nothing again. `backfills` has the records from which views go on
-    whose backfill begins or ends with the epoch. Of `exhausted` sources it takes all that they had.
-    From the epoch on, `renamed` objects have new keys; here they are by the former ones. `id` is
-    that of the record, which every commit of the epoch has; None where a former version wrote it.
+    whose backfill begins or ends with the epoch. It takes in everything that `exhausted` sources
+    had. From the epoch on, `renamed` objects have new keys; here they are by the former ones. `id`
+    is that of the record, which every commit of the epoch has; None where a former version wrote
+    it.
     """
 
     epoch: int

@@ -131,9 +131,9 @@ class Objects(Protocol):
         """Remove what a store keeps of a folder without objects, and of those below it."""
 
     def flush(self, keys: Iterable[str]) -> None:
-        """Wait until objects outlive a power cut that others have written, or that were copied.
+        """Wait until objects that others have written, or that were copied, outlive a power cut.
 
-        Those that are created or replaced do at once, where the store does that at all.
+        Objects that are created or replaced do so at once, in a store that is durable at all.
         """
 
     def lock(self, key: str, *, wait: bool = True) -> AbstractContextManager[bool]:

@@ -324,7 +324,7 @@ def _encode(options: _Options, statement: s.CreateSink) -> str:
 def check_new_sink(statement: s.CreateSink) -> None:
     """Raise E0721 for what a sink says twice, and for a folder of another host.
 
-    For definitions that are new. One that is in the log says what `ExternalSink` takes of it.
+    This is for new definitions. A definition in the log is read as `ExternalSink` reads it.
     """
     given = {option.name.lower(): option for option in statement.options}
     for option in () if statement.format is None else statement.format.options:

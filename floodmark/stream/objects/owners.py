@@ -46,7 +46,7 @@ def owners_of(feeders: Iterable[CatalogObject], key: Sequence[str]) -> tuple[Own
 def keeping_holds(catalog: Catalog, owned: Iterable[str]) -> Catalog:
     """Return the catalog in which tables without owners know that they had some.
 
-    Their rows still say who holds them: a sink of that name takes them over.
+    Their rows still have the owners' names: a sink of that name takes them over.
     """
     there = [catalog.objects[key] for key in owned if key in catalog.objects]
     alone = [o for o in there if not any(map(owns, catalog.feeders(o.key)))]

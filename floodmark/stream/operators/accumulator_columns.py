@@ -83,8 +83,8 @@ def group_fields(node: GroupingNode) -> Schema:
 def value_columns(arguments: Iterable[Distinct]) -> dict[int, tuple[str, str]]:
     """Return for each aggregate with DISTINCT the column with the value that comes or goes.
 
-    Beside it, the one that says whether it comes, 1, goes, -1, or stays, 0. Aggregates of one
-    argument and condition have the same columns.
+    Beside it is the column that says whether the value comes (1), goes (-1) or stays (0).
+    Aggregates of one argument and condition have the same columns.
     """
     return {
         call: (f"__value{i}", f"__crossing{i}_{m}")

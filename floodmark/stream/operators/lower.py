@@ -49,8 +49,8 @@ class StreamPlan:
     def top_without_projections(self) -> Operator | None:
         """Return the operator whose rows are those of the plan under other names, or None.
 
-        So it is where only projections are above it that pass all its columns on. What it stores
-        can be in the own table of the plan's object (`StreamOperator.beside`).
+        There is one if all operators above it are projections that pass all of its columns on. Its
+        state can be in the own table of the plan's object (`StreamOperator.beside`).
         """
         node = self._renaming[0]
         return None if isinstance(node, n.Project) else self.operators[node]
