@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from floodmark.catalog.option_table import CONNECTORS, OPTIONS, OptionPlace as P
+from floodmark.catalog.option_table import CONNECTORS, OPTIONS, SINK_CONNECTORS, OptionPlace as P
 from floodmark.connectors import registry
 
 METHODS = {"read_option", "read", "text", "word", "is_on", "option", "_value"}
@@ -57,9 +57,7 @@ READERS: Mapping[P, Mapping[str, str]] = {
         "backfill": "stream.objects.replacement",
         ALL: "stream.objects.sinks",
     },
-    P.SINK_FILES: _SINK,
-    P.SINK_CSV: _SINK,
-    P.SINK_DELTA: _SINK,
+    **dict.fromkeys((*SINK_CONNECTORS.values(), P.SINK_CSV), _SINK),
     P.COPY: {ALL: "connectors.copy.file"},
     P.COPY_CSV: {ALL: "connectors.copy.file"},
     P.SETTING: {ALL: "warehouse.settings"},
