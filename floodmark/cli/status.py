@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,7 +69,7 @@ def headline(connection: Floodmark) -> str:
     lines = [f"warehouse  {connection.root}"]
     if head.sealed:
         sealed = log.seal_record(head.sealed)
-        ago = duration(datetime.now(UTC) - sealed.sealed_at)
+        ago = duration(max(datetime.now(UTC) - sealed.sealed_at, timedelta()))
         lines.append(f"epoch      {head.sealed}, sealed {ago} ago")
     else:
         lines.append("epoch      none yet: `floodmark plan` shows what the pipeline files define")

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.due_changes import first_of
 from floodmark.scalar.functions.intervals import datetime_of, micros_of
-from floodmark.storage.table import DataFile
+from floodmark.scalar.types import BIGINT, Field
+from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
+from floodmark.stream.properties.state import DUE_AT
 from floodmark.tables import layout
 from floodmark.tables.current import current_rows
 from floodmark.tables.cutoff import cutoff_of
 from floodmark.tables.expiry import due_times
 from floodmark.tables.validity_period import times
 from floodmark.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_EVER = -(2**63)
+"""Before every moment, in microseconds since 1970."""
 
 
 def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
@@ -49,10 +58,7 @@ def _batch_of_rows(warehouse: Warehouse, key: str, until: datetime) -> datetime 
         return None
     first, last = micros_of(record.as_of) + 1, micros_of(until)
     moments = times(warehouse.store, rows.parts, obj.period, first, last)
-    most = warehouse.settings.max_due_rows
-    if moments.size <= most:
-        return None
-    return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
+    return _end_of_batch(moments, warehouse.settings.max_due_rows)
 
 
 def _batch_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime | None:
@@ -74,17 +80,26 @@ def _batch_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime 
 def _batch_of_changes(
     warehouse: Warehouse, objects: Collection[str], until: datetime
 ) -> datetime | None:
-    files = sorted(_files(warehouse, objects, micros_of(until)), key=first_of)
-    rows = 0
-    for file in files:
-        rows += file.rows
-        if rows > warehouse.settings.max_due_rows and first_of(file) > first_of(files[0]):
-            return datetime_of(first_of(file) - 1, zoned=True)
-    return None
+    """Return the last time before which no more changes to come are made than in one epoch."""
+    last, most = micros_of(until), warehouse.settings.max_due_rows
+    parts = list(_due_parts(warehouse, objects, last))
+    if sum(file.rows for _, files in parts for file in files) <= most:
+        return None
+    due = (Field(DUE_AT, BIGINT),)
+    return _end_of_batch(times(warehouse.store, parts, due, _EVER, last), most)
 
 
-def _files(warehouse: Warehouse, objects: Collection[str], until: int) -> Iterator[DataFile]:
-    """Yield the files with something that is due by a time."""
+def _end_of_batch(moments: np.ndarray, most: int) -> datetime | None:
+    """Return the last time before which at most so many moments are; equal ones stay together."""
+    if moments.size <= most:
+        return None
+    return datetime_of(max(int(moments[most]) - 1, int(moments[0])), zoned=True)
+
+
+def _due_parts(
+    warehouse: Warehouse, objects: Collection[str], until: int
+) -> Iterator[tuple[Handle, list[DataFile]]]:
+    """Yield the files of each state table that have something that is due by a time."""
     pipeline, cut = warehouse.deployed().pipeline, warehouse.cut()
     for key in objects:
         owners = (pipeline[key], *(pipeline[feeder] for feeder in pipeline[key].feeders))
@@ -94,5 +109,6 @@ def _files(warehouse: Warehouse, objects: Collection[str], until: int) -> Iterat
             for state in (s for s in states if s.holds_due_changes):
                 table = layout.state_table(owner, state.name)
                 version = cut.version(key, table)
-                files = () if version is None else warehouse.store.open(table, version).files
-                yield from (file for file in files if first_of(file) <= until)
+                if version is not None:
+                    handle = warehouse.store.open(table, version)
+                    yield handle, [file for file in handle.files if first_of(file) <= until]

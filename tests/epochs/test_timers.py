@@ -8,6 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import floodmark
 from floodmark.epochs.timers import due_timers, timer_batch
 from floodmark.scalar.functions.intervals import micros_of
@@ -51,12 +54,19 @@ def _warehouse(
         cut=lambda: Cut(1, records),
         deployed=lambda: SimpleNamespace(pipeline=PIPELINE),
         suspensions=lambda: dict.fromkeys(suspended),
-        store=SimpleNamespace(open=lambda table, version: SimpleNamespace(files=found[table])),
+        store=SimpleNamespace(
+            open=lambda table, version: SimpleNamespace(files=found[table]),
+            paths=lambda handle, files: [file.path for file in files],
+        ),
     )
 
 
-def _file(first: int, rows: int) -> DataFile:
-    return DataFile("f", 1, rows, {DUE_AT: micros_of(_at(first))})
+def _file(folder: Path, *minutes: int) -> DataFile:
+    """Return a file with a change for each of some minutes."""
+    moments = [micros_of(_at(minute)) for minute in minutes]
+    path = folder / f"{minutes[0]}-{len(minutes)}.parquet"
+    pq.write_table(pa.table({DUE_AT: pa.array(moments, pa.int64())}), path)
+    return DataFile(str(path), 1, len(minutes), {DUE_AT: moments[0]})
 
 
 def test_a_run_at_a_time_is_asked_about_that_time(tmp_path: Path) -> None:
@@ -90,18 +100,20 @@ def test_what_cannot_advance_opens_no_epoch() -> None:
     assert due_timers(_warehouse(dues, backfilling=("v",)), _at(9), None) == {"kept"}
 
 
-def test_time_goes_in_portions_of_whole_files() -> None:
+def test_time_goes_in_portions(tmp_path: Path) -> None:
     table, other = "_state/public/v/r1_due", "_state/public/into_kept__sink/r1_due"
-    files = {table: [_file(1, 4), _file(8, 4), _file(3, 4)], other: [_file(2, 4)]}
+    parts = [_file(tmp_path, *range(1, 8)), _file(tmp_path, *range(4, 9))]
+    files = {table: parts, other: [_file(tmp_path, 2, 3, 3)]}
     warehouse = _warehouse({"v": _at(1), "kept": _at(2)}, files=files)
-    assert timer_batch(warehouse, {"v", "kept"}, _at(9)) == _at(3) - MICROSECOND
-    assert timer_batch(warehouse, {"v"}, _at(9)) == _at(8) - MICROSECOND
-    assert timer_batch(warehouse, {"v"}, _at(7)) is None
+    # Ten of 1 2 2 3 3 3 4 4 5 5 | 6 6 7 7 8, and of 1 2 3 4 4 5 5 6 6 7 | 7 8.
+    assert timer_batch(warehouse, {"v", "kept"}, _at(9)) == _at(6) - MICROSECOND
+    assert timer_batch(warehouse, {"v"}, _at(9)) == _at(7) - MICROSECOND
+    assert timer_batch(warehouse, {"v"}, _at(6)) is None
     assert timer_batch(warehouse, {"kept"}, _at(9)) is None
 
 
-def test_a_large_file_alone_is_not_cut() -> None:
-    files = {"_state/public/v/r1_due": [_file(1, 50), _file(4, 50)]}
+def test_changes_of_one_moment_stay_together(tmp_path: Path) -> None:
+    files = {"_state/public/v/r1_due": [_file(tmp_path, *[1] * 50), _file(tmp_path, *[4] * 50)]}
     warehouse = _warehouse({"v": _at(1)}, files=files)
-    assert timer_batch(warehouse, {"v"}, _at(3)) is None
-    assert timer_batch(warehouse, {"v"}, _at(9)) == _at(4) - MICROSECOND
+    assert timer_batch(warehouse, {"v"}, _at(3)) == _at(1)
+    assert timer_batch(warehouse, {"v"}, _at(9)) == _at(1)

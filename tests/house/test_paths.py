@@ -83,6 +83,10 @@ def test_few_modules_above_storage_open_parquet_files() -> None:
     assert set(_rooms(PARQUET, _opens, above=True)) == set(PARQUET)
 
 
+def test_no_module_above_storage_calls_open() -> None:
+    assert list(_rooms({}, _calls_open, above=True)) == []
+
+
 def test_who_removes_files_is_the_store() -> None:
     assert set(_rooms(REMOVING, _removes, above=False)) == set(REMOVING)
 
@@ -118,6 +122,11 @@ def _opens(path: Path) -> bool:
                 if name in _OPENERS:
                     return True
     return False
+
+
+def _calls_open(path: Path) -> bool:
+    calls = (node.func for node in nodes_of(path) if isinstance(node, ast.Call))
+    return any(isinstance(func, ast.Name) and func.id == "open" for func in calls)
 
 
 def _removes(path: Path) -> bool:

@@ -12,6 +12,7 @@ from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.columns import fresh_name, with_column
+from floodmark.scalar.functions.series import LONGEST
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.nodes import WindowTable
 
@@ -63,6 +64,7 @@ def _window_node(
             slide, size, shift = (
                 _length(builder, item, name, time.type) for name in ("slide", "size", "offset")
             )
+            _check_windows(builder, item, slide, size)
             return n.Hop(inner.node, time.name, slide, size, shift, start=start, end=end, span=span)
         case _:
             gap = _length(builder, item, "gap", time.type)
@@ -94,3 +96,21 @@ def _length(builder: QueryBuilder, item: WindowTable, name: str, time: SqlType) 
             hint="cast the dates to times in a subquery: SELECT *, d::timestamp AS ts",
         )
     return months, days, micros
+
+
+def _check_windows(
+    builder: QueryBuilder, item: WindowTable, slide: n.Interval, size: n.Interval
+) -> None:
+    """Raise E0156 where a row would have more windows than a series has values."""
+    windows = -(-_micros(size) // _micros(slide))
+    if windows > LONGEST:
+        raise BindError(
+            "E0156",
+            f"each row would be in {windows:,} windows; at most {LONGEST:,} are possible",
+            span=builder.span(item.args["slide"]),
+            hint="take a longer slide or a shorter size",
+        )
+
+
+def _micros(length: n.Interval) -> int:
+    return length[1] * _DAY + length[2]

@@ -119,8 +119,10 @@ def _parse_envelope(text: str, place: str) -> Record:
         _raise_damaged(place, str(error))
     if not isinstance(data, dict):
         _raise_damaged(place, "it is no object")
-    if not isinstance(data.get("format"), int):
+    if "format" not in data:
         return Record(_parse_values(text, data, place), number or 0, None, 0)
+    if type(data["format"]) is not int or data["format"] < 0:
+        _raise_damaged(place, f"its format is {json.dumps(data['format'])}")
     if data["format"] > FORMAT:
         refuse_newer_format(_called(place), data["format"])
     if missing := _FIELDS - data.keys():

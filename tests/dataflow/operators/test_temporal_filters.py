@@ -75,7 +75,7 @@ def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:
     site.define("SET max_due_rows = 2;",
                 "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ);",
                 "CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE now() < ts;")  # fmt: skip
-    with site.connect(limits=Limits(state_file_rows=2)) as fm:
+    with site.connect() as fm:
         fm.clock.set(START)  # type: ignore[attr-defined]
         _insert(fm, *((k, k) for k in range(1, 7)))
         fm.clock.set(_at(500_000))  # type: ignore[attr-defined]

@@ -116,6 +116,8 @@ def test_a_rank_takes_its_ties_and_a_number_stays_where_it_is_read() -> None:
         ("TUMBLE(t, at, INTERVAL '1 hour', INTERVAL '1 month')", "E0211"),
         ("TUMBLE(t, at, INTERVAL '0 hours')", "E0211"),
         ("TUMBLE(t, k, INTERVAL '1 hour')", "E0210"),
+        ("HOP(t, at, INTERVAL '1 millisecond', INTERVAL '1001 seconds')", "E0156"),
+        ("HOP(t, at, INTERVAL '1 millisecond', INTERVAL '1000 seconds')", None),
         ("HOP(d, at, INTERVAL '24 hours', INTERVAL '1 week', INTERVAL '-1 day')", None),
     ],
 )

@@ -258,6 +258,15 @@ def test_a_newer_format_is_refused(tmp_path: Path, name: str) -> None:
     assert {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()} == before
 
 
+@pytest.mark.parametrize("format", [True, -1, "1", 1.0, None])
+def test_a_format_is_a_number(tmp_path: Path, format: object) -> None:
+    fill(tmp_path)
+    path = engine(tmp_path) / "epochs/0/1.seal.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": format}))
+    with pytest.raises(DataError, match=f"(?s)E0409.*its format is {json.dumps(format)}"):
+        EpochLog(tmp_path).seal_record(1)
+
+
 def test_replaced_records_count_on(tmp_path: Path) -> None:
     for oldest in (2, 3):
         Retention(tmp_path).keep_from(oldest, NOW)
