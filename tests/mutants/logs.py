@@ -27,8 +27,8 @@ LOGS = (
     Planted(
         "the checksum of a record is not compared",
         "floodmark.storage.records.text:_parse_envelope",
-        "found != data['crc32c']",
-        "len(found) != len(data['crc32c'])",
+        "checksum != data['crc32c']",
+        "len(checksum) != len(data['crc32c'])",
         (f"{_RECORDS}test_records_out_of_order_are_refused",),
     ),
     Planted(
