@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from floodmark.errors import DataError, UserError
+from floodmark.errors import UserError
 from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects.contract import Location, Objects, create_once
 from floodmark.storage.objects.local import LocalObjects
-from floodmark.storage.records.text import DAMAGED, Record, new_id, read_record, record_text
+from floodmark.storage.records.text import Record, new_id, read_record, record_text
 from floodmark.storage.warehouse import ENGINE, local_root
 
 VARIABLE: Final = "FLOODMARK_DURABLE"
@@ -82,14 +82,11 @@ def read_choice(place: Location) -> bool | None:
 
 
 def check_choice(place: Location, durable: bool | None) -> None:
-    """Raise E0436 where a warehouse was made otherwise, and E0430 where a newer version made it."""
-    try:
-        chosen = read_choice(place)
-    except DataError as error:
-        if durable is None and error.code in DAMAGED:
-            return  # who says nothing of it can read a warehouse whose record is damaged
-        raise
-    if None not in (chosen, durable) and chosen != durable:
+    """Raise E0436 where a warehouse was made otherwise."""
+    if durable is None:
+        return  # who says nothing of it can read a warehouse whose record is damaged
+    chosen = read_choice(place)
+    if chosen is not None and chosen != durable:
         raise UserError(
             "E0436",
             f"the warehouse {objects_of(place).place} was made with "

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
-import floodmark
 from floodmark.errors import DataError, UserError
 from floodmark.storage import durability, local_files
 from floodmark.storage.checks.older_log import epochs_of_other_logs, refuse_tables_ahead
@@ -344,10 +343,6 @@ def test_whether_a_warehouse_is_durable_is_chosen_once(
     for use in (check_choice, choose):
         with pytest.raises(UserError, match=r"E0436.*durable = false"):
             use(tmp_path, True)
-    path = tmp_path / durability.ENGINE / durability.NAME
-    path.write_text(path.read_text().replace('"format":1', '"format":2'))
-    with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
-        floodmark.connect(tmp_path)
     for text, durable in (("Off", False), ("0", False), (" no ", False), ("ON", True), ("1", True)):
         monkeypatch.setenv(durability.VARIABLE, text)
         assert durability.durable_by_default() is durable
