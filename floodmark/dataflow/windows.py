@@ -6,22 +6,12 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR
 from floodmark.plan import nodes as n
-from floodmark.scalar.functions.intervals import FIRST, LAST
+from floodmark.scalar.functions.intervals import FIRST, LAST, length_micros
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.spark.types import ident, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-_DAY = 86_400_000_000
-
-
-def micros(interval: n.Interval) -> int:
-    """Return the length of an interval without months, in microseconds."""
-    months, days, rest = interval
-    assert not months
-    return days * _DAY + rest
 
 
 # The least and the greatest of several would be one that is not NULL.
@@ -60,7 +50,7 @@ def repeat(
 ) -> DataFrame:
     """Return rows, with the texts `kept`, once per window that holds the column `time`."""
     type_ = node.input.field(node.time).type
-    size, slide, offset = (micros(i) for i in (node.size, node.slide, node.offset))
+    size, slide, offset = (length_micros(i) for i in (node.size, node.slide, node.offset))
     since = to_micros(ident(time), type_)
     past = f"pmod({since} - {offset}, {slide})"
     windows = f"({size + slide - 1} - {past}) div {slide}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from floodmark.dataflow.state.due_changes import first_of
-from floodmark.scalar.functions.intervals import datetime_of, micros_of
+from floodmark.dataflow.state.due_changes import first_of, last_of
+from floodmark.scalar.functions.intervals import FIRST, datetime_of, micros_of
 from floodmark.scalar.types import BIGINT, Field
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.dependencies import blocked_keys, upstream_of
@@ -21,9 +22,6 @@ from floodmark.warehouse.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import numpy as np
-
-_EVER = -(2**63)
-"""Before every moment, in microseconds since 1970."""
 
 
 def due_timers(warehouse: Warehouse, until: datetime, select: Collection[str] | None) -> set[str]:
@@ -80,13 +78,19 @@ def _batch_of_ends(warehouse: Warehouse, key: str, until: datetime) -> datetime 
 def _batch_of_changes(
     warehouse: Warehouse, objects: Collection[str], until: datetime
 ) -> datetime | None:
-    """Return the last time before which no more changes to come are made than in one epoch."""
+    """Return the last time before which no more changes to come are made than in one epoch.
+
+    Rows are clustered by their time: of a long backlog, the first files alone are read.
+    """
     last, most = micros_of(until), warehouse.settings.max_due_rows
     parts = list(_due_parts(warehouse, objects, last))
-    if sum(file.rows for _, files in parts for file in files) <= most:
+    files = sorted((file for _, files in parts for file in files), key=first_of)
+    before = [0, *accumulate(file.rows for file in files)]
+    if before[-1] <= most:
         return None
-    due = (Field(DUE_AT, BIGINT),)
-    return _end_of_batch(times(warehouse.store, parts, due, _EVER, last), most)
+    needed = [file for file, rows in zip(files, before, strict=False) if rows <= most]
+    last = min(last, max(last_of(file) for file in needed))
+    return _end_of_batch(times(warehouse.store, parts, (Field(DUE_AT, BIGINT),), FIRST, last), most)
 
 
 def _end_of_batch(moments: np.ndarray, most: int) -> datetime | None:

@@ -16,6 +16,7 @@ from floodmark.scalar.functions.intervals import (
     LAST,
     Interval,
     datetime_of,
+    length_micros,
     micros_of,
 )
 
@@ -44,8 +45,8 @@ def align(value: Any, size: Interval, offset: Interval) -> Any:
     >>> align(datetime(2024, 1, 1, 10, 7), (0, 0, 300_000_000), (0, 0, 0))
     datetime.datetime(2024, 1, 1, 10, 5)
     """
-    since, width = micros_of(value), _micros(size)
-    return _clamp(since - (since - _micros(offset)) % width, value)
+    since, width = micros_of(value), length_micros(size)
+    return _clamp(since - (since - length_micros(offset)) % width, value)
 
 
 def windows_of(
@@ -59,8 +60,8 @@ def windows_of(
     >>> windows_of(datetime(9999, 12, 31), (0, 1, 0), (0, 3, 0), (0, 0, 0))[0][1]
     datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)
     """
-    since, step, width = micros_of(value), _micros(slide), _micros(size)
-    last = since - (since - _micros(offset)) % step
+    since, step, width = micros_of(value), length_micros(slide), length_micros(size)
+    last = since - (since - length_micros(offset)) % step
     starts = range(last, since - width, -step)
     return [
         (_clamp(start, value), _clamp(start + width, value))
@@ -83,12 +84,6 @@ def _clamp(micros: int, like: Any) -> Any:
     if not isinstance(like, datetime):
         return datetime_of(min(max(micros, FIRST), LAST)).date()
     return datetime_of(min(max(micros, FIRST), LAST), zoned=like.tzinfo is not None)
-
-
-def _micros(interval: Interval) -> int:
-    """Return an interval without months in microseconds; a day has 24 hours."""
-    assert not interval[0], "windows of months have no fixed size"
-    return interval[1] * DAY_MICROS + interval[2]
 
 
 def _add_months(value: Any, months: int) -> Any:

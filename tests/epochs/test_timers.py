@@ -66,7 +66,7 @@ def _file(folder: Path, *minutes: int) -> DataFile:
     moments = [micros_of(_at(minute)) for minute in minutes]
     path = folder / f"{minutes[0]}-{len(minutes)}.parquet"
     pq.write_table(pa.table({DUE_AT: pa.array(moments, pa.int64())}), path)
-    return DataFile(str(path), 1, len(minutes), {DUE_AT: moments[0]})
+    return DataFile(str(path), 1, len(minutes), {DUE_AT: moments[0]}, {DUE_AT: moments[-1]})
 
 
 def test_a_run_at_a_time_is_asked_about_that_time(tmp_path: Path) -> None:
@@ -110,6 +110,14 @@ def test_time_goes_in_portions(tmp_path: Path) -> None:
     assert timer_batch(warehouse, {"v"}, _at(9)) == _at(7) - MICROSECOND
     assert timer_batch(warehouse, {"v"}, _at(6)) is None
     assert timer_batch(warehouse, {"kept"}, _at(9)) is None
+
+
+def test_of_a_long_backlog_the_first_files_are_read(tmp_path: Path) -> None:
+    first = [_file(tmp_path, *range(1, 8)), _file(tmp_path, *range(5, 12))]
+    gone = DataFile("not there", 1, 9, {DUE_AT: micros_of(_at(12))}, {DUE_AT: micros_of(_at(20))})
+    warehouse = _warehouse({"v": _at(1)}, files={"_state/public/v/r1_due": [gone, *first]})
+    # Ten of 1 2 3 4 5 5 6 6 7 7 | 8 9 10 11.
+    assert timer_batch(warehouse, {"v"}, _at(30)) == _at(8) - MICROSECOND
 
 
 def test_changes_of_one_moment_stay_together(tmp_path: Path) -> None:

@@ -280,8 +280,8 @@ TIMES = (
     Planted(
         "a row exactly the gap later opens a session",
         "floodmark.dataflow.operators.session:_number_sessions",
-        "- {before} > {micros(node.gap)}",
-        "- {before} >= {micros(node.gap)}",
+        "- {before} > {length_micros(node.gap)}",
+        "- {before} >= {length_micros(node.gap)}",
         on_spark("session_merges_and_splits"),
     ),
     Planted(

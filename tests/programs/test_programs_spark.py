@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,11 +16,9 @@ from floodmark.catalog.objects import SINK_PREFIX
 from floodmark.epochs import run as epoch_run
 from floodmark.errors import NotSupported
 from floodmark.spark.session import Sessions
-from floodmark.storage.warehouse import STATE
-from floodmark.tables import layout
 from floodmark.testing.program import Program, load
 from floodmark.testing.text import encode
-from tests.explained_state import explained_tables
+from tests.explained_state import explained_roles, written_state
 from tests.program_reference import compile_sql
 from tests.program_spark import (
     Case,
@@ -203,10 +201,8 @@ def test_the_state_that_explain_names_is_what_is_written(runs: Runs) -> None:
     assert runs.written
     named, kept = set[str](), set[str]()
     for run, _ in runs.as_written:
-        objects = [obj for obj in run.pipeline.objects.values() if obj.plan is not None]
-        roles = dict(ChainMap(*(explained_tables(obj, run.pipeline) for obj in objects)))
-        sent = {layout.sink_progress_table(obj) for obj in objects if obj.external_sink}
-        written = {t for t in run.fm.store.tables() if t.startswith(f"{STATE}/")} - sent
+        roles = explained_roles(run.pipeline)
+        written = written_state(run.fm.store, run.pipeline)
         assert written - {*roles} == set()
         named |= {*roles.values()}
         kept |= {roles[table] for table in written}

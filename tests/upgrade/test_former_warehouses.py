@@ -11,7 +11,7 @@ import sys
 import tarfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,12 +21,12 @@ from floodmark.errors import DataError
 from floodmark.failpoints import NAMES, VARIABLE
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import EpochLog
-from floodmark.storage.records.text import from_text, parse_text, record_text, to_text
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE
 from floodmark.tools.equivalence import Difference, compare
 from tests.crash.test_apply_kill import After, after
 from tests.upgrade import next_format
+from tests.upgrade.rewriting import rewrite_records
 from tests.warehouses import NOW, Site, visible
 
 pytestmark = pytest.mark.spark
@@ -166,11 +166,7 @@ def test_it_is_wherever_a_kill_ends_them(former: Former, case: Killed) -> None:
 
 def as_before_the_next(root: Path) -> None:
     """Rewrite records and what commits tell as if the next format had been planned for."""
-    for path in (root / ENGINE).rglob("*.json"):
-        if "lease" not in path.parts:
-            found = parse_text(path.read_text(), str(path))
-            body = from_text(renamed(to_text(found.body)))
-            path.write_text(record_text(path.name, replace(found, body=body)))
+    rewrite_records(root, renamed)
     for path in root.glob("public/*/_delta_log/*.json"):
         path.write_text(renamed(path.read_text()))
 

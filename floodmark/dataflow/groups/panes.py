@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.groups import accumulators as acc
-from floodmark.dataflow.windows import first_of, from_micros, micros, repeat, to_micros
+from floodmark.dataflow.windows import first_of, from_micros, repeat, to_micros
 from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
+from floodmark.scalar.functions.intervals import length_micros
 from floodmark.scalar.functions.model import Operand
 from floodmark.scalar.types import Kind
 from floodmark.spark.types import ident, spark_type
@@ -41,7 +42,7 @@ def pay(
     windows = node.input
     if not isinstance(windows, n.Hop) or not many:
         return False
-    in_each, rest = divmod(micros(windows.size), micros(windows.slide))
+    in_each, rest = divmod(length_micros(windows.size), length_micros(windows.slide))
     read = {c for e in node.expressions for c in columns_of(e)}
     return (
         not rest
@@ -69,7 +70,7 @@ def add_up(
     windows = node.input
     assert isinstance(windows, n.Hop)
     type_ = windows.input.field(windows.time).type
-    offset, slide = micros(windows.offset), micros(windows.slide)
+    offset, slide = length_micros(windows.offset), length_micros(windows.slide)
     since = to_micros(ident(windows.time), type_)
     pane = from_micros(first_of(f"{since} - pmod({since} - {offset}, {slide})"), type_)
     group = tuple(c for c in node.group if c not in (windows.start, windows.end))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.partitions import recompute_partitions
 from floodmark.dataflow.partitions.recompute_partitions import AFTER
-from floodmark.dataflow.windows import end_of, from_micros, micros, to_micros
+from floodmark.dataflow.windows import end_of, from_micros, to_micros
 from floodmark.plan import nodes as n
+from floodmark.scalar.functions.intervals import length_micros
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident, spark_type
 from floodmark.stream.operators.session import StreamSession
@@ -53,7 +54,7 @@ def batch(node: n.Session, frame: DataFrame, apart: tuple[str, ...] = ()) -> Dat
     ends = (f"min({_TIME}) {each} AS {_FIRST}", f"max({_TIME}) {each} AS {_LAST}")
     bounds = [
         f"{from_micros(_FIRST, type_)} AS {ident(node.start)}",
-        f"{from_micros(end_of(_LAST, micros(node.gap)), type_)} AS {ident(node.end)}",
+        f"{from_micros(end_of(_LAST, length_micros(node.gap)), type_)} AS {ident(node.end)}",
     ]
     names = [ident(name) for name in node.input.names]
     numbered = _number_sessions(node, frame, within, (*node.input.names, *apart))
@@ -88,7 +89,7 @@ def _number_sessions(
         *map(ident, names), f"{to_micros(ident(node.time), type_)} AS {_TIME}"
     )
     before = f"lag({_TIME}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
-    opens = f"coalesce({_TIME} - {before} > {micros(node.gap)}, TRUE) AS {_OPENS}"
+    opens = f"coalesce({_TIME} - {before} > {length_micros(node.gap)}, TRUE) AS {_OPENS}"
     number = f"count_if({_OPENS}) OVER (PARTITION BY {within} ORDER BY {_TIME})"
     return timed.selectExpr("*", opens).selectExpr("*", f"{number} AS {_NUMBER}")
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.dataflow.windows import end_of, first_of, from_micros, micros, to_micros
+from floodmark.dataflow.windows import end_of, first_of, from_micros, to_micros
 from floodmark.plan import nodes as n
+from floodmark.scalar.functions.intervals import length_micros
 from floodmark.spark.rows import Rows
 from floodmark.spark.types import ident
 from floodmark.stream.operators.tumble import StreamTumble
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def _columns(node: n.Tumble) -> list[str]:
     time = node.input.field(node.time)
-    size, offset = micros(node.size), micros(node.offset)
+    size, offset = length_micros(node.size), length_micros(node.offset)
     since = f"({to_micros(ident(node.time), time.type)})"
     start = f"{since} - pmod({since} - {offset}, {size})"
     return [

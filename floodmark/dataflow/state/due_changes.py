@@ -7,6 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.clustered import ClusteredRows
+from floodmark.scalar.functions.intervals import LAST
 from floodmark.spark.types import ident
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.state import DUE_AT
@@ -20,6 +21,12 @@ def first_of(file: DataFile) -> int:
     """Return the time of a file's first change; at once where nothing tells."""
     first = file.low.get(DUE_AT)
     return first if isinstance(first, int) else 0
+
+
+def last_of(file: DataFile) -> int:
+    """Return the time of a file's last change; never where nothing tells."""
+    last = file.high.get(DUE_AT)
+    return last if isinstance(last, int) else LAST
 
 
 @dataclass

@@ -12,12 +12,12 @@ from floodmark.plan.build.aliases import alias_of
 from floodmark.plan.build.protocol import BoundNode, QueryBuilder
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.plan.nodes.columns import fresh_name, with_column
+from floodmark.scalar.functions.intervals import DAY_MICROS, length_micros
 from floodmark.scalar.functions.series import LONGEST
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.sql.nodes import WindowTable
 
 _TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
-_DAY = 86_400_000_000
 
 
 def window_table(builder: QueryBuilder, item: WindowTable, inner: BoundNode) -> BoundNode:
@@ -81,14 +81,14 @@ def _length(builder: QueryBuilder, item: WindowTable, name: str, time: SqlType) 
     if given is None:
         return 0, 0, 0
     months, days, micros = bind_interval(given, builder.context)
-    if months or (name != "offset" and days * _DAY + micros <= 0):
+    if months or (name != "offset" and days * DAY_MICROS + micros <= 0):
         raise BindError(
             "E0211",
             "a window needs a fixed, positive length: days or less",
             span=builder.span(given),
             hint="a calendar month is GROUP BY date_trunc('month', ts)",
         )
-    if time.kind is Kind.DATE and micros % _DAY:
+    if time.kind is Kind.DATE and micros % DAY_MICROS:
         raise BindError(
             "E0211",
             "a window of dates needs a length of whole days",
@@ -102,7 +102,7 @@ def _check_windows(
     builder: QueryBuilder, item: WindowTable, slide: n.Interval, size: n.Interval
 ) -> None:
     """Raise E0156 where a row would have more windows than a series has values."""
-    windows = -(-_micros(size) // _micros(slide))
+    windows = -(-length_micros(size) // length_micros(slide))
     if windows > LONGEST:
         raise BindError(
             "E0156",
@@ -110,7 +110,3 @@ def _check_windows(
             span=builder.span(item.args["slide"]),
             hint="take a longer slide or a shorter size",
         )
-
-
-def _micros(length: n.Interval) -> int:
-    return length[1] * _DAY + length[2]

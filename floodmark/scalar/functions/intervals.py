@@ -57,6 +57,13 @@ def _add_months(value: datetime, months: int) -> datetime:
     return value.replace(year=year, month=month + 1, day=min(value.day, last))
 
 
+def length_micros(interval: Interval) -> int:
+    """Return an interval without months in microseconds; a day has 24 hours."""
+    months, days, micros = interval
+    assert not months, "months have no fixed length"
+    return days * DAY_MICROS + micros
+
+
 def difference(later: datetime, earlier: datetime) -> Interval:
     """Return the difference in whole days and the rest, both of one sign."""
     micros = micros_of(later) - micros_of(earlier)

@@ -114,9 +114,9 @@ class EpochLog:
         self._sealed = 0
 
     def head(self) -> LogHead:
-        """Return the end of the log.
+        """Return the end of the log; E0431 where a listing lacks a record between others.
 
-        The first call raises E0431 where a record is missing between others.
+        The first call lists the log, as do later ones that cannot follow its end.
         """
         last, is_sealed = self._last()
         return LogHead(last, None) if is_sealed else LogHead(last - 1, self.open_record(last))

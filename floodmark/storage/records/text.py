@@ -119,7 +119,7 @@ def _parse_envelope(text: str, place: str) -> Record:
         _raise_damaged(place, str(error))
     if not isinstance(data, dict):
         _raise_damaged(place, "it is no object")
-    if "format" not in data:
+    if not (isinstance(data.get("format"), int) or data.keys() >= _FIELDS):
         return Record(_parse_values(text, data, place), number or 0, None, 0)
     if type(data["format"]) is not int or data["format"] < 0:
         _raise_damaged(place, f"its format is {json.dumps(data['format'])}")

@@ -267,6 +267,14 @@ def test_a_format_is_a_number(tmp_path: Path, format: object) -> None:
         EpochLog(tmp_path).seal_record(1)
 
 
+def test_a_former_record_may_have_a_field_of_that_name(tmp_path: Path) -> None:
+    """Those that had no envelope could be by source, and a source can be called so."""
+    fill(tmp_path)
+    path = engine(tmp_path) / "epochs/0/discovered.json"
+    path.write_text('{"format": {"files": []}}')
+    assert EpochLog(tmp_path).last_discovery() == (999, {"format": {"files": []}})
+
+
 def test_replaced_records_count_on(tmp_path: Path) -> None:
     for oldest in (2, 3):
         Retention(tmp_path).keep_from(oldest, NOW)
