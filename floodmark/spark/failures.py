@@ -19,6 +19,8 @@ LOST = "E0511"
 """The code of a server that is gone."""
 ENDED = (LOST, "E0516")
 """The codes of a query that did not end by itself."""
+UNKNOWN = "E0602"
+"""The code of an error that means nothing in particular."""
 _TOKEN = re.compile(r"UNAUTHENTICATED|PERMISSION_DENIED")
 _INTERRUPTED = re.compile(
     r"OPERATION_CANCELED|OPERATION_ABANDONED|StatusCode\.CANCELLED|cancelled as part"
@@ -216,7 +218,7 @@ def _values(text: str, error: BaseException) -> FloodmarkError | None:
 
 def _rest(error: BaseException) -> FloodmarkError:
     return FloodmarkError(
-        "E0602",
+        UNKNOWN,
         "Spark could not run the query: " + _first_line(error),
         detail=type(error).__name__,
         hint="this is a defect of Floodmark unless the message names a table of yours",

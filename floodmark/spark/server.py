@@ -111,10 +111,12 @@ def attach(config: SparkConfig) -> Attachment:
 
 
 def ends(hold: Attachment) -> bool:
-    """Tell whether the server of a hold is gone, or goes within seconds."""
+    """Tell whether the server of a hold is gone, or goes in the time that a server has to stop."""
     record = hold.home.read()
-    process = record.process() if record is not None and record.nonce == hold.nonce else None
-    return process is None or ends_within(process, LIMITS.server_stop_seconds)
+    if record is None or record.nonce != hold.nonce:
+        return True
+    process = record.process()
+    return process is None or ends_within(process, _stop_seconds(record))
 
 
 def status(config: SparkConfig) -> ServerStatus:
@@ -193,12 +195,14 @@ def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> 
 
 def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
     process.send_signal(signal.SIGTERM)
-    if not ends_within(
-        process, LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
-    ):
+    if not ends_within(process, _stop_seconds(record)):
         return False
     _keep_archive(record.archive)
     return True
+
+
+def _stop_seconds(record: ServerRecord) -> float:
+    return LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
 
 
 def _kill(process: psutil.Process) -> None:

@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.limits import LIMITS
 from floodmark.spark import server
-from floodmark.spark.clients import ClientFile
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
-from floodmark.spark.failures import ENDED, LOST, server_loss, translate
+from floodmark.spark.failures import ENDED, LOST, UNKNOWN, server_loss, translate
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -61,17 +60,13 @@ class Sessions:
         self,
         main: SparkSession,
         make_ingest: Callable[[], SparkSession],
-        release: Callable[[], None],
-        client_file: ClientFile | None = None,
-        give_up: Callable[[], object] | None = None,
+        hold: server.Attachment | None = None,
     ) -> None:
         self.main = main
         self.lost = False
         self._given_up = False
         self._make_ingest = make_ingest
-        self._release = release
-        self._desk = client_file
-        self._give_up = give_up or self._hang_up
+        self._hold = hold
         self._ingest: SparkSession | None = None
         self._lock = threading.Lock()
         # A session that nobody ended is ended when Python is half gone, where gRPC waits for ever.
@@ -109,7 +104,7 @@ class Sessions:
 
         tag = secrets.token_hex(8)
         deadline = None if seconds is None else self._deadline(what, tag, seconds)
-        shown = nullcontext() if self._desk is None else self._desk.running(what)
+        shown = nullcontext() if self._hold is None else self._hold.client_file.running(what)
         try:
             with shown, self._tag(tag):
                 yield
@@ -117,8 +112,7 @@ class Sessions:
             known = isinstance(error, PySparkException | RpcError | TransientError)
             if not (known or self._given_up):
                 raise
-            # Of sessions that were given up any call may fail, and in many ways.
-            note = server_loss(error) if self._given_up else translate(error)
+            note = self._meaning(error)
             self.lost |= note.code == LOST and note is not error
             if deadline is not None and deadline.passed and note.code in ENDED:
                 raise deadline.error() from error
@@ -128,6 +122,14 @@ class Sessions:
         finally:
             if deadline is not None:
                 deadline.end()
+
+    def _meaning(self, error: Exception) -> FloodmarkError:
+        """Return the error to raise; a server that ends, or was given up, fails in many ways."""
+        if self._given_up:
+            return server_loss(error)
+        note = translate(error)
+        hold = self._hold if note.code == UNKNOWN else None
+        return note if hold is None or not server.ends(hold) else server_loss(error)
 
     @contextmanager
     def _tag(self, tag: str) -> Iterator[None]:
@@ -149,10 +151,10 @@ class Sessions:
     def abandon(self) -> None:
         """Give the sessions up, and with them a server of this machine: all that runs ends."""
         self.lost = self._given_up = True
-        self._give_up()
-
-    def _hang_up(self) -> None:
-        """Let every call of these sessions fail; what a server of others does is theirs."""
+        if self._hold is not None:
+            server.replace(self._hold)
+            return
+        # What a server of others does is theirs: every call of these sessions fails.
         for session in (self.main, self._ingest):
             if session is not None:
                 session.client.close()
@@ -164,8 +166,9 @@ class Sessions:
         """
         atexit.unregister(self.close)
         with ExitStack() as ends:
-            # Without the release, the watchdog of the server waits for this process to end.
-            ends.callback(self._release)
+            if self._hold is not None:
+                # The watchdog of the server would wait for this process to end.
+                ends.callback(self._hold.release)
             for session in (self.main, self._ingest):
                 if session is not None:
                     ends.callback(session.stop)
@@ -186,7 +189,7 @@ def open_sessions(config: SparkConfig) -> Sessions:
     _silence()
     if config.remote is not None:
         config.remote.check()
-        return _open(config.remote.url, None, config.session_confs, lambda: None)
+        return _open(config.remote.url, config.session_confs)
     opened = _open_patiently(config)
     if opened is not None:
         return opened
@@ -195,7 +198,7 @@ def open_sessions(config: SparkConfig) -> Sessions:
 
 
 def _open_patiently(config: SparkConfig) -> Sessions | None:
-    """Open sessions on a server; None where it ended, or was ended as it did not answer."""
+    """Open sessions on a server; None where it ended, or was ended as it opened none."""
     with _attach(config) as hold:
         # Its start, be it by another client, may take longer than an answer.
         last = time.monotonic() + LIMITS.server_answer_seconds
@@ -208,7 +211,7 @@ def _open_patiently(config: SparkConfig) -> Sessions | None:
                     raise
                 if server.ends(hold):
                     break
-                if error.code != LOST:
+                if error.code not in (LOST, UNKNOWN):
                     raise
                 if time.monotonic() >= last:
                     server.replace(hold)
@@ -233,8 +236,7 @@ def _open_local(config: SparkConfig, hold: server.Attachment, seconds: float) ->
 
     def open_session() -> Sessions:
         expected = {**config.session_confs, NONCE_CONF: hold.nonce}
-        give_up = partial(server.replace, hold)
-        return _open(hold.url, hold.token, expected, hold.release, hold.client_file, give_up)
+        return _open(hold.url, expected, hold)
 
     return _run_with_timeout(seconds, open_session)
 
@@ -261,37 +263,28 @@ def _run_with_timeout(seconds: float, action: Callable[[], Sessions]) -> Session
         ) from None
 
 
-def _open(
-    url: str,
-    token: str | None,
-    expected: Mapping[str, str],
-    release: Callable[[], None],
-    client_file: ClientFile | None = None,
-    give_up: Callable[[], object] | None = None,
-) -> Sessions:
-    if token is None:
-        create, confs = _create, {**SEMANTIC, **PLANNING}
+def _open(url: str, expected: Mapping[str, str], hold: server.Attachment | None = None) -> Sessions:
+    if hold is None:
+        create = partial(_create, url, None)
+        confs: Mapping[str, str] = {**SEMANTIC, **PLANNING}
     else:
-        create, confs = partial(_create_sharing, client_file), {}
-    main = create(url, token, confs)
+        create, confs = partial(_create_sharing, hold), {}
+    main = create(confs)
     try:
         _assert_confs(main, expected)
     except BaseException as error:
         main.stop()
         raise translate(error) if isinstance(error, Exception) else error from error
-    make_ingest = partial(create, url, token, {**confs, **_INGEST})
-    return Sessions(main, make_ingest, release, client_file, give_up)
+    return Sessions(main, partial(create, {**confs, **_INGEST}), hold)
 
 
-def _create_sharing(
-    client_file: ClientFile | None, url: str, token: str | None, confs: Mapping[str, str]
-) -> SparkSession:
+def _create_sharing(hold: server.Attachment, confs: Mapping[str, str]) -> SparkSession:
     """Make a session of a local server that shares generated code with those made like it.
 
     The server decides it when a session is made, and the confs of its command line do not reach
     that point; those of a session that is copied do.
     """
-    model = _create(url, token, {**confs, **_SHARED_CLASSES})
+    model = _create(hold.url, hold.token, {**confs, **_SHARED_CLASSES})
     try:
         session_id = str(uuid.uuid4())
         model.client.clone(session_id).close()
@@ -299,9 +292,8 @@ def _create_sharing(
         raise translate(error) from error
     finally:
         model.stop()
-    session = _create(f"{url}/;session_id={session_id}", token, {})
-    if client_file is not None:
-        client_file.mark(session)
+    session = _create(f"{hold.url}/;session_id={session_id}", hold.token, {})
+    hold.client_file.mark(session)
     return session
 
 

@@ -73,7 +73,7 @@ def test_an_epoch_goes_on_in_sessions_that_somebody_else_opens(
     def another() -> Sessions:
         """Open sessions that end without their server, as those on a remote one do."""
         owned = open_sessions(spark_config)
-        return Sessions(owned.main, lambda: owned.ingest, owned.close)
+        return Sessions(owned.main, lambda: owned.ingest)
 
     def shared() -> Sessions:
         if opened[-1].lost:

@@ -5,18 +5,29 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from pyspark.errors.exceptions.connect import UnknownException
 
 import floodmark
+from floodmark.errors import FloodmarkError, TransientError
+from floodmark.limits import LIMITS
+from floodmark.spark import server, session
+from floodmark.spark.clients import ClientFile
 from floodmark.spark.confs import SparkConfig
+from floodmark.spark.failures import translate
+from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.session import Sessions
+from floodmark.storage.locks import SharedLock, exclusive_if_free
 
 
 class _Session:
-    """What `Sessions.close` needs of a session."""
+    """What `Sessions` need of a session."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
@@ -28,21 +39,88 @@ class _Session:
     def clearTags(self) -> None:
         pass
 
+    def addTag(self, tag: str) -> None:
+        pass
+
+    def removeTag(self, tag: str) -> None:
+        pass
+
     def stop(self) -> None:
         self.stopped = True
         if self.error is not None:
             raise self.error
 
 
-def test_a_session_that_does_not_stop_keeps_neither_the_other_nor_the_lock() -> None:
+@pytest.fixture
+def hold(tmp_path: Path) -> Iterator[server.Attachment]:
+    """Yield a hold on a server that is this process."""
+    home, me = ServerHome(tmp_path), psutil.Process()
+    home.write(ServerRecord(me.pid, me.create_time(), 1, "nonce"))
+    lock = SharedLock(home.client_lock)
+    yield server.Attachment(home, "sc://nowhere", "", "nonce", lock, ClientFile(home.clients))
+    lock.release()
+
+
+def is_held(hold: server.Attachment) -> bool:
+    """Tell what the watchdog asks: whether anybody is attached."""
+    with exclusive_if_free(hold.home.client_lock) as free:
+        return not free
+
+
+def test_a_session_that_does_not_stop_keeps_neither_the_other_nor_the_lock(
+    hold: server.Attachment,
+) -> None:
     main: Any = _Session()
     ingest: Any = _Session(ConnectionError("the server is gone"))
-    released: list[bool] = []
-    sessions = Sessions(main, lambda: ingest, lambda: released.append(True))
-    assert sessions.ingest is ingest
+    sessions = Sessions(main, lambda: ingest, hold)
+    assert sessions.ingest is ingest and is_held(hold)
     with pytest.raises(ConnectionError):
         sessions.close()
-    assert main.stopped and ingest.stopped and released == [True]
+    assert main.stopped and ingest.stopped and not is_held(hold)
+
+
+# Spark says this where its parts have ended one after the other.
+_ASSERTION = UnknownException("(java.lang.AssertionError) assertion failed")
+
+
+def test_what_a_server_says_as_it_ends_is_its_loss(
+    hold: server.Attachment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "LIMITS", replace(LIMITS, server_stop_seconds=0))
+    main: Any = _Session()
+    with Sessions(main, lambda: main, hold) as sessions:
+        with pytest.raises(FloodmarkError) as met, sessions.guard():
+            raise _ASSERTION
+        assert met.value.code == "E0602" and not sessions.lost
+        hold.home.forget()
+        with pytest.raises(TransientError) as met, sessions.guard():
+            raise _ASSERTION
+        assert met.value.code == "E0511" and sessions.lost
+
+
+@pytest.mark.parametrize("error", [_ASSERTION, ConnectionError("Socket closed")])
+def test_a_server_that_opens_no_session_is_replaced(
+    hold: server.Attachment, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """It may take longer to end than a server has, or be of no use for another reason."""
+    limits = replace(LIMITS, server_stop_seconds=0, server_answer_seconds=0)
+    monkeypatch.setattr(server, "LIMITS", limits)
+    monkeypatch.setattr(session, "LIMITS", limits)
+    opened, replaced = list[str](), list[server.Attachment]()
+    main: Any = _Session()
+
+    def open_local(config: SparkConfig, hold: server.Attachment, seconds: float) -> Sessions:
+        opened.append(hold.nonce)
+        if len(opened) == 1:
+            raise translate(error)
+        return Sessions(main, lambda: main, hold)
+
+    monkeypatch.setattr(session, "_open_local", open_local)
+    monkeypatch.setattr(server, "attach", lambda config: hold)
+    monkeypatch.setattr(server, "replace", replaced.append)
+    with session.open_sessions(SparkConfig(2, 1024, 2, 30.0)) as sessions:
+        assert sessions.main is main
+    assert replaced == [hold] and len(opened) == 2
 
 
 RAISING = """
