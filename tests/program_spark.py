@@ -287,8 +287,10 @@ def run_all(cases: Sequence[Case], root: Path, sessions: Sessions, limits: Limit
     return run
 
 
-def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[str, int], int]:
-    """Return where views differ from their queries in batch.
+def unequal(
+    run: Run, outcome: Outcome, cases: Sequence[Case], *, every: bool = False
+) -> dict[tuple[str, int], int]:
+    """Return where views of some cases of a run differ from their queries in batch.
 
     They are compared after the last epoch that touched them, or after `every` one.
     """
@@ -299,7 +301,9 @@ def unequal(run: Run, outcome: Outcome, *, every: bool = False) -> dict[tuple[st
         views = [
             obj.key
             for obj in run.pipeline.writing_objects
-            if compares(obj) and changed & {obj.key, *obj.reads}
+            if compares(obj)
+            and changed & {obj.key, *obj.reads}
+            and any(case.owns(obj.key) for case in cases)
         ]
         touched[epoch] = [key for key in views if key not in outcome.broken]
     last = {key: epoch for epoch, views in touched.items() for key in views}

@@ -38,8 +38,9 @@ from tests.program_spark import (
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 FEW = 2
 """Programs of so many rows also run row by row."""
-DAILY = 6
-"""Of so many programs one has other epoch boundaries in the daily set; all have in the nightly."""
+WRITTEN, OTHERWISE = 2, 6
+"""Of so many programs one is in the daily set: as it is written, and with other epoch boundaries or
+compared with its queries in batch. The nightly set has all of them."""
 CONNECTED = 4
 """Of so many programs as written, one has a connector for each table that is only inserted into."""
 
@@ -60,11 +61,11 @@ def refusal(program: Program) -> str | None:
     return None
 
 
-def otherwise_cut() -> list[Any]:
-    """Return the programs as parameters of a test with other epoch boundaries."""
+def one_in(share: int) -> list[Any]:
+    """Return all programs as parameters of a test; one of so many is in the daily set."""
     return [
         pytest.param(
-            path, id=path.stem, marks=[] if crc32(path.stem.encode()) % DAILY == 0 else LONG
+            path, id=path.stem, marks=[] if crc32(path.stem.encode()) % share == 0 else LONG
         )
         for path in PROGRAMS
     ]
@@ -77,11 +78,13 @@ Results = Mapping[str, tuple[Case, Outcome]]
 class Runs:
     """The runs of all chosen programs, each started at its first use.
 
-    As they are written they run in `sessions`, which interpret; `in_one` and `row_by_row` name
-    those with other epoch boundaries, which run in `compiling` sessions.
+    As they are written they run in `sessions`, which interpret, and those that are `compared` are
+    compared with batch. `in_one` and `row_by_row` name those with other epoch boundaries, which run
+    in `compiling` sessions.
     """
 
     programs: Mapping[str, Program]
+    compared: Collection[str]
     in_one: Collection[str]
     row_by_row: Collection[str]
     root: Path
@@ -91,8 +94,8 @@ class Runs:
 
     @cached_property
     def written(self) -> Results:
-        """Return the programs as written, compared with batch after the last epoch."""
-        return self._results("written", lambda p: p, self.programs, compared=True)
+        """Return the programs as written."""
+        return self._results("written", lambda p: p, self.programs)
 
     @cached_property
     def whole(self) -> Results:
@@ -111,8 +114,6 @@ class Runs:
         label: str,
         change: Callable[[Program], Program],
         programs: Mapping[str, Program],
-        *,
-        compared: bool = False,
     ) -> Results:
         """Run together what has the same clock; all but programs that say what time it is."""
         groups: dict[str, list[Case]] = {}
@@ -129,9 +130,10 @@ class Runs:
             sessions = self.sessions if label == "written" else self.compiling
             run = run_all(cases, self.root / label / group, sessions)
             outcome = run.outcome()
-            if compared:
+            if label == "written":
                 self.as_written.append((run, outcome))
-                outcome = replace(outcome, unequal=unequal(run, outcome))
+                compared = [case for case in cases if case.program.name in self.compared]
+                outcome = replace(outcome, unequal=unequal(run, outcome, compared))
             out.update({case.program.name: (case, outcome) for case in cases})
         return out
 
@@ -147,13 +149,17 @@ def runs(
     chosen: dict[str, set[Path]] = {}
     for item in request.session.items:
         if isinstance(item, pytest.Function) and item.path == Path(__file__):
-            paths = {item.callspec.params["path"]} if hasattr(item, "callspec") else set(PROGRAMS)
+            paths: set[Path] = (
+                {item.callspec.params["path"]} if hasattr(item, "callspec") else set()
+            )
             chosen.setdefault(item.originalname, set()).update(paths)
-    programs = {path.stem: load(path) for path in sorted(set().union(*chosen.values()))}
+    files = sorted(set[Path]().union(*chosen.values())) or PROGRAMS
+    programs = {path.stem: load(path) for path in files}
     programs = {name: p for name, p in programs.items() if refusal(p) is None}
-    in_one, row_by_row = (
+    compared, in_one, row_by_row = (
         [name for name in programs if any(p.stem == name for p in chosen.get(test.__name__, ()))]
         for test in (
+            test_views_equal_their_queries_in_batch,
             test_one_epoch_gives_the_same_final_rows,
             test_single_rows_give_the_same_final_rows,
         )
@@ -161,7 +167,7 @@ def runs(
     root = tmp_path_factory.mktemp("programs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
-        yield Runs(programs, in_one, row_by_row, root, sessions, compiling_sessions)
+        yield Runs(programs, compared, in_one, row_by_row, root, sessions, compiling_sessions)
 
 
 def _case(results: Results, path: Path) -> tuple[Case, Outcome]:
@@ -174,7 +180,7 @@ def _case(results: Results, path: Path) -> tuple[Case, Outcome]:
     return case, outcome
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(WRITTEN))
 def test_spark_emits_what_the_program_says(runs: Runs, path: Path) -> None:
     case, outcome = _case(runs.written, path)
     found = list(mismatches(case, outcome))
@@ -183,7 +189,7 @@ def test_spark_emits_what_the_program_says(runs: Runs, path: Path) -> None:
     assert not {k: faults for k, faults in outcome.faults.items() if case.owns(k)}
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", one_in(OTHERWISE))
 def test_views_equal_their_queries_in_batch(runs: Runs, path: Path) -> None:
     case, outcome = _case(runs.written, path)
     assert {at: n for at, n in outcome.unequal.items() if case.owns(at[0])} == {}
@@ -192,7 +198,7 @@ def test_views_equal_their_queries_in_batch(runs: Runs, path: Path) -> None:
 @pytest.mark.long
 def test_views_equal_their_queries_in_batch_after_each_epoch(runs: Runs) -> None:
     assert runs.written
-    assert [unequal(run, outcome, every=True) for run, outcome in runs.as_written] == [
+    assert [unequal(run, outcome, run.cases, every=True) for run, outcome in runs.as_written] == [
         {} for _ in runs.as_written
     ]
 
@@ -210,13 +216,13 @@ def test_the_state_that_explain_names_is_what_is_written(runs: Runs) -> None:
     assert kept == named
 
 
-@pytest.mark.parametrize("path", otherwise_cut())
+@pytest.mark.parametrize("path", one_in(OTHERWISE))
 def test_one_epoch_gives_the_same_final_rows(runs: Runs, path: Path) -> None:
     _skip_if_not_cut_free(path)
     assert _final(runs.whole, path) == _final(runs.written, path)
 
 
-@pytest.mark.parametrize("path", otherwise_cut())
+@pytest.mark.parametrize("path", one_in(OTHERWISE))
 def test_single_rows_give_the_same_final_rows(runs: Runs, path: Path) -> None:
     _skip_if_not_cut_free(path)
     if len(single(load(path)).epochs) > FEW:

@@ -84,7 +84,7 @@ def both(
         patch.setattr(epoch_run, "advance_object", advance)
         outcome = run.all_epochs()
     assert stopped
-    outcome = replace(outcome, unequal=unequal(run.run, outcome))
+    outcome = replace(outcome, unequal=unequal(run.run, outcome, [run.case]))
     found = run.run.fm.replay(EPOCHS, objects=[name for name in LOOSE_VIEWS if name in views])
     replays = {r.object: f"{r.result}: {r.cause}" for r in found}
     expected = on_reference(views, inputs, run.run.fm.warehouse.seed)

@@ -13,7 +13,7 @@ from floodmark.limits import Limits
 from floodmark.storage.table import Conflict
 from floodmark.tables.current import count_rows
 from floodmark.tables.tables import Writer
-from floodmark.tools.equivalence import differences
+from floodmark.tools.equivalence import Difference, compare
 from tests.warehouses import Site
 
 pytestmark = pytest.mark.spark
@@ -76,6 +76,11 @@ def _counted(fm: Floodmark) -> dict[str, int | None]:
     return {key: count_rows(fm.store, pipeline[key], records[key]) for key in _OBJECTS}
 
 
+def _unequal(fm: Floodmark) -> dict[str, Difference]:
+    """Return the views that are not what their queries give."""
+    return {view: d for view, d in compare(fm, _VIEWS).items() if d.missing or d.surplus}
+
+
 def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
     site.define(_PIPELINE)
     seen: dict[int, Rows] = {}
@@ -84,7 +89,7 @@ def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
             fm.execute(statement)
             epoch = fm.warehouse.log.head().sealed
             seen[epoch] = _rows(fm)
-            assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+            assert not _unequal(fm)
             assert _counted(fm) == {key: len(rows) for key, rows in seen[epoch].items()}
         assert set(_layers(fm)) == set(_OBJECTS)
         assert not any(fm.warehouse.log.suspensions())
@@ -98,7 +103,7 @@ def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
         assert _counted(fm) == {key: len(rows) for key, rows in seen[max(seen)].items()}
 
         fm.execute("UPDATE t SET v = 200 WHERE k = 39")
-        assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+        assert not _unequal(fm)
         assert _plain(site) == seen[max(seen)] != _rows(fm)
         assert max(_layers(fm).values()) <= 24, "what was folded is in no layer"
 
@@ -136,6 +141,6 @@ def test_an_epoch_that_failed_behind_its_layer_is_done_again(
         monkeypatch.setattr(Writer, "commit", commit)
         fm.warehouse.limits = replace(_LAYERED, layer_bytes=2**40)
         fm.advance()
-        assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+        assert not _unequal(fm)
         fm.execute(_STATEMENTS[3])
-        assert {view: differences(fm, view) for view in _VIEWS} == dict.fromkeys(_VIEWS, 0)
+        assert not _unequal(fm)
