@@ -249,6 +249,8 @@ def reparse(statement: s.Definition, obj: CatalogObject) -> s.Definition:
 
 _NAMED = (ObjectKind.SINK, ObjectKind.FUNCTION)
 """The kinds with name spaces of their own."""
+_OUTSIDE_QUERIES = ("into", "table")
+"""The fields of definitions that name a relation outside of their queries."""
 RENAMED, WITHDRAWN, OWNED, KEPT, AGAIN = "renamed", "withdrawn", "owned", "kept", "again"
 """What is noted in the past of an object. In this order: a column was renamed; a sink took its
 rows; sinks owned columns of it; an option made a sink keep rows that its query took back; its query
@@ -330,10 +332,15 @@ def function_calls(statement: s.Definition) -> tuple[str, ...]:
 
 
 def _span_of(statement: s.Definition, name: str) -> Span | None:
+    """Return where a definition names a relation: after INTO or ON, or in a query."""
     from sqlglot import exp
 
     from floodmark.sql.spans import span_of
 
+    names: list[s.ObjectName | None] = [getattr(statement, f, None) for f in _OUTSIDE_QUERIES]
+    named = next((n.span for n in names if n is not None and catalog_name(n) == name), None)
+    if named is not None:
+        return named
     parts: tuple[s.Transform, ...] = getattr(statement, "transforms", ())
     queries = [getattr(statement, "query", None), *(part.query for part in parts)]
     found = (t for query in queries if query is not None for t in query.find_all(exp.Table))
