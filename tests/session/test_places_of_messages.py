@@ -33,6 +33,8 @@ CREATE SINK s INTO u AS SELECT v AS k, count(*)::int FROM t GROUP BY v;
         ("DROP TABLE t", "E0205", "t", "is used by m, the sink s"),
         ("ALTER TABLE d DROP COLUMN n", "E0833", None, "ALTER TABLE … ON CONFLICT …"),
         ("ALTER TABLE u ON CONFLICT DO UPDATE SET v = 1", "E0705", None, "the sink s updates"),
+        ("ALTER TABLE t SET (tll='1 day')", "E0750", "tll='1 day'", "no option tll"),
+        ("ALTER TABLE t SET (static=true, tll=1, age=2)", "E0750", "tll=1", "no option tll"),
         ("ALTER TABLE t RESET (ttl)", "E0841", None, '"t" has no option ttl'),
         (
             "CREATE TABLE x (k INT PRIMARY KEY) ON CONFLICT DO UPDATE SET k = (SELECT 1)",

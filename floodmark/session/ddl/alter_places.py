@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from floodmark.catalog.objects import catalog_name
 from floodmark.errors import FloodmarkError, Span
 from floodmark.sql import statements as s
+from floodmark.sql.printer.parts import option_sql
 from floodmark.warehouse.deployed import Deployed
 
 
@@ -28,8 +29,15 @@ def place_errors(statement: s.Statement, deployed: Deployed) -> Iterator[None]:
             filed = (o.span for o in objects if o.span.file is not None and o.name != own)
             written = {statement.span.source, *(span.source for span in filed)}
             if problem.span.source not in written - {None}:
-                problem.span = _find_span(statement.span, problem.span.text)
+                text = problem.span.text
+                problem.span = _option_span(statement, text) or _find_span(statement.span, text)
         raise
+
+
+def _option_span(statement: s.Statement, printed: str) -> Span | None:
+    """Return the place of an option of the statement that has such a text in a definition."""
+    options: tuple[s.Option, ...] = getattr(statement, "options", ())
+    return next((option.span for option in options if option_sql(option) == printed), None)
 
 
 def _find_span(statement: Span, text: str) -> Span:

@@ -13,6 +13,7 @@ from floodmark.catalog.catalog import AGAIN, Catalog
 from floodmark.catalog.objects import CatalogObject, ObjectKind, Origin, title_of
 from floodmark.catalog.refused import OTHER_STATE
 from floodmark.errors import BindError, FloodmarkError, NotSupported
+from floodmark.plan.declare.table_options import check_names
 from floodmark.plan.expr.evaluate import evaluate
 from floodmark.plan.expr.expressions import UserCall, walk
 from floodmark.scalar.functions.model import RowErrorCode
@@ -32,6 +33,8 @@ def alter_catalog(statement: s.Alter, pipeline: Pipeline) -> Catalog:
         return _as_table(statement, pipeline)
     if isinstance(statement, s.AlterColumns):
         return _one_by_one(statement, pipeline)
+    if isinstance(statement, s.AlterSet):
+        _check_names(statement, find_object(statement, catalog))
     after = apply_alter(statement, catalog, pipeline.relations)
     if isinstance(statement, s.AlterQuery):
         after = _replace_refused(find_object(statement, catalog), after, pipeline)
@@ -39,6 +42,14 @@ def alter_catalog(statement: s.Alter, pipeline: Pipeline) -> Catalog:
         obj = find_object(statement, catalog)
         return _without_users(statement, obj, after, pipeline)
     return after
+
+
+def _check_names(statement: s.AlterSet, obj: CatalogObject) -> None:
+    """Refuse the first option that a table does not have where it is written: E0750."""
+    if isinstance(obj.statement, s.CreateTable):
+        given = {option.name for option in statement.options}
+        kept = (o for o in obj.statement.options if o.name not in given)
+        check_names((*statement.options, *kept), statement.span)
 
 
 def _one_by_one(statement: s.AlterColumns, pipeline: Pipeline) -> Catalog:

@@ -37,11 +37,12 @@ def names_sql(names: tuple[str, ...]) -> str:
 def options_sql(options: Iterable[Option]) -> str:
     """Return `(a = '1', b = '2')`, by name, as their order means nothing."""
     ordered = sorted(options, key=lambda option: option.name)
-    return (
-        "("
-        + ", ".join(f"{option_name_sql(o.name)} = {quote_string(o.value)}" for o in ordered)
-        + ")"
-    )
+    return "(" + ", ".join(map(option_sql, ordered)) + ")"
+
+
+def option_sql(option: Option) -> str:
+    """Return `a = '1'`."""
+    return f"{option_name_sql(option.name)} = {quote_string(option.value)}"
 
 
 def option_name_sql(name: str) -> str:
