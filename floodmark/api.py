@@ -50,7 +50,7 @@ from floodmark.storage.checks.verification import (
     verify_tables,
 )
 from floodmark.storage.delta.store import DeltaStore
-from floodmark.storage.durability import objects_of
+from floodmark.storage.durability import objects_of, refuse_newer_warehouse
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.warehouse import local_root
@@ -89,10 +89,11 @@ def connect(
     `project`; unless it is given, that is the nearest folder with a `floodmark.toml` from the
     pipelines up, else their parent. A `durable` warehouse survives a power cut; that is decided
     when it is created, by default as `FLOODMARK_DURABLE` says, or durable. Raises E0436 if an
-    existing warehouse differs. `limits` bound work, memory and time; E0369 for a number that is
-    out of its range, or the same in all warehouses.
+    existing warehouse differs, and E0430 if a newer version made it. `limits` bound work, memory
+    and time; E0369 for a number that is out of its range, or the same in all warehouses.
     """
     root = local_root(warehouse)
+    refuse_newer_warehouse(root)
     fm = Floodmark(root, clock or SystemClock(), wait, spark, sessions, durable, limits)
     if project is not None:
         fm.warehouse.home = Path(project).absolute()

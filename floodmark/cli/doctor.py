@@ -79,7 +79,7 @@ def doctor(
     verbose: VerboseOption = False,
 ) -> None:
     settings = CommandSettings(warehouse, pipelines, wait, as_json)
-    with command_connection(settings) as connection:
+    with command_connection(settings, checked=False) as connection:
         checks = list(examine(connection, settings))
         limits = list(each_limit(connection.warehouse.limits)) if verbose else []
     if settings.json:

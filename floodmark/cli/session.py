@@ -30,17 +30,18 @@ _WRONG_PATH = (NotADirectoryError, IsADirectoryError, FileNotFoundError, Permiss
 
 
 @contextmanager
-def command_connection(settings: CommandSettings) -> Iterator[Floodmark]:
+def command_connection(settings: CommandSettings, *, checked: bool = True) -> Iterator[Floodmark]:
     """Yield a connection; errors become their text and an exit code, signals end the command."""
-    with open_connection(settings) as connection, interruptible(connection):
+    with open_connection(settings, checked=checked) as connection, interruptible(connection):
         yield connection
 
 
 @contextmanager
-def open_connection(settings: CommandSettings) -> Iterator[Floodmark]:
-    """Yield a connection; Floodmark's errors become their text and an exit code."""
-    from floodmark.api import connect
-    from floodmark.catalog.places import find_project
+def open_connection(settings: CommandSettings, *, checked: bool = True) -> Iterator[Floodmark]:
+    """Yield a connection; Floodmark's errors become their text and an exit code.
+
+    Unless it is `checked`, the warehouse may be one of a newer version.
+    """
     from floodmark.storage.local_files import disk_errors
 
     # pyspark tells of a lost server in a warning first; the error that follows says it better.
@@ -49,14 +50,34 @@ def open_connection(settings: CommandSettings) -> Iterator[Floodmark]:
     with (
         report_errors(settings),
         disk_errors("what the command writes"),
-        connect(
-            settings.warehouse,
-            wait=settings.wait,
-            project=find_project(settings.pipelines),
-            durable=settings.durable,
-        ) as connection,
+        _connect(settings) if checked else _connect_unchecked(settings) as connection,
     ):
         yield connection
+
+
+def _connect(settings: CommandSettings) -> Floodmark:
+    from floodmark.api import connect
+    from floodmark.catalog.places import find_project
+
+    return connect(
+        settings.warehouse,
+        wait=settings.wait,
+        project=find_project(settings.pipelines),
+        durable=settings.durable,
+    )
+
+
+def _connect_unchecked(settings: CommandSettings) -> Floodmark:
+    """Connect without a look at the version of the warehouse; `connect` refuses a newer one."""
+    from floodmark.api import Floodmark
+    from floodmark.catalog.places import find_project
+    from floodmark.storage.warehouse import local_root
+    from floodmark.tables.clock import SystemClock
+
+    connection = Floodmark(local_root(settings.warehouse), SystemClock(), settings.wait)
+    project = find_project(settings.pipelines)
+    connection.warehouse.home = project and project.absolute()
+    return connection
 
 
 @contextmanager

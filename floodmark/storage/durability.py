@@ -7,6 +7,7 @@ records of logs are on the disk before anything that follows from them.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,13 @@ from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.objects.contract import Location, Objects, create_once
 from floodmark.storage.objects.local import LocalObjects
-from floodmark.storage.records.text import Record, new_id, read_record, record_text
+from floodmark.storage.records.text import (
+    Record,
+    new_id,
+    read_record,
+    record_text,
+    unless_newer,
+)
 from floodmark.storage.warehouse import ENGINE, local_root
 
 VARIABLE: Final = "FLOODMARK_DURABLE"
@@ -94,6 +101,15 @@ def check_choice(place: Location, durable: bool | None) -> None:
             hint=f"leave the option out; for durable = {str(durable).lower()}, create another "
             "warehouse",
         )
+
+
+def refuse_newer_warehouse(place: Location) -> None:
+    """Raise E0430 where a newer version made a warehouse.
+
+    Who reads it needs no other word of its record, which may be damaged, or out of reach.
+    """
+    with suppress(OSError), unless_newer():
+        read_record(objects_of(place), _KEY, Choice)
 
 
 def choose(place: Location, durable: bool | None) -> None:

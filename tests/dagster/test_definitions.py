@@ -11,6 +11,8 @@ import dagster as dg
 import pyarrow as pa
 import pytest
 
+from floodmark.errors import DataError
+from floodmark.storage.durability import choose
 from floodmark_dagster.sensors.watermark_stall import watermark_stall
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
@@ -54,6 +56,20 @@ def test_a_missing_pipeline_folder_is_an_error(skin: Skin, tmp_path: Path) -> No
         cwd=ROOT, env=variables, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and "E0365" in done.stderr
+
+
+def test_a_warehouse_of_a_newer_version_is_an_error(skin: Skin) -> None:
+    assert skin.loaded.keys
+    choose(Path(skin.warehouse.root), None)
+    (record,) = Path(skin.warehouse.root).rglob("warehouse.json")
+    text = record.read_text().replace('"format":1', '"format":9')
+    record.write_text(text)
+    with pytest.raises(DataError, match=r"E0430.*format 9.*up to 1"):
+        skin.warehouse.definitions()
+    with pytest.raises(dg.Failure, match=r"E0430.*format 9.*up to 1"):
+        skin.tick(dg.DagsterInstance.ephemeral())
+    written = {p: p.read_text() for p in Path(skin.warehouse.root).rglob("*") if p.is_file()}
+    assert written == {record: text}
 
 
 @pytest.mark.spark

@@ -63,6 +63,28 @@ WRITERS: Mapping[str, Callable[[Floodmark], Any]] = {
     "create": lambda fm: fm.execute("CREATE TABLE x (k INT)"),
     "drop": lambda fm: fm.execute("DROP TABLE t"),
 }
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "backfill": ("t", "--from", "2024-01-01", "--to", "2024-01-02"),
+    "backup": ("{aside}/made",),
+    "diff": ("t", "u"),
+    "explain": ("t",),
+    "plan": (),
+    "replay": (),
+    "report": ("--out", "{aside}/made"),
+    "rollback": (),
+    "run": (),
+    "sql": ("SHOW OBJECTS",),
+    "status": (),
+    "verify": (),
+    "watch": ("t",),
+}
+"""The commands on a warehouse, with arguments."""
+OTHERS: Mapping[str, str] = {
+    "demo": "it runs in the folder of its project alone, and opens its warehouse as the others do",
+    "doctor": "it says that the warehouse is of a newer version",
+    "lint": "it reads no warehouse",
+    "restore": "it makes the warehouse",
+}
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +131,8 @@ def test_no_writer_goes_on(root: Path, name: str, what: str) -> None:
     path = change(root, name, how)
     before = at_rest(root)
     for writer, write in WRITERS.items():
-        with connect(root) as fm, pytest.raises(DataError, match=f"(?s)E0430.*{says}") as raised:
+        with pytest.raises(DataError, match=f"(?s)E0430.*{says}") as raised, connect(root) as fm:
+            assert name != "warehouse.json", "a warehouse of a newer version was opened"
             write(fm)
         assert path.name in raised.value.message, writer
         assert raised.value.hint == (
@@ -130,7 +153,34 @@ def test_records_further_back_are_read_by_verify(root: Path, name: str) -> None:
     assert len(found) == len({f.message for f in found})
 
 
-@pytest.mark.parametrize("name", ["kept.json", "epochs/0/3.seal.json", "backfills/v.1/ready.json"])
+@pytest.mark.parametrize("what", CHANGES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_reads_a_newer_warehouse(root: Path, command: str, what: str) -> None:
+    how, says = CHANGES[what]
+    change(root, "warehouse.json", how)
+    before = at_rest(root)
+    arguments = [part.format(aside=root.parent) for part in COMMANDS[command]]
+    told = CliRunner().invoke(app, [command, *arguments, "--json", "-w", str(root)])
+    error = json.loads(told.stderr)["error"]
+    assert (told.exit_code, error["code"]) == (1, "E0430")
+    assert re.search(says, f"{error['message']} {error.get('detail')}")
+    assert at_rest(root) == before and not (root.parent / "made").exists()
+
+
+def test_every_command_on_a_warehouse_is_among_them() -> None:
+    commands = {str(command.name) for command in app.registered_commands}
+    assert commands == COMMANDS.keys() | OTHERS.keys()
+
+
+def test_a_damaged_warehouse_json_is_none_of_a_newer_version(root: Path) -> None:
+    (root / "_floodmark" / "warehouse.json").write_text("{")
+    with connect(root) as fm:
+        assert fm.status().keys() == {"t", "u", "w"}
+
+
+@pytest.mark.parametrize(
+    "name", ["warehouse.json", "kept.json", "epochs/0/3.seal.json", "backfills/v.1/ready.json"]
+)
 def test_the_doctor_tells_it_once(root: Path, name: str) -> None:
     change(root, name, CHANGES["format"][0])
     told = CliRunner().invoke(app, ["doctor", "--json", "-w", str(root)])
