@@ -59,6 +59,7 @@ PATCHED = {
     ("test_split_enumerator.py", "BUCKET"): "how many epochs a folder has, which is on the disk",
     ("test_large_queries.py", "LIMITS"): _LANGUAGE,
     ("test_long_values.py", "LIMITS"): _LANGUAGE,
+    ("test_sessions.py", "LIMITS"): _SERVER,
     ("test_stuck_server.py", "LIMITS"): _SERVER,
     ("test_upgrades.py", "FORMAT"): "a format that does not exist yet",
     ("test_upgrades.py", "STEPS"): "the steps to that format",
