@@ -9,7 +9,7 @@ PACKAGES := floodmark floodmark_dagster assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo demo-year ui test test-fast test-long check bench bench-epoch bench-history bench-delta bench-thinning bench-nexmark golden docs clean
+.PHONY: help install lock demo demo-year ui test test-fast test-long check types types-of-tests imports bench bench-epoch bench-history bench-delta bench-thinning bench-nexmark golden docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -54,8 +54,15 @@ test-long: install ## The nightly set
 check: install ## Style, types, layers, docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync types types-of-tests imports
+
+types: install
 	$(BIN)/mypy
+
+types-of-tests: install
 	$(BIN)/mypy --config-file tests/mypy.ini
+
+imports: install
 	$(BIN)/lint-imports
 
 bench: bench-epoch bench-history bench-delta bench-thinning bench-nexmark ## All benchmarks

@@ -37,7 +37,7 @@ WITHIN = (
     "dead_letter_committed",
 )  # fmt: skip
 """Points that an epoch passes once per object: here not the first of them."""
-REAL = ("offsets_logged", "files_written", "view_committed", "before_seal")
+REAL = ("files_written", "view_committed")
 """Points at which the demo is killed in the daily set; the small pipeline is at all of them."""
 ENDING = """
 CREATE TABLE e (k VARCHAR PRIMARY KEY, n BIGINT) WITH (ttl = '1 hour');
