@@ -102,7 +102,7 @@ PROPERTIES = (
         "floodmark.stream.operators.top_n:StreamTopN.key_of",
         "node.group if one and node.group",
         "node.group if node.group",
-        (_PROMISES,),
+        (_KEYS,),
     ),
     Planted(
         "padded rows are never taken back",
