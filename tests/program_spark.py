@@ -312,7 +312,7 @@ def unequal(
         chosen = [key for key in views if every or last[key] == epoch]
         for start in range(0, len(chosen), AT_ONCE):
             found = compare(run.fm, chosen[start : start + AT_ONCE], epoch)
-            counts = {(key, epoch): d.missing + d.surplus for key, d in found.items()}
+            counts = {(key, epoch): d.rows for key, d in found.items()}
             out.update({at: count for at, count in counts.items() if count})
     return out
 

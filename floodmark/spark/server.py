@@ -111,12 +111,10 @@ def attach(config: SparkConfig) -> Attachment:
 
 
 def ends(hold: Attachment) -> bool:
-    """Tell whether the server of a hold is gone, or goes in the time that a server has to stop."""
+    """Tell whether the server of a hold is gone, or goes within seconds."""
     record = hold.home.read()
-    if record is None or record.nonce != hold.nonce:
-        return True
-    process = record.process()
-    return process is None or ends_within(process, _stop_seconds(record))
+    process = record.process() if record is not None and record.nonce == hold.nonce else None
+    return process is None or ends_within(process, LIMITS.server_stop_seconds)
 
 
 def status(config: SparkConfig) -> ServerStatus:
@@ -195,14 +193,12 @@ def _end(home: ServerHome, record: ServerRecord | None, *, ask: bool = True) -> 
 
 def _terminate(process: psutil.Process, record: ServerRecord) -> bool:
     process.send_signal(signal.SIGTERM)
-    if not ends_within(process, _stop_seconds(record)):
+    if not ends_within(
+        process, LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
+    ):
         return False
     _keep_archive(record.archive)
     return True
-
-
-def _stop_seconds(record: ServerRecord) -> float:
-    return LIMITS.server_archive_seconds if record.archive else LIMITS.server_stop_seconds
 
 
 def _kill(process: psutil.Process) -> None:

@@ -128,8 +128,15 @@ class Sessions:
         if self._given_up:
             return server_loss(error)
         note = translate(error)
-        hold = self._hold if note.code == UNKNOWN else None
-        return note if hold is None or not server.ends(hold) else server_loss(error)
+        return note if note.code != UNKNOWN or self._answers() else server_loss(error)
+
+    def _answers(self) -> bool:
+        """Tell whether the server runs the simplest query."""
+        try:
+            self.main.range(1).collect()
+        except Exception:
+            return False
+        return True
 
     @contextmanager
     def _tag(self, tag: str) -> Iterator[None]:

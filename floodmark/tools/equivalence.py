@@ -36,6 +36,11 @@ class Difference:
     missing: int
     surplus: int
 
+    @property
+    def rows(self) -> int:
+        """Return how many rows are not shared: 0 is right."""
+        return self.missing + self.surplus
+
 
 def compares(obj: AnalysedObject) -> bool:
     """Tell whether the rows follow from the inputs at the cut alone.
@@ -64,8 +69,7 @@ def compares(obj: AnalysedObject) -> bool:
 
 def differences(floodmark: Floodmark, name: str) -> int:
     """Return how many rows a materialized view and its query in batch do not share: 0 is right."""
-    found = difference(floodmark, name)
-    return found.missing + found.surplus
+    return difference(floodmark, name).rows
 
 
 def difference(floodmark: Floodmark, key: str) -> Difference:

@@ -46,7 +46,7 @@ CONNECTED = 4
 
 LONG = [pytest.mark.long]
 
-# The first test of all runs all programs.
+# The first test of all runs all that are chosen.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 
 

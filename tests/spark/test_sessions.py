@@ -25,13 +25,23 @@ from floodmark.spark.record import ServerHome, ServerRecord
 from floodmark.spark.session import Sessions
 from floodmark.storage.locks import SharedLock, exclusive_if_free
 
+# Spark says this where its parts have ended one after the other.
+_ASSERTION = UnknownException("(java.lang.AssertionError) assertion failed")
+
 
 class _Session:
     """What `Sessions` need of a session."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
-        self.stopped = False
+        self.stopped = self.ended = False
+
+    def range(self, rows: int) -> _Session:
+        return self
+
+    def collect(self) -> None:
+        if self.ended:
+            raise _ASSERTION
 
     def getTags(self) -> set[str]:
         return set()
@@ -79,20 +89,13 @@ def test_a_session_that_does_not_stop_keeps_neither_the_other_nor_the_lock(
     assert main.stopped and ingest.stopped and not is_held(hold)
 
 
-# Spark says this where its parts have ended one after the other.
-_ASSERTION = UnknownException("(java.lang.AssertionError) assertion failed")
-
-
-def test_what_a_server_says_as_it_ends_is_its_loss(
-    hold: server.Attachment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "LIMITS", replace(LIMITS, server_stop_seconds=0))
+def test_what_a_server_says_as_it_ends_is_its_loss() -> None:
     main: Any = _Session()
-    with Sessions(main, lambda: main, hold) as sessions:
+    with Sessions(main, lambda: main) as sessions:
         with pytest.raises(FloodmarkError) as met, sessions.guard():
             raise _ASSERTION
         assert met.value.code == "E0602" and not sessions.lost
-        hold.home.forget()
+        main.ended = True
         with pytest.raises(TransientError) as met, sessions.guard():
             raise _ASSERTION
         assert met.value.code == "E0511" and sessions.lost
