@@ -130,8 +130,8 @@ def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]
             note.add(check.message)
             yield check
     if unseen:
-        yield Probe("not seen", WARN, f"{', '.join(unseen)}: the same is in the way there",
-                    "mend what is named above, then look again")  # fmt: skip
+        yield Probe("not checked", WARN, f"{', '.join(unseen)}: the failure above stops these, too",
+                    "mend it, then look again")  # fmt: skip
 
 
 def _run_check(name: str, look: RunProbe) -> Iterator[Probe]:

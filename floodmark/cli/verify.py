@@ -53,5 +53,6 @@ def verify(
 def _show(findings: Collection[TableFinding]) -> None:
     for finding in findings:
         code = f"[{finding.code}] " if finding.code else ""
-        typer.echo(f"{code}{finding.message}\n      {finding.remedy}")
+        below = [*(finding.detail or "").splitlines(), finding.remedy]
+        typer.echo("\n      ".join([f"{code}{finding.message}", *below]))
     typer.echo(f"{len(findings)} to look at" if findings else "all tables are as the log says")

@@ -85,7 +85,7 @@ def test_what_fails_many_checks_is_told_once(damage: str, tmp_path: Path) -> Non
     checks = json.loads(shown.stdout)
     (failed,) = [c for c in checks if c["state"] == "fail"]
     assert shown.exit_code == 1 and victim.name.partition(".")[0] in failed["message"]
-    (unseen,) = [c for c in checks if c["name"] == "not seen"]
+    (unseen,) = [c for c in checks if c["name"] == "not checked"]
     assert "tables" in unseen["message"] and "suspended" in unseen["message"]
 
 
@@ -94,4 +94,4 @@ def test_a_check_that_the_system_refuses_ends_no_other(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["doctor", "--json", "--warehouse", str(root)])
     checks = {check["name"]: check for check in json.loads(shown.stdout)}
     assert shown.exit_code == 1 and "File name too long" in checks["warehouse"]["message"]
-    assert "disk" in checks["not seen"]["message"] and "java" in checks and "pipelines" in checks
+    assert "disk" in checks["not checked"]["message"] and "java" in checks and "pipelines" in checks

@@ -153,6 +153,13 @@ def test_records_further_back_are_read_by_verify(root: Path, name: str) -> None:
     assert len(found) == len({f.message for f in found})
 
 
+def test_verify_names_the_field_that_is_not_known(root: Path) -> None:
+    how, says = CHANGES["field beside the body"]
+    change(root, "epochs/0/3.seal.json", how)
+    told = CliRunner().invoke(app, ["verify", "-w", str(root)])
+    assert told.exit_code == 1 and re.search(says, told.stdout)
+
+
 @pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_command_reads_a_newer_warehouse(root: Path, command: str, what: str) -> None:

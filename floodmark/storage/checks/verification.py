@@ -38,7 +38,8 @@ RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from
 class TableFinding:
     """Something that is wrong: with which table of which object, and what to do about it.
 
-    `object` is a key, `table` the path of a table below the root; None where it is a log.
+    `object` is a key, `table` the path of a table below the root; None where it is a log. `detail`
+    is what an error says below its first line.
     """
 
     message: str
@@ -46,6 +47,7 @@ class TableFinding:
     object: str | None = None
     table: str | None = None
     code: str | None = None
+    detail: str | None = None
 
 
 def is_there(place: Location, store: Store) -> bool:
@@ -100,9 +102,7 @@ def verify_logs(
         if progress is not None and number % limits.progress_records == 0:
             progress(looked.name, number, number)
         if looked.error is not None:
-            yield TableFinding(
-                looked.error.message, looked.error.hint or RESTORE, code=looked.error.code
-            )
+            yield _as_finding(looked.error)
 
 
 def verify_tables(
@@ -229,5 +229,5 @@ def _as_finding(
 ) -> TableFinding:
     where = "" if table is None else f"{table}: "
     return TableFinding(
-        f"{where}{error.message}", error.hint or RESTORE, object_, table, error.code
+        f"{where}{error.message}", error.hint or RESTORE, object_, table, error.code, error.detail
     )
