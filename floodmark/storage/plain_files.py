@@ -12,7 +12,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,17 +61,44 @@ def file_size(path: str) -> int:
 
 
 def open_parquet(path: str) -> pq.ParquetFile:
-    """Open a Parquet file of a table, by a path of `Store.paths`; raises what `read_plain` does."""
+    """Open a Parquet file of a table, by a path of `Store.paths`.
+
+    Raises what `read_plain` does, and `OSError` for what is no Parquet file.
+    """
     from pyarrow import parquet as pq
 
-    return pq.ParquetFile(plain(path))
+    with _told_as_its_path(path):
+        return pq.ParquetFile(plain(path))
 
 
 def read_parquet(path: str, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of such a file; folders that its path names say nothing of its rows."""
+    """Return some columns of such a file; folders that its path names say nothing of its rows.
+
+    Raises what `open_parquet` does.
+    """
     from pyarrow import parquet as pq
 
-    return pq.read_table(plain(path), columns=list(columns), partitioning=None)
+    with _told_as_its_path(path):
+        return pq.read_table(plain(path), columns=list(columns), partitioning=None)
+
+
+def parquet_footer(path: str | Path) -> pq.FileMetaData:
+    """Return what the footer of such a file says; raises what `open_parquet` does."""
+    from pyarrow import parquet as pq
+
+    with _told_as_its_path(path):
+        return pq.read_metadata(plain(path))
+
+
+@contextmanager
+def _told_as_its_path(path: str | Path) -> Iterator[None]:
+    """Let Arrow's error of a file that is none of its kind be an error of the path."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        raise OSError(errno.EINVAL, str(error), str(path)) from error
 
 
 def parquet_writer(path: str, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:

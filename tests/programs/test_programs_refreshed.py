@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from floodmark.epochs import run as epoch_run
-from floodmark.errors import NotSupported
+from floodmark.errors import FloodmarkError
 from floodmark.spark.session import Sessions
 from floodmark.testing.program import Program, load
 from tests.program_reference import compile_sql
@@ -31,7 +31,7 @@ def _refreshed() -> Iterator[tuple[Program, Program]]:
             continue
         try:
             compile_sql(sql)
-        except NotSupported:
+        except FloodmarkError:
             continue
         yield written, replace(written, sql=sql)
 

@@ -27,7 +27,7 @@ from floodmark.storage.delta.types import delta_schema, delta_type
 from floodmark.storage.files import rewrite
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.local_files import make_folder
-from floodmark.storage.plain_files import plain
+from floodmark.storage.plain_files import open_parquet, parquet_footer
 from floodmark.storage.table import AlreadyRecorded, Conflict, DataFile, Handle, record_of
 from floodmark.stream.objects.external_sink import ExternalSink, SinkType
 
@@ -271,11 +271,11 @@ class DeltaSender:
 
         out = []
         for number, path in enumerate(paths):
-            found = pq.read_schema(plain(path))
+            found = parquet_footer(path).schema.to_arrow_schema()
             if [found.field(c).type for c in rows.column_names if c in found.names] != [
                 f.type for f in rows.schema
             ]:
-                table = pq.ParquetFile(plain(path)).read()
+                table = open_parquet(path).read()
                 arrays = [_column(table, f) for f in rows.schema]
                 folder = stage / _OTHERS
                 folder.mkdir(parents=True, exist_ok=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 from floodmark.errors import FloodmarkError
 from floodmark.storage.delta import log as delta_log
-from floodmark.storage.files import statistics
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.logs.retention import Retention
 from floodmark.storage.objects.contract import Location, Objects
+from floodmark.storage.plain_files import parquet_footer
 from floodmark.storage.table import DataFile, Store
 
 
@@ -71,11 +71,11 @@ def faults_of_rows(entry: Mapping[str, Any]) -> Iterator[str]:
     for path in entry["paths"]:
         _, folder, name = path.rsplit("/", 2)
         try:
-            rows += statistics.count_rows(path)
+            rows += parquet_footer(path).num_rows
         except FileNotFoundError:
             yield f"{name} of {folder}, with rows of a statement, is missing"
             return
-        except (OSError, ValueError) as error:
+        except OSError as error:
             yield f"{name} of {folder} is no Parquet file any more: {_line(error)}"
             return
     if rows != entry["rows"]:
@@ -87,7 +87,7 @@ def faults_of_files(table: Objects, files: Iterable[DataFile]) -> Iterator[str]:
     for file in files:
         try:
             fault = _fault_of(table, file)
-        except (OSError, ValueError) as error:
+        except OSError as error:
             fault = f"is no Parquet file any more: {_line(error)}"
         if fault is not None:
             yield f"{file.path} {fault}"
@@ -100,9 +100,9 @@ def _fault_of(table: Objects, file: DataFile) -> str | None:
         return f"is missing, with {file.rows} rows"
     if head.size != file.size:
         return f"has {head.size} bytes; the log says {file.size}"
-    rows = statistics.count_rows(table.spark_url(file.path))
+    rows = parquet_footer(table.spark_url(file.path)).num_rows
     return None if rows == file.rows else f"has {rows} rows; the log says {file.rows}"
 
 
-def _line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _line(error: OSError) -> str:
+    return (error.strerror or str(error)).partition("\n")[0]

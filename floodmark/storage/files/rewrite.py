@@ -15,7 +15,7 @@ from floodmark.changelog import ADDED, EPOCH, GONE, KIND
 from floodmark.limits import Limits
 from floodmark.scalar.types import Kind, Schema
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.plain_files import file_size, open_parquet, parquet_writer, plain
+from floodmark.storage.plain_files import file_size, open_parquet, parquet_footer, parquet_writer
 from floodmark.storage.table import DataFile
 
 if TYPE_CHECKING:
@@ -181,9 +181,7 @@ def _types(rows: pa.Table) -> list[Any]:
 
 def _types_at(path: str, columns: Sequence[str]) -> list[Any]:
     """Return the types of a file's columns, None for one that it has not."""
-    from pyarrow import parquet as pq
-
-    schema = pq.read_schema(plain(path))
+    schema = parquet_footer(path).schema.to_arrow_schema()
     return [schema.field(c).type if c in schema.names else None for c in columns]
 
 

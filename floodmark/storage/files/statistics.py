@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from floodmark.scalar.types import Kind, Schema
-from floodmark.storage.plain_files import file_size, plain
+from floodmark.storage.plain_files import file_size, parquet_footer
 from floodmark.storage.table import DataFile, Scalar
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class FileStatistics:
 def read_footer(path: str, relative: str) -> DataFile:
     """Read the footer of a Parquet file: rows and, per plain top-level column, bounds and NULLs."""
     # A run that finds nothing new never gets here: it does not wait for the import.
-    from pyarrow import parquet as pq, types
+    from pyarrow import types
 
-    metadata = pq.read_metadata(path)
+    metadata = parquet_footer(path)
     low: dict[str, Scalar] = {}
     high: dict[str, Scalar] = {}
     nulls: dict[str, int] = {}
@@ -62,13 +62,6 @@ def read_footer(path: str, relative: str) -> DataFile:
             high[name] = bounds[1]
     high = {name: value for name, value in high.items() if value is not None}
     return DataFile(relative, file_size(path), metadata.num_rows, low, high, nulls)
-
-
-def count_rows(path: str) -> int:
-    """Return the rows that the footer of a Parquet file says; `ValueError` where it has none."""
-    from pyarrow import parquet as pq
-
-    return int(pq.read_metadata(plain(path)).num_rows)
 
 
 def to_json(file: DataFile) -> str:
