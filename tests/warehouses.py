@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from os import environ
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 from unittest import mock
 
@@ -24,10 +21,10 @@ from deltalake import DeltaTable
 from floodmark import failpoints
 from floodmark.api import Floodmark, connect
 from floodmark.errors import TransientError
-from floodmark.failpoints import VARIABLE
 from floodmark.session.audit import ObjectReplay, ReplayOutcome
 from floodmark.spark.session import Sessions
 from floodmark.testing import FixedClock
+from tests.children import Child, floodmark
 
 NOW = datetime(2013, 2, 1, tzinfo=UTC)
 START = datetime(2013, 1, 1)
@@ -141,33 +138,23 @@ class Site:
         """Copy a warehouse."""
         return Path(shutil.copytree(self.root / name, self.root / to))
 
-    def run(
-        self, name: str = "warehouse", *arguments: str, failpoint: str | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, name: str = "warehouse", *arguments: str) -> CompletedProcess[str]:
         """Run `floodmark run` on a warehouse, in a process of its own."""
-        with self.start(name, *arguments, failpoint=failpoint) as process:
-            out, err = process.communicate(timeout=180)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        return floodmark(*self._command(name), *arguments)
 
-    def start(
-        self, name: str = "warehouse", *arguments: str, failpoint: str | None = None
-    ) -> subprocess.Popen[str]:
+    def start(self, name: str = "warehouse") -> Child:
         """Start `floodmark run` on a warehouse."""
-        command = [
-            sys.executable, "-c", "from floodmark.cli import main; main()", "run",
-            "--warehouse", str(self.root / name), "--pipelines", str(self.pipelines),
-            "--now", NOW.isoformat(), *arguments,
-        ]  # fmt: skip
-        armed = {} if failpoint is None else {VARIABLE: failpoint}
-        return subprocess.Popen(
-            command, env={**environ, **armed}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True,
-        )  # fmt: skip
+        return Child(*self._command(name))
 
-    def kill_at(self, failpoint: str, name: str = "warehouse") -> None:
+    def kill_at(self, failpoint: str, name: str = "warehouse", *arguments: str) -> None:
         """Run until a failpoint kills the process; not to get there is a failure."""
-        ended = self.run(name, failpoint=failpoint)
-        assert ended.returncode == -signal.SIGKILL, ended.stdout + ended.stderr
+        floodmark(*self._command(name), *arguments, failpoint=failpoint)
+
+    def _command(self, name: str) -> tuple[str, ...]:
+        return (
+            "run", "--warehouse", str(self.root / name), "--pipelines", str(self.pipelines),
+            "--now", NOW.isoformat(),
+        )  # fmt: skip
 
 
 @contextmanager

@@ -6,11 +6,7 @@ those of the definitions in force, hidden columns too, and nothing of what was d
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from floodmark.failpoints import NAMES as OF_EPOCHS, OF_CHANGES, VARIABLE
+from floodmark.failpoints import NAMES as OF_EPOCHS, OF_CHANGES
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.warehouse import ENGINE
+from tests.children import floodmark
 from tests.warehouses import (
     GROUPED,
     JOINED,
@@ -91,18 +88,7 @@ def after(root: Path, *, unlogged: bool = False) -> After:
 
 def ended(root: Path, *arguments: str, failpoint: str | None = None) -> int:
     """Run a command of `floodmark` on a warehouse in a process of its own; return how it ended."""
-    command = [sys.executable, "-c", "from floodmark.cli import main; main()", *arguments,
-               "--warehouse", str(root)]  # fmt: skip
-    armed = {} if failpoint is None else {VARIABLE: failpoint}
-    done = subprocess.run(
-        command,
-        env={**os.environ, **armed},
-        capture_output=True,
-        text=True,
-        timeout=180,
-        check=False,
-    )
-    assert failpoint is None or done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+    done = floodmark(*arguments, "--warehouse", str(root), failpoint=failpoint)
     assert failpoint is not None or "Traceback" not in done.stderr, done.stderr
     return done.returncode
 

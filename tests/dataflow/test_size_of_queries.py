@@ -191,10 +191,11 @@ def test_an_epoch_killed_amid_the_parts_of_a_query_is_finished_by_the_next(site:
     _dead_amid_parts(site)
     for times in (1, 3):
         known = {path.parent for path in _parts(site.root)}
-        with site.start() as process:
-            while len({path.parent for path in _parts(site.root)} - known) < times:
-                assert process.poll() is None
-            process.kill()
+        process = site.start()
+        while len({path.parent for path in _parts(site.root)} - known) < times:
+            assert process.runs()
+        process.kill()
+        process.ended()
     site.kill_at("files_written")
     ended = site.run()
     assert ended.returncode == 0, ended.stdout + ended.stderr

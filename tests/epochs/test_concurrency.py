@@ -19,8 +19,8 @@ def test_two_processes_share_the_epochs(site: Site) -> None:
         pass
     processes = [site.start(), site.start()]
     for process in processes:
-        out, err = process.communicate(timeout=180)
-        assert process.returncode == 0, out + err
+        ended = process.ended()
+        assert ended.returncode == 0, ended.stdout + ended.stderr
     root = site.root / "warehouse"
     ids = [row[0] for row in visible(root, "s")]
     assert len(set(ids)) == len(ids)

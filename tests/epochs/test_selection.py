@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 
 from floodmark.errors import UserError
@@ -87,8 +85,7 @@ def test_selections_that_cover_the_epoch_seal_it(shared: Site) -> None:
 
 def test_a_killed_selection_is_completed_from_the_command_line(shared: Site) -> None:
     root = shared.copy("begun", "killed")
-    ended = shared.run("killed", "--select", "s,p", failpoint="first_object_done")
-    assert ended.returncode == -signal.SIGKILL, ended.stdout + ended.stderr
+    shared.kill_at("first_object_done", "killed", "--select", "s,p")
     selected = shared.run("killed", "--select", "s,p")
     assert selected.returncode == 0, selected.stderr
     assert "it waits for" in selected.stdout and "sealed  " not in selected.stdout

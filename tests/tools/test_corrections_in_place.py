@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from datetime import timedelta
-from os import environ
 
 import pytest
 
 from floodmark.api import Floodmark
 from floodmark.errors import FloodmarkError
-from floodmark.failpoints import VARIABLE
 from floodmark.session.audit.checks import run_checks
 from floodmark.session.inspect.reporting import reports
 from floodmark.tools.corrections.correct import CorrectionResult, EpochSpan, correct, parse_time
 from floodmark.tools.equivalence import differences
+from tests.children import floodmark
 from tests.warehouses import NOW, READINGS, START, WINDOWED, Site, differing, put
 
 pytestmark = pytest.mark.spark
@@ -103,15 +99,10 @@ def test_a_killed_backfill_in_place_is_finished_by_the_next_run(site: Site, fail
     site.define(READINGS, WINDOWED, READERS)
     with site.connect() as fm:
         _fill(fm, site)
-    command = [
-        sys.executable, "-c", "from floodmark.cli import main; main()", "backfill", "h",
-        "--from", "2013-01-01", "--to", "2013-01-01T04:00", "--in-place",
-        "--warehouse", str(site.root / "warehouse"),
-    ]  # fmt: skip
-    ended = subprocess.run(
-        command, env={**environ, VARIABLE: failpoint}, capture_output=True, check=False
-    )
-    assert ended.returncode == -signal.SIGKILL, ended
+    floodmark(
+        "backfill", "h", "--from", "2013-01-01", "--to", "2013-01-01T04:00", "--in-place",
+        "--warehouse", str(site.root / "warehouse"), failpoint=failpoint,
+    )  # fmt: skip
     with site.connect() as fm:
         fm.advance(now=NOW)
         assert (START, 2, 13) in fm.execute("SELECT window_start, n, sv FROM h").rows

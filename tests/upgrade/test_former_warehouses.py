@@ -14,6 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE
 from floodmark.tools.equivalence import Difference, compare
+from tests.children import floodmark
 from tests.crash.test_apply_kill import After, after
 from tests.upgrade import next_format
 from tests.upgrade.rewriting import rewrite_records
@@ -32,8 +34,6 @@ from tests.warehouses import NOW, Site, visible
 pytestmark = pytest.mark.spark
 ARCHIVES = sorted(Path(__file__).parent.glob("*.warehouses.tar.xz"))
 AT_ONCE = 2
-TODAY = ("-c", "from floodmark.cli import main; main()")
-NEXT = ("-m", "tests.upgrade.next_format")
 APPLY = ("plan", "--apply", "--yes")
 """The project of the archive lies elsewhere now: its place is taken over before the next run."""
 RUN = ("run", "--now", NOW.isoformat())
@@ -55,27 +55,32 @@ ALL = [
 ]
 OTHERS = [case for case in ALL if case not in SOME]
 Killed = tuple[str, str, str]
-Words = tuple[str, ...]
 
 
-def ran(root: Path, command: Words, *, code: Words, failpoint: str = "") -> None:
-    """Run a command on a warehouse in a process of its own, which dies at a failpoint."""
-    armed = {VARIABLE: failpoint} if failpoint else {}
+def next_version(*command: str, failpoint: str | None = None) -> None:
+    """Run a command of `floodmark` of the next version, which dies at a failpoint."""
+    armed = {} if failpoint is None else {VARIABLE: failpoint}
     done = subprocess.run(
-        [sys.executable, *code, *command, "--warehouse", str(root),
-         "--pipelines", str(root.parent / "pipelines")],
+        [sys.executable, "-m", "tests.upgrade.next_format", *command],
         env={**os.environ, **armed}, capture_output=True, text=True, timeout=180, check=False,
     )  # fmt: skip
-    expected = -signal.SIGKILL if failpoint else 0
+    expected = 0 if failpoint is None else -signal.SIGKILL
     assert done.returncode == expected, done.stdout + done.stderr
 
 
-def go_on(root: Path, *, code: Words = TODAY, at: str = "", failpoint: str = "") -> After:
+def this_version(*command: str, failpoint: str | None = None) -> None:
+    """Run a command of `floodmark`, which dies at a failpoint."""
+    done = floodmark(*command, failpoint=failpoint)
+    assert failpoint is not None or done.returncode == 0, done.stdout + done.stderr
+
+
+def go_on(root: Path, *, run: Any = this_version, at: str = "", failpoint: str = "") -> After:
     """Take the place of the project over and run; die once in one of both, and repeat it."""
+    places = ("--warehouse", str(root), "--pipelines", str(root.parent / "pipelines"))
     for name, command in (("apply", APPLY), ("run", RUN)):
         if name == at:
-            ran(root, command, code=code, failpoint=failpoint)
-        ran(root, command, code=code)
+            run(*command, *places, failpoint=failpoint)
+        run(*command, *places)
     return after(root)
 
 
@@ -193,7 +198,7 @@ def test_the_next_format_goes_on_with_this_one(former: Former, failpoint: str) -
     assert formats(root) == {FORMAT}
     with pytest.raises(DataError, match=f"(?s)E0430.*{next_format.BEFORE} is not known"):
         EpochLog(root).seal_record(1)
-    assert go_on(root, code=NEXT, at="apply" if failpoint else "", failpoint=failpoint) == (
+    assert go_on(root, run=next_version, at="apply" if failpoint else "", failpoint=failpoint) == (
         former.undisturbed("open")
     )
     assert formats(root) == {FORMAT, FORMAT + 1}
