@@ -16,7 +16,9 @@ from tests.programs.test_programs_spark import PROGRAMS, refusal
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 
 
-DAILY = ("dead_rows_of_a_subplan_read_twice", "join_three_with_padding")
+DAILY = (
+    "dead_rows_of_a_subplan_read_twice", "join_three_with_padding", "top_of_what_only_grows",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

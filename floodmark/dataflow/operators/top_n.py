@@ -146,7 +146,7 @@ def _from_first(op: StreamTopN, below: Input, ctx: EpochContext) -> Rows | None:
     if fresh is not None:
         changes = Rows(_replace(node, stored, fresh, key, ctx.inputs.few))
         columns = (*node.schema, Field(WEIGHT, INT, nullable=False))
-        settled = ctx.stages.settle(f"{op.identifier}_changes", changes, columns)
+        settled = ctx.stages.settle(f"{op.identifier}_replaced", changes, columns)
     held.rows_after(settled)
     return None if settled is None else Rows(settled, consolidated=True, inserts=stored is None)
 
