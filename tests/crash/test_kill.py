@@ -164,7 +164,9 @@ def ending(
     return _case(site, pool, _chosen(request, "test_rows_that_end_do_so_once"))
 
 
-@pytest.mark.parametrize("failpoint", ENDS)
+@pytest.mark.parametrize(
+    "failpoint", [ENDS[0], *(pytest.param(p, marks=pytest.mark.long) for p in ENDS[1:])]
+)
 def test_rows_that_end_do_so_once(ending: Case, failpoint: str) -> None:
     ending.check(failpoint)
 
@@ -199,6 +201,8 @@ def test_the_small_case_has_late_rows_and_dead_letters(small: Case) -> None:
     assert contents(root, "_dead_letter/public/j").num_rows > 0
 
 
-@pytest.mark.parametrize("failpoint", [*FAILPOINTS, *WITHIN])
+@pytest.mark.parametrize(
+    "failpoint", [*FAILPOINTS, *(pytest.param(p, marks=pytest.mark.long) for p in WITHIN)]
+)
 def test_a_small_pipeline_survives(small: Case, failpoint: str) -> None:
     small.check(failpoint)

@@ -266,7 +266,14 @@ def test_what_a_later_version_accepts_again_goes_on(root: Path, sessions: Sessio
         assert fm.execute("SELECT n FROM mm").rows == ((3,),)
 
 
-@pytest.mark.parametrize("point", ["", "change_logged", "table_emptied", "before_seal"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        *("", "table_emptied"),
+        pytest.param("change_logged", marks=pytest.mark.long),
+        pytest.param("before_seal", marks=pytest.mark.long),
+    ],
+)
 def test_an_altered_query_is_computed_anew(root: Path, sessions: Sessions, point: str) -> None:
     _refused(root, "m")
     alter = "ALTER MATERIALIZED VIEW m AS SELECT k, count(*) + 1 AS n FROM t GROUP BY k"

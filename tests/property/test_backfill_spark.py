@@ -20,7 +20,7 @@ from floodmark.warehouse.deployed import Deployed, statements_of
 from tests.property.plan_strategies import plans
 from tests.property.plans_on_spark import PlansRun, busiest, chosen
 
-OPEN, BEFORE, MISSED = 8, 2, 4
+BEFORE, MISSED = 2, 4
 pytestmark = pytest.mark.spark
 
 
@@ -35,11 +35,14 @@ def _create(run: PlansRun, late: Deployed) -> None:
         loop.run_once(late.version)
 
 
+@pytest.mark.parametrize(
+    "views", [pytest.param(4, id="some"), pytest.param(12, id="many", marks=pytest.mark.long)]
+)
 def test_views_that_are_created_late_equal_batch(
-    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: int
 ) -> None:
-    drawn = chosen(plans(max_depth=3), OPEN)
-    names = [f"v{i:02}" for i in range(OPEN)]
+    drawn = chosen(plans(max_depth=3), views)
+    names = [f"v{i:02}" for i in range(views)]
     inputs = busiest(BEFORE + MISSED + 1)
     run = PlansRun.over(dict(zip(names, drawn, strict=True)), inputs, tmp_path, sessions)
     fm, warehouse = run.run.fm, run.run.fm.warehouse
@@ -53,7 +56,7 @@ def test_views_that_are_created_late_equal_batch(
         return step(self, to, standing)
 
     monkeypatch.setenv(VARIABLE, "0")
-    warehouse.limits = Limits(backfill_threads=OPEN)
+    warehouse.limits = Limits(backfill_threads=views)
     monkeypatch.setattr(Backfill, "run", noted)
     run.run.pipeline = analyse_catalog(Catalog(objects))
     for number in range(1, BEFORE + 1):
@@ -64,7 +67,7 @@ def test_views_that_are_created_late_equal_batch(
         some.start()
     for number in range(BEFORE + 1, BEFORE + MISSED + 1):
         _taken_in(run, number)
-    assert {s.first for s in steps} == {None} and len(steps) == OPEN
+    assert {s.first for s in steps} == {None} and len(steps) == views
     assert list(fm.epochs())
     assert any(s.first is not None and s.epoch - s.first == MISSED - 1 for s in steps)
     assert not warehouse.log.suspensions()
@@ -84,5 +87,5 @@ def _check(run: PlansRun, names: list[str]) -> None:
     head = fm.warehouse.log.head().sealed
     assert {r.position for r in fm.status().values()} == {head}
     compared = [k for k in names if compares(run.run.pipeline[k])]
-    assert len(compared) > OPEN // 2
+    assert len(compared) > len(names) // 2
     assert not {k: d for k, d in compare(fm, compared).items() if d.rows}

@@ -2,8 +2,8 @@
 
 All plans run together, as the views of one warehouse over the same five inputs. Some have volatile
 values, which are the same on both sides, and once more when an epoch is replayed. One epoch stops
-in the middle and is completed by the next try. The daily set runs half of the plans, the nightly
-set the other half.
+in the middle and is completed by the next try. The daily set runs a quarter of the plans, the
+nightly set the others.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ from tests.property.plans_on_spark import (
 )
 
 OPEN, CLOSING, STORING, PLAIN, EPOCHS = 22, 4, 12, 2, 6
-STOP = 40
+STOP = 25
 """How many objects have advanced when an epoch stops: somewhere in the second one."""
 VIEWS = [f"v{i:02}" for i in range(OPEN)]
 CLOSING_VIEWS = [f"c{i:02}" for i in range(CLOSING)]
 LOOSE_VIEWS = [f"l{i:02}" for i in range(STORING + PLAIN)]
-HALVES = [pytest.param(0, id="daily"), pytest.param(1, id="nightly", marks=pytest.mark.long)]
+PARTS = [(), *[pytest.mark.long] * 3]
+"""Marks of the parts of the plans, which run apart: the first one daily."""
 
 pytestmark = pytest.mark.spark
 
@@ -57,10 +58,10 @@ def stopping(advance: Advance, after: int) -> tuple[Advance, list[str]]:
     return stops, stopped
 
 
-def halved(names: list[str]) -> list[Any]:
-    """Return the names as parameters, each with the half that has it."""
+def in_parts(names: list[str]) -> list[Any]:
+    """Return the names as parameters, each with the part that has it."""
     return [
-        pytest.param(i % 2, name, id=name, marks=HALVES[i % 2].marks)
+        pytest.param(i % len(PARTS), name, id=name, marks=PARTS[i % len(PARTS)])
         for i, name in enumerate(names)
     ]
 
@@ -69,14 +70,14 @@ def halved(names: list[str]) -> list[Any]:
 def both(
     request: pytest.FixtureRequest, sessions: Sessions, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Both]:
-    """Run a half of the drawn plans on Spark and on the reference."""
+    """Run a part of the drawn plans on Spark and on the reference."""
     loose = [*chosen_loose(STORING, stores=True), *chosen_loose(PLAIN, stores=False)]
     drawn = (
         *zip(VIEWS, chosen(plans(max_depth=3, scans=(*SCANS, *CHANGES)), OPEN), strict=True),
         *zip(CLOSING_VIEWS, chosen(closing_plans(), CLOSING), strict=True),
         *zip(LOOSE_VIEWS, loose, strict=True),
     )
-    views = dict(drawn[request.param :: 2])
+    views = dict(drawn[request.param :: len(PARTS)])
     inputs = busiest(EPOCHS)
     run = PlansRun.over(views, inputs, tmp_path_factory.mktemp("plans"), sessions)
     with pytest.MonkeyPatch.context() as patch:
@@ -93,7 +94,7 @@ def both(
 
 @pytest.mark.parametrize(
     ("both", "name"),
-    halved([*VIEWS, *CLOSING_VIEWS, *LOOSE_VIEWS]),
+    in_parts([*VIEWS, *CLOSING_VIEWS, *LOOSE_VIEWS]),
     indirect=["both"],
     scope="module",
 )
@@ -104,11 +105,16 @@ def test_spark_emits_what_the_reference_emits(both: Both, name: str) -> None:
     assert not found, "\n\n".join([repr(both.plans[name].root), *found])
 
 
-@pytest.mark.parametrize(("both", "name"), halved(VIEWS), indirect=["both"], scope="module")
+@pytest.mark.parametrize(("both", "name"), in_parts(VIEWS), indirect=["both"], scope="module")
 def test_views_equal_their_plans_in_batch_after_each_epoch(both: Both, name: str) -> None:
     assert {at: count for at, count in both.outcome.unequal.items() if at[0] == name} == {}
 
 
-@pytest.mark.parametrize("both", HALVES, indirect=True, scope="module")
+@pytest.mark.parametrize(
+    "both",
+    [pytest.param(i, marks=marks) for i, marks in enumerate(PARTS)],
+    indirect=True,
+    scope="module",
+)
 def test_volatile_values_are_the_same_when_an_epoch_is_replayed(both: Both) -> None:
     assert both.replays and set(both.replays.values()) == {"same: "}

@@ -46,7 +46,7 @@ SOME = (
 """Those of which a change of files is made; the others are for the long set."""
 OPENED = ("offsets_chosen", "offsets_logged")
 """What an epoch that is open has passed already."""
-SEEN = ("view_committed", "before_seal")
+SEEN = ("view_committed",)
 """Where the next version is killed in the tests of every day; elsewhere in the long set."""
 ALL = [
     *(("sealed", "apply", point) for point in FIRST),

@@ -194,7 +194,14 @@ def test_maintenance_keeps_who_holds_rows(fm: Floodmark) -> None:
     assert outcomes == {ReplayOutcome.SAME}
 
 
-@pytest.mark.parametrize("point", ["files_written", "state_committed", "first_table_committed"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        "first_table_committed",
+        pytest.param("files_written", marks=pytest.mark.long),
+        pytest.param("state_committed", marks=pytest.mark.long),
+    ],
+)
 def test_a_killed_epoch_holds_rows_once(
     site: Site, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:

@@ -127,7 +127,13 @@ def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:
         assert [epoch.objects["t"].timed_rows for epoch in epochs] == [2, 2, 2]
 
 
-@pytest.mark.parametrize("sql", [WRITTEN, BY_COLUMN], ids=["written", "column"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        pytest.param(WRITTEN, id="written"),
+        pytest.param(BY_COLUMN, id="column", marks=pytest.mark.long),
+    ],
+)
 def test_rows_in_a_layer_go_too(site: Site, sql: str) -> None:
     limits = Limits(layer_bytes=0, layer_rows=0, layer_factor=0, rewrite_bytes=0)
     site.define(sql.replace(", ts TIMESTAMPTZ, a INT", ", a INT, ts TIMESTAMPTZ DEFAULT now()"))
@@ -167,9 +173,11 @@ class Crash(BaseException):
 @pytest.mark.parametrize(
     "point",
     [
-        *("files_written", "sink_committed", "before_seal"),
+        "sink_committed",
+        pytest.param("files_written", marks=pytest.mark.long),
         pytest.param("first_table_committed", marks=pytest.mark.long),
         pytest.param("state_committed", marks=pytest.mark.long),
+        pytest.param("before_seal", marks=pytest.mark.long),
     ],
 )
 def test_an_interrupted_epoch_ends_as_an_undisturbed_one(
