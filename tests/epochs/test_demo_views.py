@@ -161,6 +161,7 @@ def test_the_check_of_the_engine_agrees(fm: Floodmark) -> None:
     assert {key: (d.missing, d.surplus) for key, d in found.items()} == dict.fromkeys(views, (0, 0))
 
 
+@pytest.mark.long
 def test_delta_spark_and_deltalake_read_the_same_rows(fm: Floodmark) -> None:
     for name, (columns, rows) in read_by_delta_spark(fm.root, READ).items():
         table = DeltaTable(folder(fm, name)).to_pyarrow_table(columns=columns)

@@ -98,6 +98,7 @@ def test_a_second_backup_copies_what_is_new(site: Site, tmp_path: Path) -> None:
     assert digests(tmp_path / "again") == digests(root)
 
 
+@pytest.mark.long
 def test_a_backup_beside_epochs_and_statements_is_one_cut(site: Site, tmp_path: Path) -> None:
     name = "beside"
     site.copy("warehouse", name)

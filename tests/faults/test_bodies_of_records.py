@@ -276,8 +276,17 @@ def test_so_is_what_lacks_a_field_further_in(root: Path, name: str, body: Any) -
         KINDS[name][1](root)
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '{"format": 0}'])
-@pytest.mark.parametrize("name", [*KINDS, *DERIVED])
+TEXTS = ("{}", "[]", '{"format": 0}')
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param(name, text, marks=() if kind % len(TEXTS) == which else pytest.mark.long)
+        for kind, name in enumerate((*KINDS, *DERIVED))
+        for which, text in enumerate(TEXTS)
+    ],
+)
 def test_commands_have_a_code_for_it(name: str, text: str, home: Path, tmp_path: Path) -> None:
     path = home / "_floodmark" / name
     path.parent.mkdir(parents=True, exist_ok=True)

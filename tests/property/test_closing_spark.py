@@ -92,7 +92,7 @@ def run(
 
 @pytest.mark.parametrize(
     ("seed", "shapes", "most"),
-    [(1, 3, 4), *(pytest.param(seed, 13, 17, marks=pytest.mark.long) for seed in (2, 3, 4))],
+    [(1, 2, 4), *(pytest.param(seed, 13, 17, marks=pytest.mark.long) for seed in (2, 3, 4))],
 )
 def test_other_epochs_and_crashes_release_the_same(
     sessions: Sessions,

@@ -22,7 +22,10 @@ from tests.warehouses import Site
 
 pytestmark = pytest.mark.spark
 
-WITH_AND_WITHOUT_TTL = pytest.mark.parametrize("ttl", [False, True], ids=["kept", "ttl"])
+WITH_AND_WITHOUT_TTL = pytest.mark.parametrize(
+    "ttl",
+    [pytest.param(False, id="kept", marks=pytest.mark.long), pytest.param(True, id="ttl")],
+)
 SEEDS = (Path(__file__).parents[1] / "sql" / "seeds.sql").read_text().split(";\n")
 EVERYWHERE = (
     ("order_time", "event_time"),

@@ -83,6 +83,7 @@ def _checked(fm: floodmark.Floodmark) -> None:
     assert {r.result.name for r in fm.replay(epoch=epoch)} <= {"SAME", "IMPOSSIBLE"}
 
 
+@pytest.mark.long
 def test_letters_are_those_of_the_query_in_force(sessions: Sessions, tmp_path: Path) -> None:
     sink, view = "SINK s {} " + QUERIES[0], "MATERIALIZED VIEW m AS " + QUERIES[0]
     with floodmark.connect(tmp_path / "w", sessions=lambda: sessions) as fm:

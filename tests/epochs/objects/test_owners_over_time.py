@@ -62,6 +62,7 @@ def _folder(site: Site, name: str) -> str:
     return str(site.root / "warehouse/public" / name)
 
 
+@pytest.mark.long
 def test_drop_sink_leaves_the_rows_or_clears_what_it_owned(fm: Floodmark) -> None:
     fm.execute("DROP SINK b")
     fm.execute("DELETE FROM x WHERE k = 2")
@@ -104,6 +105,7 @@ def test_a_table_comes_to_have_an_owner(site: Site) -> None:
             fm.execute("SELECT __owners FROM t")
 
 
+@pytest.mark.long
 def test_names_and_columns_come_and_go(fm: Floodmark) -> None:
     fm.execute("ALTER TABLE t RENAME COLUMN v TO value")
     fm.execute("ALTER SINK a RENAME TO of_x")
@@ -139,6 +141,7 @@ def test_a_table_with_owners_stays_one_that_can_have_them(
         fm.execute(OF_X.replace("SINK a", "SINK c"))
 
 
+@pytest.mark.long
 def test_files_give_the_owners_other_columns(site: Site) -> None:
     site.define(BARE, OF_X, OF_Y)
     with site.connect() as fm:
@@ -155,6 +158,7 @@ def test_files_give_the_owners_other_columns(site: Site) -> None:
         assert _rows(fm) == [(2, 22, None, None), ROWS[3]]
 
 
+@pytest.mark.long
 def test_a_view_that_catches_up_sees_no_holds(
     fm: Floodmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,6 +183,7 @@ def _sealed(fm: Floodmark) -> int:
     return fm.warehouse.log.head().sealed
 
 
+@pytest.mark.long
 def test_maintenance_keeps_who_holds_rows(fm: Floodmark) -> None:
     fm.warehouse.limits = Limits(compact_files=1)
     fm.execute("INSERT INTO x VALUES (3, NULL)")  # another holder, no change

@@ -246,6 +246,7 @@ ALIKE = (
 )
 
 
+@pytest.mark.long
 def test_a_split_source_is_a_source_and_a_view_over_it(site: Site) -> None:
     """Rows and the number of dead letters are the same, and a replay finds them again."""
     head = "CREATE SOURCE {} (id BIGINT{}, k VARCHAR, v INT, ts TIMESTAMPTZ)"
