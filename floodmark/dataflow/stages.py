@@ -43,15 +43,15 @@ class ObjectStages(StateIO):
     withdrawn: list[tuple[str, tuple[DataFile, ...]]] = field(default_factory=list)
     plan_nodes: int = field(kw_only=True)
     lasting: ClassVar[bool] = True
-    _settled: set[str] = field(default_factory=set, init=False, repr=False)
+    _used_names: set[str] = field(default_factory=set, init=False, repr=False)
 
     def settle(self, name: str, rows: Rows, columns: Schema) -> DataFrame | None:
         """Write rows, put the failing ones aside, return the others read back.
 
         A name is used once: what is read back is all that lies under it.
         """
-        assert name not in self._settled, name
-        self._settled.add(name)
+        assert name not in self._used_names, name
+        self._used_names.add(name)
         scratch = self.table(name)
         names = [ident(f.name) for f in columns]
         if not rows.failing:

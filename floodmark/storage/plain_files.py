@@ -67,7 +67,7 @@ def open_parquet(path: str) -> pq.ParquetFile:
     """
     from pyarrow import parquet as pq
 
-    with _told_as_its_path(path):
+    with _path_errors(path):
         return pq.ParquetFile(plain(path))
 
 
@@ -78,7 +78,7 @@ def read_parquet(path: str, columns: Sequence[str]) -> pa.Table:
     """
     from pyarrow import parquet as pq
 
-    with _told_as_its_path(path):
+    with _path_errors(path):
         return pq.read_table(plain(path), columns=list(columns), partitioning=None)
 
 
@@ -86,12 +86,12 @@ def parquet_footer(path: str | Path) -> pq.FileMetaData:
     """Return what the footer of such a file says; raises what `open_parquet` does."""
     from pyarrow import parquet as pq
 
-    with _told_as_its_path(path):
+    with _path_errors(path):
         return pq.read_metadata(plain(path))
 
 
 @contextmanager
-def _told_as_its_path(path: str | Path) -> Iterator[None]:
+def _path_errors(path: str | Path) -> Iterator[None]:
     """Let Arrow's error of a file that is none of its kind be an error of the path."""
     import pyarrow as pa
 
