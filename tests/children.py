@@ -28,14 +28,20 @@ _asking = Lock()
 
 
 class Child:
-    """A command of `floodmark` that runs, dies at its `failpoint` or is killed."""
+    """A command of `floodmark` that runs, dies at its `failpoint` or is killed.
 
-    def __init__(self, *arguments: str, failpoint: str | None = None) -> None:
+    It starts in `folder`, by default where the tests run.
+    """
+
+    def __init__(
+        self, *arguments: str, failpoint: str | None = None, folder: Path | None = None
+    ) -> None:
         self.arguments = arguments
         self._said = Path(tempfile.mkdtemp(prefix="child-"))
         armed = {} if failpoint is None else {VARIABLE: failpoint}
         self._process = _CONTEXT.Process(
-            target=_invoke, args=(arguments, {**os.environ, **armed}, os.getcwd(), self._said)
+            target=_invoke,
+            args=(arguments, {**os.environ, **armed}, folder or Path.cwd(), self._said),
         )
         with _asking:
             self._process.start()
@@ -64,16 +70,18 @@ class Child:
         return CompletedProcess(self.arguments, code, out, err)
 
 
-def floodmark(*arguments: str, failpoint: str | None = None) -> CompletedProcess[str]:
+def floodmark(
+    *arguments: str, failpoint: str | None = None, folder: Path | None = None
+) -> CompletedProcess[str]:
     """Run a command of `floodmark`; with a failpoint, not to be killed there is a failure."""
-    ended = Child(*arguments, failpoint=failpoint).ended()
+    ended = Child(*arguments, failpoint=failpoint, folder=folder).ended()
     killed = ended.returncode == -signal.SIGKILL
     assert killed is (failpoint is not None), ended.stdout + ended.stderr
     return ended
 
 
 def _invoke(
-    arguments: tuple[str, ...], variables: Mapping[str, str], folder: str, said: Path
+    arguments: tuple[str, ...], variables: Mapping[str, str], folder: Path, said: Path
 ) -> None:
     os.environ.clear()
     os.environ.update(variables)

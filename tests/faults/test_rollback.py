@@ -57,7 +57,7 @@ def as_before(root: Path, *more: str) -> None:
 
 
 def ended(root: Path, *arguments: str, failpoint: str | None = None) -> tuple[int, str]:
-    done = floodmark(*arguments, "-w", str(root), failpoint=failpoint)
+    done = floodmark(*arguments, "-w", str(root), failpoint=failpoint, folder=root.parent)
     return done.returncode, done.stdout + done.stderr
 
 
