@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -67,6 +68,7 @@ class Child:
             code = self._process.exitcode
         assert code is not None
         out, err = ((self._said / name).read_text() for name in ("out", "err"))
+        shutil.rmtree(self._said)
         return CompletedProcess(self.arguments, code, out, err)
 
 
