@@ -136,14 +136,14 @@ def examine(connection: Floodmark, settings: CommandSettings) -> Iterator[Probe]
 
 def _run_check(name: str, look: RunProbe) -> Iterator[Probe]:
     """Yield what a look finds, or why it cannot be made."""
+    from floodmark.storage.local_files import disk_errors
+
     try:
-        found = look()
-        yield from (found,) if isinstance(found, Probe) else found
+        with disk_errors(name):
+            found = look()
+            yield from (found,) if isinstance(found, Probe) else found
     except FloodmarkError as error:
         yield Probe(name, FAIL, f"[{error.code}] {error.message}", error.hint or "")
-    except OSError as error:
-        yield Probe(name, FAIL, f"{type(error).__name__}: {error}",
-                    "look at the disk, and at who may read and write there")  # fmt: skip
 
 
 def _java() -> Probe:

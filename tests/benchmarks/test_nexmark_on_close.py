@@ -42,7 +42,9 @@ def closed(fm: Floodmark, warehouse: Path) -> dict[str, Counter[str]]:
     return {name: Counter(map(repr, visible(warehouse, name))) for name in ON_CLOSE}
 
 
-@pytest.mark.parametrize("epochs", [pytest.param(1, marks=pytest.mark.long), DATA.parts])
+@pytest.mark.parametrize(
+    "epochs", [2, *(pytest.param(epochs, marks=pytest.mark.long) for epochs in (1, DATA.parts))]
+)
 def test_all_that_has_closed_is_the_batch_result(
     tmp_path: Path, sessions: Sessions, epochs: int
 ) -> None:

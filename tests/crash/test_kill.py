@@ -37,8 +37,6 @@ WITHIN = (
     "dead_letter_committed",
 )  # fmt: skip
 """Points that an epoch passes once per object: here not the first of them."""
-REAL = ("files_written", "view_committed")
-"""Points at which the demo is killed in the daily set; the small pipeline is at all of them."""
 ENDING = """
 CREATE TABLE e (k VARCHAR PRIMARY KEY, n BIGINT) WITH (ttl = '1 hour');
 CREATE SINK into_e INTO e AS SELECT k, count(*) FROM s GROUP BY k;
@@ -177,17 +175,13 @@ def real(week: Site, pool: ThreadPoolExecutor, request: pytest.FixtureRequest) -
     return _case(week, pool, _chosen(request, "test_a_week_of_the_demo_survives"))
 
 
-@pytest.mark.parametrize(
-    "failpoint",
-    [
-        point if point in REAL else pytest.param(point, marks=pytest.mark.long)
-        for point in FAILPOINTS
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("failpoint", FAILPOINTS)
 def test_a_week_of_the_demo_survives(real: Case, failpoint: str) -> None:
     real.check(failpoint)
 
 
+@pytest.mark.long
 def test_the_week_has_late_rows_and_dead_letters(week: Site) -> None:
     root = week.root / "undisturbed"
     epoch = EpochLog(root).head().sealed

@@ -69,7 +69,7 @@ def _land(file: Path, columns: tuple[str, str, str], time: datetime, random: Ran
 @pytest.mark.parametrize(
     ("views", "epochs"),
     [
-        pytest.param(SMALL, 15, id="daily"),
+        pytest.param(SMALL, 9, id="daily"),
         pytest.param(LARGE, 300, id="long", marks=pytest.mark.long),
     ],
 )

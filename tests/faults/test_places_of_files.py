@@ -164,6 +164,7 @@ def test_what_is_no_file_is_told(kind: str, thing: str, site: Site, tmp_path: Pa
         assert result.exception is None or isinstance(result.exception, SystemExit), said
         assert result.exit_code in (0, 1, 2, 3), said
         assert result.exit_code == 0 or re.search(CODED, result.output), said
+        assert "[Errno" not in result.output, said
         if command in telling:
             assert result.exit_code != 0, said
 

@@ -36,7 +36,7 @@ def _create(run: PlansRun, late: Deployed) -> None:
 
 
 @pytest.mark.parametrize(
-    "views", [pytest.param(4, id="some"), pytest.param(12, id="many", marks=pytest.mark.long)]
+    "views", [pytest.param(2, id="some"), pytest.param(12, id="many", marks=pytest.mark.long)]
 )
 def test_views_that_are_created_late_equal_batch(
     sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: int

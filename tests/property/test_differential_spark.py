@@ -2,7 +2,7 @@
 
 All plans run together, as the views of one warehouse over the same five inputs. Some have volatile
 values, which are the same on both sides, and once more when an epoch is replayed. One epoch stops
-in the middle and is completed by the next try. The daily set runs a quarter of the plans, the
+in the middle and is completed by the next try. The daily set runs a sixth of the plans, the
 nightly set the others.
 """
 
@@ -38,7 +38,7 @@ STOP = 25
 VIEWS = [f"v{i:02}" for i in range(OPEN)]
 CLOSING_VIEWS = [f"c{i:02}" for i in range(CLOSING)]
 LOOSE_VIEWS = [f"l{i:02}" for i in range(STORING + PLAIN)]
-PARTS = [(), *[pytest.mark.long] * 3]
+PARTS = [(), *[pytest.mark.long] * 5]
 """Marks of the parts of the plans, which run apart: the first one daily."""
 
 pytestmark = pytest.mark.spark

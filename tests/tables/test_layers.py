@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,11 +82,18 @@ def _unequal(fm: Floodmark) -> dict[str, Difference]:
     return {view: d for view, d in compare(fm, _VIEWS).items() if d.rows}
 
 
-def test_rows_under_a_layer_are_those_of_the_query(site: Site) -> None:
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param(_STATEMENTS[:4], id="some"),
+        pytest.param(_STATEMENTS, id="all", marks=pytest.mark.long),
+    ],
+)
+def test_rows_under_a_layer_are_those_of_the_query(site: Site, statements: Sequence[str]) -> None:
     site.define(_PIPELINE)
     seen: dict[int, Rows] = {}
     with site.connect(limits=_LAYERED) as fm:
-        for statement in _STATEMENTS:
+        for statement in statements:
             fm.execute(statement)
             epoch = fm.warehouse.log.head().sealed
             seen[epoch] = _rows(fm)

@@ -38,7 +38,13 @@ def there(path: Path) -> list[tuple[Any, ...]]:
     return sorted(((r["id"], r["name"]) for r in found), key=repr)
 
 
-@pytest.mark.parametrize("options", [{"configuration": FEED}, {}], ids=["feed", "files"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"configuration": FEED}, id="feed"),
+        pytest.param({}, id="files", marks=pytest.mark.long),
+    ],
+)
 def test_a_table_follows_another_programs(site: Site, options: dict[str, Any]) -> None:
     path = site.root / "lake" / "t"
     write_deltalake(str(path), rows((1, "x"), (2, "y"), (3, "x")), **options)

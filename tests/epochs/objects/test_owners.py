@@ -45,6 +45,7 @@ def fm(site: Site):  # type: ignore[no-untyped-def]
         yield connection
 
 
+@pytest.mark.long
 def test_rows_of_before_are_held_as_a_whole(fm: Floodmark) -> None:
     assert rows(fm) == FILLED
     run(fm, "INSERT INTO x VALUES (9, 99); DELETE FROM x WHERE k IN (1, 9)")
@@ -67,6 +68,7 @@ def test_a_sink_goes_and_leaves_its_rows(fm: Floodmark) -> None:
     assert rows(fm) == ((1, 10, None, 7), (9, 90, 91, 92))
 
 
+@pytest.mark.long
 def test_a_sink_goes_with_what_it_has_written(fm: Floodmark) -> None:
     run(fm, "DROP SINK b WITH ROWS")
     assert rows(fm) == ((1, 10, None, None), (2, 20, None, None), (9, 90, 91, 92))
@@ -81,6 +83,7 @@ def test_another_query_sets_and_clears_what_differs(fm: Floodmark) -> None:
     assert rows(fm) == ((3, None, 31, None), (9, 90, 91, 92))
 
 
+@pytest.mark.long
 def test_names_change_and_owners_stay(fm: Floodmark) -> None:
     run(fm, "ALTER TABLE t RENAME COLUMN v TO w; ALTER SINK a RENAME TO c")
     run(fm, "ALTER TABLE t ADD COLUMN z INT; INSERT INTO x VALUES (3, 30); DELETE FROM y")

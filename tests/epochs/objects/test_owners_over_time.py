@@ -80,6 +80,7 @@ def test_both_owners_can_take_their_rows(fm: Floodmark) -> None:
     assert _rows(fm) == [ROWS[3]]
 
 
+@pytest.mark.long
 def test_a_sink_of_the_name_takes_the_rows_over(fm: Floodmark) -> None:
     fm.execute("DROP SINK b WITH ROWS")
     fm.execute("DROP SINK a")
@@ -248,6 +249,7 @@ def test_statements_hold_a_row_as_a_whole(fm: Floodmark, tmp_path: Path) -> None
     assert _rows(fm) == [(1, None, None, 1), (3, None, None, 3), ROWS[3]]
 
 
+@pytest.mark.long
 def test_returning_of_rows_that_meet_those_of_owners(fm: Floodmark) -> None:
     fm.execute("ALTER TABLE t ON CONFLICT DO UPDATE IF NOT NULL")
     asked = "INSERT INTO t (k, v, u) VALUES (1, 10, NULL), (2, NULL, 2) RETURNING k, v, w, u"
@@ -256,6 +258,7 @@ def test_returning_of_rows_that_meet_those_of_owners(fm: Floodmark) -> None:
     assert _rows(fm) == [(1, None, None, None), (2, None, 22, 2), *ROWS[2:]]
 
 
+@pytest.mark.long
 def test_what_another_program_writes_is_held_as_a_whole(site: Site, fm: Floodmark) -> None:
     folder = _folder(site, "t")
     DeltaTable(folder).update(updates={"u": "7"}, predicate="k = 1")

@@ -130,7 +130,7 @@ def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        pytest.param(WRITTEN, id="written"),
+        pytest.param(WRITTEN, id="written", marks=pytest.mark.long),
         pytest.param(BY_COLUMN, id="column", marks=pytest.mark.long),
     ],
 )
@@ -329,7 +329,7 @@ def test_sinks_write_tables_whose_rows_end(site: Site) -> None:
         _replays(fm)
 
 
-@pytest.mark.parametrize("column", ["", ", ttl_column = ts"])
+@pytest.mark.parametrize("column", [", ttl_column = ts", pytest.param("", marks=pytest.mark.long)])
 def test_a_discarded_row_holds_its_key_no_more(site: Site, column: str) -> None:
     site.define(
         "CREATE TABLE t (k INT PRIMARY KEY, ts TIMESTAMPTZ, v INT) APPEND ONLY "

@@ -21,7 +21,9 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("clause", ["", "ON CONFLICT DO UPDATE IF NOT NULL"])
+@pytest.mark.parametrize(
+    "clause", ["ON CONFLICT DO UPDATE IF NOT NULL", pytest.param("", marks=pytest.mark.long)]
+)
 def test_the_last_row_of_a_key_stands(site: Site, clause: str) -> None:
     site.define()
     with site.connect() as fm:
