@@ -22,7 +22,7 @@ from floodmark.warehouse.deployed import EMPTY, Deployed, load, statements_of
 from floodmark.warehouse.settings import Settings
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_NO_TABLES: Any = SimpleNamespace(limits=LIMITS)
+_NO_TABLES: Any = SimpleNamespace(limits=LIMITS, store=None)
 
 
 @dataclass
