@@ -7,7 +7,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 820, 150, 24, 46, 22
-_COLOURS = ("#1f5fa8", "#5aa0e0", "#c2410c", "#f0954b", "#7a7a7a", "#2e7d4f", "#8e44ad")
+_COLOURS = (
+    "#1f5fa8", "#5aa0e0", "#c2410c", "#f0954b", "#7a7a7a", "#2e7d4f", "#8e44ad", "#b8860b",
+    "#d6336c",
+)  # fmt: skip
 
 
 def dots(
