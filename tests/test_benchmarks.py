@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.profiling import profiled
+from tests.benchmarks import tpch_files
 
 
 def printed(module: str, *options: str) -> str:
@@ -59,3 +60,11 @@ def test_what_a_source_stores_is_compared_with_what_it_received() -> None:
 def test_nexmark_is_compared_with_spark() -> None:
     text = printed("nexmark", "--queries", "q2", "--systems", "floodmark,floodmark-20,batch")
     assert re.search(r"│ q2 +(│ +[\d,]+ +){3}│ +\d+\.\d\d +│", text) is not None, text
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_views_of_tpch_are_compared_with_their_queries(tmp_path: Path) -> None:
+    tpch_files.write(tmp_path / "files", 0.001)
+    text = printed("tpch", "--files", str(tmp_path / "files"), "--views", "q6")
+    assert re.search(r"│ q6 +(│ +\d+\.\d\d / \d+\.\d\d: \d+\.\d +){3}│", text), text

@@ -44,12 +44,14 @@ def main(arguments: list[str] | None = None) -> None:
         chosen.scale, chosen.rates = 0.01, (0.01,)
         chosen.views = QUICK if chosen.views == NAMES else chosen.views
     complete = (chosen.scale, chosen.kinds, chosen.rates, chosen.views) == (1, KINDS, SHARES, NAMES)
+    complete &= chosen.files is None and not chosen.unchecked
     quiet = publishing.is_quiet()
     plan = [(kind, share) for share in chosen.rates for kind in chosen.kinds] * chosen.repetitions
     console = Console(width=max(120, 24 * len(chosen.rates) * len(chosen.kinds)))
     result = Result(chosen.scale, chosen.views)
     result.leave({v: why for v in chosen.views if (why := refusal(definition(v))) is not None})
-    with _opened(result) as (lake, found):
+    files = chosen.files or prepared(cache_folder() / "bench", chosen.scale)
+    with _opened(files, result.views) as (lake, found):
         _warm_up(lake, found, chosen.kinds)
         for kind, share in plan:
             measure = result.measure(kind, share)
@@ -73,6 +75,7 @@ def main(arguments: list[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.tpch", description=__doc__)
     parser.add_argument("--scale", type=float, default=1, help="1 has six million lines")
+    parser.add_argument("--files", type=Path, help="a folder with TABLE.parquet of each table")
     parser.add_argument(
         "--rates", type=_percents, default=SHARES, help="changed rows in percent: 0.1,1,10"
     )
@@ -102,14 +105,14 @@ def _names(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
 
 
 @contextmanager
-def _opened(result: Result) -> Iterator[tuple[Lake, Views]]:
+def _opened(files: Path, names: tuple[str, ...]) -> Iterator[tuple[Lake, Views]]:
     """Yield the lake and a warehouse with the views, until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="floodmark-tpch-") as folder:
         root = Path(folder)
-        lake = Lake(prepared(cache_folder() / "bench", result.scale), root / "lake")
+        lake = Lake(files, root / "lake")
         with (
             open_sessions(default_config()) as sessions,
-            views(lake.folder, root, result.views, sessions) as found,
+            views(lake.folder, root, names, sessions) as found,
         ):
             yield lake, found
 

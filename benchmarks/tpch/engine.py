@@ -38,10 +38,16 @@ class Views:
     failed: dict[str, str] = field(default_factory=dict)
 
     def epoch(self) -> Took:
-        """Take in what has come, in one epoch; RuntimeError where a table was suspended."""
+        """Take in what has come, in one epoch.
+
+        Raises RuntimeError where nothing has come, or a table was suspended.
+        """
         started = time.perf_counter()
-        (summary,) = self.fm.advance(max_epochs=1)
+        summaries = self.fm.advance(max_epochs=1)
         seconds = time.perf_counter() - started
+        if not summaries:
+            raise RuntimeError("no row was changed: the share is too small for so few rows")
+        (summary,) = summaries
         self.leave_suspended()
         return Took(seconds, {r.object: r.duration_s for r in summary.changes})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from benchmarks.measuring import Timing
 from benchmarks.tpch.engine import Took
+from benchmarks.tpch.queries import TABLES
 
 Pair = tuple[Timing, Timing]
 """The times in epochs, and those of computing anew."""
@@ -54,9 +55,10 @@ class Measure:
             _timing(took.of[view] for took in self.recomputed),
         )
 
-    def intake(self, views: Sequence[str]) -> dict[str, Timing]:
+    @property
+    def intake(self) -> dict[str, Timing]:
         """Return the times of the changed tables in the epochs."""
-        keys = {key for took in self.epochs for key in took.of} - set(views)
+        keys = {key for took in self.epochs for key in took.of} & set(TABLES)
         return {key: _timing(took.of.get(key, 0.0) for took in self.epochs) for key in sorted(keys)}
 
 
@@ -114,8 +116,14 @@ class Result:
     def _rows(self) -> list[list[str]]:
         rows = [[view, *(_cell(m.of(view)) for m in self.measures)] for view in self.views]
         rows.append(["median", *(_number(self._median(m)) for m in self.measures)])
+        rows.append(["slowest table", *(self._slowest(m) for m in self.measures)])
         rows.append(["whole epoch", *(_cell(m.whole) for m in self.measures)])
         return rows
+
+    def _slowest(self, measure: Measure) -> str:
+        """Return the seconds of the table that takes longest to take its changes in."""
+        times = [timing.median for timing in measure.intake.values()]
+        return f"{max(times):.2f}" if times else "-"
 
     def _median(self, measure: Measure) -> float | None:
         """Return the median over views of their ratios."""
@@ -134,7 +142,7 @@ class Result:
                     "whole": _as_json(m.whole),
                     "median_ratio": _rounded(self._median(m)),
                     "views": {view: _as_json(m.of(view)) for view in self.views},
-                    "intake": {key: t.as_json() for key, t in m.intake(self.views).items()},
+                    "intake": {key: t.as_json() for key, t in m.intake.items()},
                 }
                 for m in self.measures
             ],
