@@ -139,6 +139,7 @@ class Result:
                 {
                     "refresh": m.name,
                     "rows": m.rows,
+                    "differing": m.differing,
                     "whole": _as_json(m.whole),
                     "median_ratio": _rounded(self._median(m)),
                     "views": {view: _as_json(m.of(view)) for view in self.views},
