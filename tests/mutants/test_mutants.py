@@ -42,6 +42,8 @@ PLANTED = (
 HERE = Path(__file__).parent
 FAILED, PASSED = 1, 0
 """How pytest ends."""
+PARTS = 6
+"""Into how many runs the tests of all bugs are divided."""
 _NO_BUG = re.compile(r"SyntaxError|NameError|ImportError|AnalysisException|ParseException")
 """What is no wrong result: such a bug would be found whatever the tests compare."""
 
@@ -99,8 +101,11 @@ def copied(folder: Path) -> Path:
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(1800)
-def test_without_a_bug_all_pass(tmp_path: Path, sessions: Sessions) -> None:
-    ended = run(copied(tmp_path), dict.fromkeys(test for bug in PLANTED for test in bug.tests))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_without_a_bug_all_pass(part: int, tmp_path: Path, sessions: Sessions) -> None:
+    tests = sorted({test for bug in PLANTED for test in bug.tests})
+    chosen = tests[part * len(tests) // PARTS : (part + 1) * len(tests) // PARTS]
+    ended = run(copied(tmp_path), chosen)
     assert ended.returncode == PASSED, ended.stdout
 
 
