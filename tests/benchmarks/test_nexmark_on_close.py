@@ -42,9 +42,8 @@ def closed(fm: Floodmark, warehouse: Path) -> dict[str, Counter[str]]:
     return {name: Counter(map(repr, visible(warehouse, name))) for name in ON_CLOSE}
 
 
-@pytest.mark.parametrize(
-    "epochs", [2, *(pytest.param(epochs, marks=pytest.mark.long) for epochs in (1, DATA.parts))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("epochs", [1, DATA.parts])
 def test_all_that_has_closed_is_the_batch_result(
     tmp_path: Path, sessions: Sessions, epochs: int
 ) -> None:

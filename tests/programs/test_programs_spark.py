@@ -38,7 +38,7 @@ from tests.program_spark import (
 PROGRAMS = sorted(Path(__file__).parent.glob("*.txt"))
 FEW = 2
 """Programs of so many rows also run row by row."""
-WRITTEN, OTHERWISE = 8, 16
+WRITTEN, OTHERWISE = 6, 12
 """Of so many programs one is in the daily set: as it is written, and with other epoch boundaries or
 compared with its queries in batch. The nightly set has all of them."""
 CONNECTED = 4

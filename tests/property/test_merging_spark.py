@@ -173,11 +173,11 @@ def _check(seed: int, cuts: Sequence[Sequence[int]], sessions: Sessions, root: P
 
 
 def test_tables_are_as_the_reference_merges_them(sessions: Sessions, tmp_path: Path) -> None:
-    _check(1, [(1, 1, 1), (2, 1)], sessions, tmp_path)
+    _check(1, [(1, 1, 1)], sessions, tmp_path)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2, 12))
+@pytest.mark.parametrize("seed", range(1, 12))
 def test_tables_are_as_the_reference_merges_them_however_cut(
     sessions: Sessions, tmp_path: Path, seed: int
 ) -> None:
