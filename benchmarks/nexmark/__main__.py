@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from benchmarks.measuring import Timing
 from benchmarks.nexmark import engine, flink, report, spark
 from benchmarks.nexmark.data import Data, prepared
 from benchmarks.nexmark.queries import ALL
+from benchmarks.options import names as names_of
 from floodmark.errors import FloodmarkError
 from floodmark.spark.cache import cache_folder
 from floodmark.spark.confs import default_config
@@ -72,23 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rate", type=int, default=10_000, help="events per second of event time")
     parser.add_argument("--parts", type=int, default=20, help="files of each table: epochs")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--queries", type=_names(ALL), help="such as q0,q4")
-    parser.add_argument("--systems", type=_names(SYSTEMS), help=", ".join(SYSTEMS))
+    parser.add_argument("--queries", type=names_of(ALL), help="such as q0,q4")
+    parser.add_argument("--systems", type=names_of(SYSTEMS), help=", ".join(SYSTEMS))
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="50,000 events, four queries")
     parser.add_argument("--output", type=Path, help="write results into this folder in any case")
     return parser
-
-
-def _names(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
-    def parse(text: str) -> tuple[str, ...]:
-        found = tuple(text.split(","))
-        unknown = set(found) - set(known)
-        if unknown:
-            raise argparse.ArgumentTypeError(f"not known: {', '.join(sorted(unknown))}")
-        return found
-
-    return parse
 
 
 @dataclass

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.environments import python_with
 from benchmarks.nexmark.data import SIDE_INPUT
 from benchmarks.nexmark.queries import STREAMS, columns_of, query
 from floodmark.scalar.types import Kind
@@ -57,12 +57,7 @@ def installed(cache: Path) -> Flink:
     Takes two minutes and 1 GB. Hadoop's classes, which the Parquet format needs, come with Spark.
     """
     environment = cache / f"flink-{VERSION}"
-    python = environment / "bin" / "python"
-    uv = Path(sys.executable).with_name("uv")
-    if not (environment / "bin" / "f2py").exists():
-        subprocess.run([uv, "venv", "-q", "--python", "3.11", environment], check=True)
-        wanted = [f"apache-flink=={VERSION}", "setuptools<81"]
-        subprocess.run([uv, "pip", "install", "-q", "--python", python, *wanted], check=True)
+    python = python_with(environment, "bin/f2py", f"apache-flink=={VERSION}", "setuptools<81")
     home = environment / "lib" / "python3.11" / "site-packages" / "pyflink"
     _download(f"{_MAVEN}/{_PARQUET}", home / "lib" / Path(_PARQUET).name)
     for jar in spark_jars().glob("hadoop-client-*.jar"):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from benchmarks.nexmark.dialects import translated
-from floodmark.catalog.catalog import Catalog
-from floodmark.catalog.objects import Origin
+from benchmarks.sql_files import pipeline_of, query_of, tables_over
 from floodmark.scalar.types import Schema
-from floodmark.sql import statements as s
-from floodmark.sql.parse import parse_script
 from floodmark.stream.objects.analysed import Pipeline
-from floodmark.stream.objects.pipeline import analyse_catalog
 
 STREAMS = ("person", "auction", "bid")
 """The tables in which events arrive; there is `side_input` besides."""
@@ -22,7 +17,6 @@ ON_CLOSE = tuple(f"{name}{_CLOSE}" for name in ("q5", "q7", "q8"))
 """Queries that give each window once, when it is over: what the other systems do in any case."""
 ALL = (*NAMES, *ON_CLOSE)
 _FOLDER = Path(__file__).parent
-_HEAD = re.compile(r"CREATE MATERIALIZED VIEW \w+ AS\s+", re.IGNORECASE)
 
 
 def definition(name: str) -> str:
@@ -40,22 +34,17 @@ def query(name: str, system: str) -> str:
     own = _FOLDER / system / f"{name}.sql"
     if own.exists():
         return own.read_text(encoding="utf-8").strip().rstrip(";")
-    return translated(_HEAD.split(definition(name))[-1].strip().rstrip(";"), system)
+    return translated(query_of(definition(name)), system)
 
 
 def schema(landing: Path) -> str:
     """Return the statements that create the sources over a landing folder."""
-    text = (_FOLDER / "schema.sql").read_text(encoding="utf-8")
-    return re.sub(r"path = '(\w+)'", lambda found: f"path = '{landing / found[1]}'", text)
+    return tables_over(_FOLDER / "schema.sql", landing)
 
 
 def analysed(name: str, landing: Path = _FOLDER) -> Pipeline:
     """Return the pipeline of one query over all sources; what does not run is analysed, too."""
-    catalog = Catalog()
-    for statement in parse_script(schema(landing) + definition(name)):
-        assert isinstance(statement, s.Definition)
-        catalog = catalog.create(statement, Origin.FILE)
-    return analyse_catalog(catalog, runs=False)
+    return pipeline_of(schema(landing) + definition(name), runs=False)
 
 
 def columns_of(table: str) -> Schema:

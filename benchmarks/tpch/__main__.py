@@ -10,7 +10,7 @@ import argparse
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from rich.console import Console
 
 from benchmarks import publishing
 from benchmarks.chart import dots
+from benchmarks.options import names as names_of
 from benchmarks.tpch.data import VERSION, prepared
 from benchmarks.tpch.engine import Views, views
 from benchmarks.tpch.lake import KINDS, Lake
@@ -79,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rates", type=_percents, default=SHARES, help="changed rows in percent: 0.1,1,10"
     )
-    parser.add_argument("--kinds", type=_names(KINDS), default=KINDS, help=", ".join(KINDS))
-    parser.add_argument("--views", type=_names(NAMES), default=NAMES, help="such as q1,q17")
+    parser.add_argument("--kinds", type=names_of(KINDS), default=KINDS, help=", ".join(KINDS))
+    parser.add_argument("--views", type=names_of(NAMES), default=NAMES, help="such as q1,q17")
     parser.add_argument("--repetitions", type=int, default=1)
     parser.add_argument("--unchecked", action="store_true", help="compare no view with its query")
     parser.add_argument("--markdown", action="store_true", help="print the table of README.md, too")
@@ -91,17 +92,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _percents(text: str) -> tuple[float, ...]:
     return tuple(float(part) / 100 for part in text.split(","))
-
-
-def _names(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
-    def parse(text: str) -> tuple[str, ...]:
-        found = tuple(text.split(","))
-        unknown = set(found) - set(known)
-        if unknown:
-            raise argparse.ArgumentTypeError(f"not known: {', '.join(sorted(unknown))}")
-        return found
-
-    return parse
 
 
 @contextmanager

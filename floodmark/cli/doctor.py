@@ -139,7 +139,7 @@ def _run_check(name: str, look: RunProbe) -> Iterator[Probe]:
     from floodmark.storage.local_files import disk_errors
 
     try:
-        with disk_errors("what this check reads"):
+        with disk_errors("what a check needs"):
             found = look()
             yield from (found,) if isinstance(found, Probe) else found
     except FloodmarkError as error:

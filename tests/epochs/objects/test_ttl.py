@@ -127,13 +127,8 @@ def test_after_a_long_stop_time_goes_in_portions(site: Site) -> None:
         assert [epoch.objects["t"].timed_rows for epoch in epochs] == [2, 2, 2]
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        pytest.param(WRITTEN, id="written", marks=pytest.mark.long),
-        pytest.param(BY_COLUMN, id="column", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("sql", [WRITTEN, BY_COLUMN], ids=["written", "column"])
 def test_rows_in_a_layer_go_too(site: Site, sql: str) -> None:
     limits = Limits(layer_bytes=0, layer_rows=0, layer_factor=0, rewrite_bytes=0)
     site.define(sql.replace(", ts TIMESTAMPTZ, a INT", ", a INT, ts TIMESTAMPTZ DEFAULT now()"))
