@@ -24,6 +24,7 @@ NAMES: Final = (
     "view_committed",
     "sink_committed",
     "dead_letter_committed",
+    "published",
     "before_seal",
     "after_seal",
 )
@@ -31,6 +32,9 @@ NAMES: Final = (
 
 OF_CHANGES: Final = ("change_planned", "change_logged", "table_emptied", "table_dropped")
 """In the order in which a change of the definitions passes them, besides those of its epoch."""
+
+OF_SEPARATION: Final = ("record_renewed", "rows_linked", "rows_separated")
+"""In the order in which the rows of a former warehouse get a log apart."""
 
 OF_ROLLBACKS: Final = ("change_taken_back", "epoch_undone", "columns_restored")
 """In the order in which definitions that cannot be applied are taken back."""

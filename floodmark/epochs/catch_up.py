@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from floodmark.epochs.objects.foreign_commits import undo
 from floodmark.epochs.run import OnRecord, Run
-from floodmark.errors import DataError, FloodmarkError
+from floodmark.errors import FloodmarkError
 from floodmark.storage.logs.epochs import ObjectRecord, OpenRecord
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.stream.objects.dependencies import blocked_keys
-from floodmark.tables import layout
 from floodmark.tables.cut import Cut, EpochProgress
-from floodmark.tables.tables import Writer
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -68,7 +65,6 @@ def catch_up_objects(
     The record of an object that caught up has the counts of all these epochs.
     """
     out, epoch = dict(records), record.epoch
-    _revert_late_tables(warehouse, records, pipeline, record)
     missing = lagging_objects(warehouse, records, pipeline, epoch)
     first = min((records[key].position for key in missing), default=epoch - 1) + 1
     for missed in range(first, epoch):
@@ -84,24 +80,3 @@ def catch_up_objects(
         run.advance(late - created)
         out.update({k: r.add_earlier(out[k]) for k, r in progress.records.items() if k in late})
     return out
-
-
-def _revert_late_tables(
-    warehouse: Warehouse,
-    records: Mapping[str, ObjectRecord],
-    pipeline: Pipeline,
-    record: OpenRecord,
-) -> None:
-    """Put back the own files of tables that catch up and that other programs have written into.
-
-    The missed epochs go on from what the epoch before them has left; this one takes in the rest.
-    """
-    late = lagging_objects(warehouse, records, pipeline, record.epoch)
-    metadata = {"catalog_version": record.catalog_version, "record": record.id}
-    for item in (i for i in record.dml if "undoes" in i and i["table"] in late):
-        obj, pinned = pipeline[item["table"]], records[item["table"]].versions
-        writer = Writer(warehouse.tables, obj.object.storage_key, record.epoch, metadata, pinned)
-        try:
-            undo(writer, layout.current_table(obj), item)
-        except DataError as error:
-            suspend(warehouse, obj.key, error)

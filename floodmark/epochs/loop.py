@@ -24,6 +24,7 @@ from floodmark.epochs.catch_up import catch_up_objects, lagging_objects, suspend
 from floodmark.epochs.clock_watermarks import advances_by_clock
 from floodmark.epochs.maintenance.after_seal import maintain_tables
 from floodmark.epochs.opening import open_epoch
+from floodmark.epochs.publishing import publish_epoch
 from floodmark.epochs.run import OnRecord, Run
 from floodmark.epochs.summary import EpochSummary, field_notes
 from floodmark.epochs.timers import due_timers, timer_batch
@@ -32,6 +33,7 @@ from floodmark.query.dml import foreign_changes
 from floodmark.storage.checks.log_check import refuse_newer_records
 from floodmark.storage.checks.older_log import refuse_tables_ahead
 from floodmark.storage.durability import choose
+from floodmark.storage.former_rows import separate_rows
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.epochs import OpenRecord
@@ -71,7 +73,9 @@ class EpochLoop:
     @contextmanager
     def _lease(self, purpose: str, what: str = "the warehouse") -> Iterator[None]:
         """Hold the lease and nothing else; an error of the disk names `what` it is about."""
-        with disk_errors(what), self.warehouse.lease.hold(purpose, self.warehouse.wait):
+        warehouse = self.warehouse
+        with disk_errors(what), warehouse.lease.hold(purpose, warehouse.wait):
+            separate_rows(warehouse.objects, warehouse.store)
             yield
 
     def _take_in_foreign(self, select: ObjectSelection = None) -> EpochSummary | None:
@@ -306,9 +310,10 @@ class EpochLoop:
         run.advance({o.key for o in pipeline.writing_objects} - earlier.keys())
         if run.left:
             return self._summarise_open(run, earlier.keys(), started)
-        failpoints.reach("before_seal")
         advanced = progress.records.items()
         records = {**kept, **{k: r.add_earlier(kept[k]) if k in kept else r for k, r in advanced}}
+        publish_epoch(warehouse, record, records, pipeline)
+        failpoints.reach("before_seal")
         seal = warehouse.log.seal(record.epoch, list(records.values()), warehouse.clock.now())
         failpoints.reach("after_seal")
         removal.finish(warehouse)

@@ -12,6 +12,7 @@ from floodmark import failpoints
 from floodmark.storage.logs.backfills import fence
 from floodmark.storage.logs.correction_versions import CorrectedTables
 from floodmark.storage.records.text import unless_newer
+from floodmark.storage.warehouse import ROWS
 from floodmark.tables import layout
 from floodmark.warehouse.deployed import Deployed
 from floodmark.warehouse.warehouse import Warehouse
@@ -45,6 +46,8 @@ def drop(warehouse: Warehouse, table: str) -> None:
     with fence(warehouse.objects):
         CorrectedTables(warehouse.objects).forget(table)
         warehouse.store.drop(table)
+        if table.startswith(f"{ROWS}/"):
+            warehouse.store.drop(table.removeprefix(f"{ROWS}/"))
 
 
 def _is_of_epoch(warehouse: Warehouse, table: str, home: str, epoch: int) -> bool:

@@ -15,15 +15,17 @@ from typing import Final
 from floodmark.errors import UserError
 from floodmark.scalar.casts import truth_of
 from floodmark.storage.local_files import disk_errors
-from floodmark.storage.objects.contract import Location, Objects, create_once
+from floodmark.storage.objects.contract import Location, Objects, create_once, replace_once
 from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.text import (
     Record,
     new_id,
+    parse_record,
     read_record,
     record_text,
     unless_newer,
 )
+from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.warehouse import ENGINE, local_root
 
 VARIABLE: Final = "FLOODMARK_DURABLE"
@@ -110,6 +112,19 @@ def refuse_newer_warehouse(place: Location) -> None:
     """
     with suppress(OSError), unless_newer():
         read_record(objects_of(place), _KEY, Choice)
+
+
+def renew_record(objects: Objects) -> None:
+    """Write the record of a warehouse in the newest format: former versions refuse it then."""
+    with disk_errors(_TITLE):
+        stored = objects.get(_KEY)
+        if stored is None:
+            return
+        record = parse_record(stored[0], objects.spark_url(_KEY), Choice)
+        if record.format < FORMAT:
+            body = {"durable": record.body.durable}
+            text = record_text(NAME, Record(body, record.number + 1, new_id()))
+            replace_once(objects, _KEY, text.encode(), stored[1])
 
 
 def choose(place: Location, durable: bool | None) -> None:

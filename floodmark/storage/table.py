@@ -15,6 +15,8 @@ from typing import Any, NoReturn, Protocol
 from floodmark.errors import DataError, TransientError
 from floodmark.scalar.types import Schema
 
+SHOWN = "floodmark/rows"
+"""The application whose transaction in a published table is the version of the rows it shows."""
 Scalar = Any
 """A file statistic: bool, int, float, Decimal, str, date or naive/UTC datetime."""
 
@@ -101,6 +103,12 @@ class Store(Protocol):
         Each table can delete its own without harm to the other.
         """
 
+    def mirror(self, table: str, handle: Handle, files: Sequence[DataFile]) -> None:
+        """Put files of another table into the table's folder, as they are, under the same paths.
+
+        Each table can delete its own without harm to the other.
+        """
+
     def take(
         self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
     ) -> tuple[DataFile, ...]:
@@ -121,8 +129,11 @@ class Store(Protocol):
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
         schema: Schema | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Handle:
-        """Commit once, on exactly the handle's version; with `schema`, the columns from then on.
+        """Commit once, on exactly the handle's version.
+
+        With `schema`, the table has those columns from then on, and `properties` beside its own.
 
         Raises `AlreadyRecorded` when `app` has recorded `epoch` or a later one, `Conflict` when the
         table has moved on. Never rebases.

@@ -1,9 +1,10 @@
 """Where things lie in a warehouse: one folder per table, none inside another table's folder.
 
 ```
-<root>/<schema>/<object>                 current rows, what users read
+<root>/<schema>/<object>                 the rows with the declared columns, what users read
+<root>/_rows/<schema>/<object>           the same rows with the columns of the engine
 <root>/_changes/<schema>/<object>        what each epoch changed
-<root>/_layers/<schema>/<object>         changes that the current rows do not hold yet
+<root>/_layers/<schema>/<object>         changes that the rows do not hold yet
 <root>/_state/<schema>/<object>/<name>   operator state
 <root>/_late/<schema>/<object>           late rows
 <root>/_dead_letter/<schema>/<object>    rows put aside with a reason
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from floodmark.errors import DataError, NotSupported
 
+ROWS = "_rows"
 CHANGES = "_changes"
 LAYERS = "_layers"
 STATE = "_state"
@@ -88,23 +90,32 @@ def escape(name: str) -> str:
     return f"{escaped[:_HEAD]}~-{digest}"
 
 
-def current(schema: str, name: str) -> str:
-    """Return the table of an object's current rows.
+def publication(schema: str, name: str) -> str:
+    """Return the table that others read of an object.
 
-    >>> current("public", "orders")
+    >>> publication("public", "orders")
     'public/orders'
     """
     return f"{escape(schema)}/{escape(name)}"
 
 
+def rows(schema: str, name: str) -> str:
+    """Return the table of an object's rows.
+
+    >>> rows("public", "orders")
+    '_rows/public/orders'
+    """
+    return f"{ROWS}/{publication(schema, name)}"
+
+
 def changes(schema: str, name: str) -> str:
     """Return the table of an object's changes."""
-    return f"{CHANGES}/{current(schema, name)}"
+    return f"{CHANGES}/{publication(schema, name)}"
 
 
 def layer(schema: str, name: str) -> str:
-    """Return the table of changes that an object's current rows do not hold yet."""
-    return f"{LAYERS}/{current(schema, name)}"
+    """Return the table of changes that an object's rows do not hold yet."""
+    return f"{LAYERS}/{publication(schema, name)}"
 
 
 def state(schema: str, name: str, operator: str) -> str:
@@ -113,22 +124,22 @@ def state(schema: str, name: str, operator: str) -> str:
     >>> state("public", "v", "join-left")
     '_state/public/v/join-left'
     """
-    return f"{STATE}/{current(schema, name)}/{escape(operator)}"
+    return f"{STATE}/{publication(schema, name)}/{escape(operator)}"
 
 
 def late(schema: str, name: str) -> str:
     """Return the table of an object's late rows."""
-    return f"{LATE}/{current(schema, name)}"
+    return f"{LATE}/{publication(schema, name)}"
 
 
 def dead_letter(schema: str, name: str) -> str:
     """Return the table of an object's dead letters."""
-    return f"{DEAD_LETTER}/{current(schema, name)}"
+    return f"{DEAD_LETTER}/{publication(schema, name)}"
 
 
 def corrections(schema: str, name: str) -> str:
     """Return the table of the corrections of an object that emits on window close."""
-    return f"{CORRECTIONS}/{current(schema, name)}"
+    return f"{CORRECTIONS}/{publication(schema, name)}"
 
 
 def check_table(table: str) -> str:

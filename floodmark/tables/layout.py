@@ -37,7 +37,12 @@ OWNERS_FIELD = Field(OWNERS, list_of(VARCHAR))
 
 def current_table(obj: AnalysedObject) -> str:
     """Return the table of the object's rows."""
-    return warehouse.current(obj.object.schema, _base(obj))
+    return warehouse.rows(obj.object.schema, _base(obj))
+
+
+def publication_table(obj: AnalysedObject) -> str:
+    """Return the table of the object's rows that other programs read."""
+    return warehouse.publication(obj.object.schema, _base(obj))
 
 
 def changes_table(obj: AnalysedObject) -> str:

@@ -49,7 +49,7 @@ def stored_relation(store: Store, obj: CatalogObject) -> Relation:
     Its key is the declared one, if there is one.
     """
     named = (obj.schema, obj.storage_base)
-    tables = (warehouse.changes(*named), warehouse.current(*named)) if obj.kind in _STORED else ()
+    tables = (warehouse.changes(*named), warehouse.rows(*named)) if obj.kind in _STORED else ()
     there = [table for table in tables if store.exists(table)]
     # A table of rows may have accumulators beside them, one of changes has not.
     columns = _columns(store, there[0]) if there else ()

@@ -46,6 +46,8 @@ UNDO = "undo"
 """The maintenance that puts back what another program has changed, once its rows are logged."""
 RESHAPE = "reshape"
 """The maintenance that gives stored rows the columns of another definition."""
+PUBLISH = "publish"
+"""The maintenance that lets a published table show the rows of its object."""
 _EPOCH_FIELD = Field(EPOCH, BIGINT)
 
 
@@ -351,7 +353,7 @@ def _route_of(path: str) -> int:
 
 def own_commit(metadata: Mapping[str, Any]) -> bool:
     """Tell whether a commit is one of an epoch, or maintenance that moves rows between files."""
-    return "attempt" in metadata or metadata.get("maintenance") in (FOLD, UNDO, RESHAPE)
+    return "attempt" in metadata or metadata.get("maintenance") in (FOLD, UNDO, RESHAPE, PUBLISH)
 
 
 def _maintenance(info: Mapping[str, Any]) -> Any:

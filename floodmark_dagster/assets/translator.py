@@ -93,7 +93,7 @@ def _metadata(obj: AnalysedObject, pipeline: Pipeline, root: Path) -> dict[str, 
         metadata["writes_into"] = dg.MetadataValue.asset(asset_key(pipeline[obj.object.target]))
         metadata["writes_columns"] = ", ".join(obj.writes)
     if obj.kind not in (ObjectKind.SINK, ObjectKind.VIEW):
-        table = warehouse.current(obj.object.schema, obj.object.storage_base)
+        table = warehouse.publication(obj.object.schema, obj.object.storage_base)
         metadata["dagster/table_name"] = f"{obj.object.schema}.{obj.object.base_name}"
         metadata["dagster/uri"] = (root / table).as_uri()
         metadata["dagster/storage_kind"] = "deltalake"

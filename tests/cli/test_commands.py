@@ -258,7 +258,7 @@ def test_a_pipeline_from_files_to_a_report(project: Path) -> None:
                   if o["object"] == "squares"]  # fmt: skip
     assert squares["rows"] == 2 and squares["bytes"] > 0 and squares["state_rows"] is None
     assert {t["role"]: t["rows"] for t in squares["tables"]} == {"rows": 2, "dead letters": 1}
-    assert "public/squares" in call("explain", "squares", "--state").stdout
+    assert "_rows/public/squares" in call("explain", "squares", "--state").stdout
     assert {c["state"] for c in doctor if c["name"] == "sources"} == {"ok"}
     with (project / "landing" / "a.json").open("a") as file:
         file.write('{"n": 9}\n')

@@ -58,7 +58,8 @@ OTHER_RENAMES = ("lease_taken", "change_planned", "offsets_logged", "before_seal
 OTHERS = (
     "lease_taken", "offsets_logged", "first_object_done", "files_written", "files_written:2",
     "first_table_committed", "first_table_committed:3", "state_committed", "view_committed",
-    "sink_committed", "table_emptied", "table_emptied:2", "table_dropped:2", "after_seal",
+    "sink_committed", "table_emptied", "table_emptied:2", "table_dropped:2", "published",
+    "after_seal",
 )  # fmt: skip
 
 

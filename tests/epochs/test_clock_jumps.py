@@ -13,6 +13,7 @@ from floodmark.api import Floodmark, connect
 from floodmark.errors import UserError
 from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.records.text import read_record
+from floodmark.storage.records.upgrades import FORMAT
 from floodmark.tables import clock
 from floodmark.testing import FixedClock
 
@@ -179,7 +180,7 @@ def test_a_record_of_the_clock_of_a_former_version_is_read(tmp_path: Path) -> No
     with fm:
         known = tmp_path / "warehouse" / "_floodmark" / "clock.json"
         record = read_record(LocalObjects(known.parent), known.name)
-        assert record is not None and record.format == 1
+        assert record is not None and record.format == FORMAT
         known.write_text(json.dumps(record.body))
         assert not created(fm)
         machine.set(datetime.now(UTC))

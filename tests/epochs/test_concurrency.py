@@ -47,7 +47,7 @@ def test_who_waits_too_long_hears_who_holds_the_lease(site: Site) -> None:
         assert len(second.advance(now=NOW)) == 1
 
 
-@pytest.mark.parametrize("table", ["public/st", "public/p", "_changes/public/st"])
+@pytest.mark.parametrize("table", ["_rows/public/st", "_rows/public/p", "_changes/public/st"])
 def test_rows_that_somebody_else_wrote_suspend_the_object(site: Site, table: str) -> None:
     site.define(READINGS, GROUPED, PROJECTED)
     put(site.landing, "0", readings(0, 10))

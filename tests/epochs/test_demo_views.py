@@ -100,7 +100,7 @@ def test_every_view_equals_its_query_in_batch_after_each_epoch(
     compared: Counter[str] = Counter()
     for epoch in range(2, log.head().sealed + 1):
         records = log.seal_record(epoch).objects
-        versions = {n: r.versions[f"public/{n}"] for n, r in records.items()}
+        versions = {n: r.versions[f"_rows/public/{n}"] for n, r in records.items()}
         for name, text in QUERIES.items():
             reads = fm.deployed.pipeline[name].reads
             if not any(records[n].touched for n in (name, *reads)):
@@ -145,7 +145,7 @@ def test_the_wide_table_is_what_its_three_streams_have_of_each_hour(
     sealed = fm.warehouse.log.head().sealed
     records = fm.warehouse.log.seal_record(sealed).objects
     for source in ("hourly_departures", "arrivals", "weather"):
-        offer(fm, spark, source, records[source].versions[f"public/{source}"])
+        offer(fm, spark, source, records[source].versions[f"_rows/public/{source}"])
     found = DeltaTable(folder(fm, "airport_hours")).to_pyarrow_table(
         columns=[f.name for f in fm.deployed.pipeline["airport_hours"].relation.visible]
     )

@@ -35,11 +35,11 @@ def test_an_epoch_lists_no_commits_of_tables_that_are_cleaned_up(
 ) -> None:
     with connect(tmp_path) as fm:
         fm.execute("CREATE TABLE t (k INT)")
-        handle = fm.store.open("public/t")
+        handle = fm.store.open("_rows/public/t")
         fm.store.commit(handle, metadata={"maintenance": "merge"}, data_change=False)
-        fm.store.checkpoint("public/t")
+        fm.store.checkpoint("_rows/public/t")
         first, last = (
-            tmp_path / "public" / "t" / "_delta_log" / name
+            tmp_path / "_rows" / "public" / "t" / "_delta_log" / name
             for name in ("00000000000000000000.json", "_last_checkpoint")
         )
         first.unlink()

@@ -48,7 +48,7 @@ def test_a_suspended_view_catches_up_what_it_missed(site: Site) -> None:
         with site.connect(name) as fm:
             fm.execute("INSERT INTO d VALUES ('a', 'Alpha')")
             fm.advance(now=NOW)
-    table = site.root / "warehouse" / "public" / "st"
+    table = site.root / "warehouse" / "_rows" / "public" / "st"
     before = DeltaTable(str(table)).version()
     _write_into(table)
     with site.connect() as fm:

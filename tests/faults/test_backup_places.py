@@ -151,7 +151,7 @@ def test_what_cannot_be_read_of_a_backup_is_not_blamed_on_the_warehouse(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = back_up(root, tmp_path / "backups")
-    (held,) = made.folder.glob("public/t/_delta_log/*0.json")
+    (held,) = made.folder.glob("_rows/public/t/_delta_log/*0.json")
     opens = Path.open
 
     def refused(path: Path, *args: Any, **kwargs: Any) -> Any:

@@ -32,13 +32,16 @@ from floodmark.tables.clock import ClockGuard
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 ENTRY = {"table": "public.t", "paths": [], "rows": 0, "start": 0}
-SAID = ObjectRecord("public.t", {"public/t": 1})
+SAID = ObjectRecord("public.t", {"_rows/public/t": 1})
 EVENT = Event("note", 1, NOW)
 TAKEN = TakenBack(1, "", "why")
 KINDS: dict[str, tuple[Any, Callable[[Path], Any]]] = {
     "warehouse.json": (Choice(True), read_choice),
     "kept.json": (KeptEpochs(1, NOW), lambda root: Retention(root).kept_epochs()),
-    "leaving.json": (PendingTables(1, ["public/t"]), lambda root: PendingDrops(root).pending()),
+    "leaving.json": (
+        PendingTables(1, ["_rows/public/t"]),
+        lambda root: PendingDrops(root).pending(),
+    ),
     "seed": (Drawn("ab"), find_seed),
     "catalog/00000001.json": (
         CatalogVersion(1, 1, (AppliedStatement("SELECT 1", None, "x", None),), NOW, dml=[ENTRY]),

@@ -60,6 +60,11 @@ def _garbage(table: Path) -> None:
     _next_commit(table / "_delta_log").write_bytes(b"\xff{")
 
 
+def _file_for(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("x")
+
+
 def _of_no_actions(table: Path) -> None:
     _next_commit(table / "_delta_log").write_text('[1]\n{"add": {}}\n')
 
@@ -71,14 +76,14 @@ def _state(root: Path) -> Path:
 FAULTS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "garbage behind a table": ("d", "E0435", lambda w: _garbage(w / "public/d")),
     "no actions behind a table": ("d", "E0435", lambda w: _of_no_actions(w / "public/d")),
-    "a table is gone": ("d", "E0402", lambda w: shutil.rmtree(w / "public/d")),
+    "a table is gone": ("d", "E0402", lambda w: shutil.rmtree(w / "_rows/public/d")),
     "a file is where a table was": (
-        "d", "E0455", lambda w: (shutil.rmtree(w / "public/d"), (w / "public/d").write_text("x")),
+        "d", "E0455", lambda w: _file_for(w / "_rows/public/d"),
     ),
     "garbage behind a view": ("st", "E0435", lambda w: _garbage(w / "_changes/public/st")),
-    "a view is gone": ("st", "E0402", lambda w: shutil.rmtree(w / "public/st")),
+    "a view is gone": ("st", "E0402", lambda w: shutil.rmtree(w / "_rows/public/st")),
     "a state is gone": ("dv", "E0402", lambda w: shutil.rmtree(_state(w))),
-    "a source is gone": ("s", "E0402", lambda w: shutil.rmtree(w / "public/s")),
+    "a source is gone": ("s", "E0402", lambda w: shutil.rmtree(w / "_rows/public/s")),
 }  # fmt: skip
 READERS = {"d": {"j"}, "st": {"st2"}, "dv": set(), "s": {"j", "st", "st2", "dv"}}
 DAILY = ("garbage behind a table", "a state is gone")
@@ -114,7 +119,7 @@ def test_one_table_stops_one_object(made: Site, fault: str) -> None:
 
 def _mend(whole: Path, root: Path, key: str) -> None:
     """Put an object's tables back as they were: nothing has been written since."""
-    for part in ("public", "_changes/public", "_state/public"):
+    for part in ("public", "_rows/public", "_changes/public", "_state/public"):
         broken = root / part / key
         if broken.is_file():
             broken.unlink()

@@ -32,11 +32,11 @@ def test_a_damaged_report_book_is_begun_anew(text: str, tmp_path: Path) -> None:
 def test_what_a_newer_version_wrote_is_not_written_over(tmp_path: Path) -> None:
     book = tmp_path / "_floodmark" / "reported.json"
     book.parent.mkdir()
-    book.write_text('{"format": 2}')
+    book.write_text('{"format": 3}')
     for use in (LastReports(tmp_path).all_reports, lambda: LastReports(tmp_path).write({})):
         with pytest.raises(DataError, match="E0430"):
             use()
-    assert book.read_text() == '{"format": 2}'
+    assert book.read_text() == '{"format": 3}'
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": 1, "number": 1}'])

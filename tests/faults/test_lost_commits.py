@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path / "warehouse"
 
 
-@pytest.mark.parametrize("table", ["public/t", "_changes/public/t"])
+@pytest.mark.parametrize("table", ["_rows/public/t", "_changes/public/t"])
 def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> None:
     lose(root, table)
     with connect(root) as fm:
@@ -47,7 +47,7 @@ def test_a_table_that_no_epoch_touches_is_suspended(root: Path, table: str) -> N
     assert f"{table} ends at version" in told.output
 
 
-@pytest.mark.parametrize("table", ["public/t", "_changes/public/u"])
+@pytest.mark.parametrize("table", ["_rows/public/t", "_changes/public/u"])
 @pytest.mark.parametrize(
     ("damage", "code", "says"),
     [(lose, "E0434", "older than the log"), (empty, "E0435", "is empty")],
@@ -76,7 +76,7 @@ def test_a_run_that_finds_nothing_new_sees_a_damaged_table(
 
 
 def test_status_shows_the_others_beside_a_table_that_cannot_be_read(root: Path) -> None:
-    empty(root, "public/t")
+    empty(root, "_rows/public/t")
     told = CliRunner().invoke(app, ["status", "-w", str(root)])
     states = dict(line.split()[::2][:2] for line in told.output.splitlines() if " table " in line)
     assert told.exit_code == 0 and states == {"t": "unreadable", "u": "active"}
@@ -90,21 +90,21 @@ def test_what_a_selection_has_advanced_is_done_again(root: Path) -> None:
         log = fm.warehouse.log
         with dying_at("before_seal"):
             fm.execute("CREATE TABLE w (k INT)")
-        version = fm.store.open("public/w").version
-        log.record_advanced(3, [ObjectRecord("w", {"public/w": version}, position=3)])
-    lose(root, "public/w")
+        version = fm.store.open("_rows/public/w").version
+        log.record_advanced(3, [ObjectRecord("w", {"_rows/public/w": version}, position=3)])
+    lose(root, "_rows/public/w")
     with connect(root) as fm:
-        assert {f.table for f in fm.verify()} == {"public/w"}
+        assert {f.table for f in fm.verify()} == {"_rows/public/w"}
         fm.loop.complete()
         assert list(fm.verify()) == []
-        assert fm.store.open("public/w").version == version
+        assert fm.store.open("_rows/public/w").version == version
         assert not log.suspensions()
 
 
 def test_a_lost_correction_is_known(root: Path) -> None:
     table = "_corrections/public/u"
     with connect(root) as fm:
-        made = fm.store.create(table, fm.store.open("public/u").schema)
+        made = fm.store.create(table, fm.store.open("_rows/public/u").schema)
         done = fm.store.commit(made, app="u/corrections", epoch=1, metadata={"backfill": 1})
         CorrectedTables(root).record_version(table, done.version)
         assert list(fm.verify()) == []
@@ -120,7 +120,7 @@ def test_a_lost_correction_is_known(root: Path) -> None:
 def test_a_backup_lacks_no_correction_that_is_made_meanwhile(root: Path, tmp_path: Path) -> None:
     table = "_corrections/public/u"
     with connect(root) as fm:
-        fm.store.create(table, fm.store.open("public/u").schema)
+        fm.store.create(table, fm.store.open("_rows/public/u").schema)
 
         def correct(path: str, number: int, of: int) -> None:
             handle = fm.store.open(table)
@@ -138,7 +138,7 @@ def test_a_backup_lacks_no_correction_that_is_made_meanwhile(root: Path, tmp_pat
 def test_what_a_backfill_has_written_is_known(root: Path) -> None:
     backfill = BackfillLog(root, "v", 2)
     backfill.begin(0, BackfillStep(2))
-    backfill.finish(0, ObjectRecord("v", {"public/u": 9}))
+    backfill.finish(0, ObjectRecord("v", {"_rows/public/u": 9}))
     with connect(root) as fm:
         found = [(f.object, f.table) for f in fm.verify()]
-        assert found == [("v", "public/u")]
+        assert found == [("v", "_rows/public/u")]

@@ -30,10 +30,10 @@ from floodmark.storage.logs.retention import KeptEpochs
 from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
-SAID = ObjectRecord("t", {"public/t": 1})
+SAID = ObjectRecord("t", {"_rows/public/t": 1})
 ADDED: Mapping[str, Any] = {
     "kept.json": asdict(KeptEpochs(1, NOW)),
-    "leaving.json": asdict(PendingTables(1, ["public/gone"])),
+    "leaving.json": asdict(PendingTables(1, ["_rows/public/gone"])),
     "reported.json": {},
     "corrected.json": {"public/t": 1},
     "epochs/0/discovered.json": {},
@@ -55,7 +55,7 @@ NEWEST = (*WRITTEN, *ADDED)
 FURTHER_BACK = ("catalog/00000001.json", "epochs/0/2.open.json", "epochs/0/2.seal.json")
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 CHANGES: Mapping[str, tuple[Change, str]] = {
-    "format": (lambda record: {**record, "format": 9}, "format 9.*formats up to 1"),
+    "format": (lambda record: {**record, "format": 9}, "format 9.*formats up to 2"),
     "field beside the body": (lambda record: {**record, "codec": "zstd"}, "codec is not known"),
 }
 WRITERS: Mapping[str, Callable[[Floodmark], Any]] = {

@@ -101,12 +101,12 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "a ticket": ("_floodmark/lease/ticket-000000000001", ()),
     "rows of a statement": ("_floodmark/dml/**/*.parquet", ("verify",)),
     "the newest commit": ("_changes/public/st/_delta_log/*.json", ALL),
-    "the first commit": ("public/j/_delta_log/*0.json", ALL),
+    "the first commit": ("_rows/public/j/_delta_log/*0.json", ALL),
     "a commit of dead letters": ("_dead_letter/public/j/_delta_log/*.json", ALL),
     "a commit of a state": ("_state/public/kk__sink/*/_delta_log/*.json", ALL),
-    "a checkpoint": ("public/st/_delta_log/*.checkpoint.parquet", ALL),
-    "the name of the checkpoint": ("public/st/_delta_log/_last_checkpoint", ()),
-    "rows": ("public/s/**/*.parquet", ("verify", "backup")),
+    "a checkpoint": ("_rows/public/st/_delta_log/*.checkpoint.parquet", ALL),
+    "the name of the checkpoint": ("_rows/public/st/_delta_log/_last_checkpoint", ()),
+    "rows": ("_rows/public/s/**/*.parquet", ("verify", "backup")),
     "dead letters": ("_dead_letter/public/j/**/*.parquet", ("doctor", "verify", "backup")),
 }
 """Where each kind lies, and which commands have to say that something is wrong."""
@@ -127,15 +127,15 @@ def site(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Site:
             fm.advance()
         fm.warehouse.log.record("note", now, "of the next epoch")
         fm.execute("INSERT INTO d VALUES ('a', 'first')")
-        fm.store.checkpoint("public/st")
+        fm.store.checkpoint("_rows/public/st")
     log = EpochLog(root)
     ClockGuard(root, log, timedelta()).note(now)
     Retention(root).keep_from(1, now)
     LastReports(root).write({"st": LastReport(epoch=1)})
-    PendingDrops(root).write(1, ["public/left"])
+    PendingDrops(root).write(1, ["_rows/public/left"])
     backfill = BackfillLog(root, "st", 1)
     backfill.begin(0, BackfillStep(1))
-    backfill.finish(0, ObjectRecord("st", {"public/st": 1}))
+    backfill.finish(0, ObjectRecord("st", {"_rows/public/st": 1}))
     event = root / "_floodmark/epochs/0/4.event-000000.json"
     shutil.copy(event, event.with_name("2.event-000000.json"))
     return site

@@ -40,7 +40,7 @@ def log(root: Path, sql: str, *, opened: bool = False, drops: str = "d") -> None
         assert latest is not None
         kept = [s for s in latest.statements if s.object != drops]
         new = AppliedStatement(sql, None, "statement", "v")
-        warehouse.pending_drops.write(latest.version + 1, [f"public/{drops}"])
+        warehouse.pending_drops.write(latest.version + 1, [f"_rows/public/{drops}"])
         warehouse.catalogs.append(3, [*kept, new], NOW)
         if opened:
             warehouse.log.open(3, fm.clock.now(), 3, NOW, restarted=["v"])
@@ -52,7 +52,7 @@ def as_before(root: Path, *more: str) -> None:
         assert fm.warehouse.log.head().open is None
         assert list(fm.verify()) == []
         assert set(fm.status()) == {"t", "d", *more}
-        assert fm.store.exists("public/d")
+        assert fm.store.exists("_rows/public/d")
         assert fm.warehouse.pending_drops.pending() is None
 
 
@@ -126,7 +126,7 @@ def test_a_rollback_is_whole_whenever_it_is_killed(root: Path, step: str, opened
 def test_a_damaged_table_waits_for_a_person(root: Path) -> None:
     with connect(root) as fm, dying_at("change_logged"):
         fm.execute("ALTER TABLE t ADD COLUMN a INT")
-    newest = max((root / "public/t/_delta_log").glob("*.json"))
+    newest = max((root / "_rows/public/t/_delta_log").glob("*.json"))
     text = newest.read_text()
     newest.write_text("{")
     with connect(root) as fm, pytest.raises(UserError) as raised:
@@ -146,16 +146,18 @@ def test_what_is_done_already_is_not_taken_back(root: Path, what: str) -> None:
     log(root, REFUSED, opened=True)
     with connect(root) as fm:
         if what == "emptied":
-            fm.store.drop("public/t")
+            fm.store.drop("_rows/public/t")
         else:
-            handle = fm.store.open("public/t")
+            handle = fm.store.open("_rows/public/t")
             opened = fm.warehouse.log.head().open
             assert opened is not None
             said = {"epoch": 3, "attempt": 1, "record": opened.id}
             fm.store.commit(handle, app="t", epoch=3, metadata=said)
     with connect(root) as fm, pytest.raises(FloodmarkError) as refused:
         fm.loop.complete()
-    assert f"epoch 3 cannot be rolled back: it has {what} public/t" in str(refused.value.detail)
+    assert f"epoch 3 cannot be rolled back: it has {what} _rows/public/t" in str(
+        refused.value.detail
+    )
     told: Any = CliRunner().invoke(app, ["rollback", "-w", str(root)])
     assert told.exit_code == 1
     assert "E0438" in told.output

@@ -44,21 +44,23 @@ def _commit(root: Path, table: str) -> Path:
 
 
 FAULTS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "a data file is gone": ("st", lambda w: _data(w, "public/st").unlink()),
-    "a data file is shorter": ("st", lambda w: os.truncate(_data(w, "public/st"), 9)),
+    "a data file is gone": ("st", lambda w: _data(w, "_rows/public/st").unlink()),
+    "a data file is shorter": ("st", lambda w: os.truncate(_data(w, "_rows/public/st"), 9)),
     "a data file is garbage": (
         "s",
-        lambda w: _data(w, "public/s").write_bytes(bytes(_data(w, "public/s").stat().st_size)),
+        lambda w: _data(w, "_rows/public/s").write_bytes(
+            bytes(_data(w, "_rows/public/s").stat().st_size)
+        ),
     ),
-    "the newest commit is gone": ("st", lambda w: _commit(w, "public/st").unlink()),
-    "a commit is gone": ("st", lambda w: _oldest(w, "public/st").unlink()),
+    "the newest commit is gone": ("st", lambda w: _commit(w, "_rows/public/st").unlink()),
+    "a commit is gone": ("st", lambda w: _oldest(w, "_rows/public/st").unlink()),
     "the log of a table is gone": (
         "st",
-        lambda w: shutil.rmtree(w / "public/st" / "_delta_log"),
+        lambda w: shutil.rmtree(w / "_rows/public/st" / "_delta_log"),
     ),
-    "a table is gone": ("t", lambda w: shutil.rmtree(w / "public/t")),
+    "a table is gone": ("t", lambda w: shutil.rmtree(w / "_rows/public/t")),
     "changes are gone": ("st", lambda w: shutil.rmtree(w / "_changes/public/st")),
-    "a commit is no JSON": ("st", lambda w: _commit(w, "public/st").write_text("{")),
+    "a commit is no JSON": ("st", lambda w: _commit(w, "_rows/public/st").write_text("{")),
     "a seal in the middle is gone": (
         "",
         lambda w: (w / "_floodmark/epochs/0/1.seal.json").unlink(),
@@ -113,7 +115,7 @@ def test_counts_that_do_not_add_up_are_named(site: Site, tmp_path: Path) -> None
     assert "36 of them" in finding["message"] and "35 are stored" in finding["message"]
     assert _verified(root, "st") == []
     # What cannot be read is not counted, too.
-    _data(root, "public/s").unlink()
+    _data(root, "_rows/public/s").unlink()
     (finding,) = _verified(root)
     assert "missing" in finding["message"]
 

@@ -84,22 +84,22 @@ ACTIONS = {
 @pytest.mark.parametrize("case", ACTIONS)
 def test_what_no_log_of_a_table_has_is_refused(root: Path, case: str) -> None:
     action, code = ACTIONS[case]
-    log = root / "public/t/_delta_log"
+    log = root / "_rows/public/t/_delta_log"
     newest = max(log.glob("*.json"))
     (log / f"{int(newest.stem) + 1:020d}.json").write_text(json.dumps(action))
     with pytest.raises(DataError) as raised:
-        DeltaStore(root).open("public/t")
+        DeltaStore(root).open("_rows/public/t")
     assert raised.value.code == code, raised.value
     with connect(root) as fm:
         fm.execute("CREATE TABLE u (k INT)")
 
 
 def test_what_a_newer_version_committed_ends_what_would_write(root: Path) -> None:
-    log = root / "public/t/_delta_log"
+    log = root / "_rows/public/t/_delta_log"
     newest = max(log.glob("*.json"))
     info, *actions = newest.read_text().splitlines()
     said = json.loads(info)
-    said["commitInfo"]["userMetadata"] = json.dumps({"format": 2, "epoch": 2, "attempt": 1})
+    said["commitInfo"]["userMetadata"] = json.dumps({"format": 3, "epoch": 2, "attempt": 1})
     path = log / f"{int(newest.stem) + 1:020d}.json"
     path.write_text("\n".join([json.dumps(said), *actions]))
     before = {p: p.stat().st_mtime_ns for p in root.rglob("*") if "lease" not in p.parts}
@@ -115,4 +115,4 @@ def test_what_a_newer_version_committed_ends_what_would_write(root: Path) -> Non
 def test_a_defect_of_the_engine_is_not_blamed_on_the_log(root: Path) -> None:
     nothing: Any = None
     with pytest.raises(TypeError):
-        DeltaStore(root).history("public/t", nothing)
+        DeltaStore(root).history("_rows/public/t", nothing)

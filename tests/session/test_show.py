@@ -60,10 +60,10 @@ def test_explain_state_lists_what_is_at_rest(fm: Floodmark) -> None:
     plain, listed = (_names(fm, sql) for sql in ("EXPLAIN d", "EXPLAIN (STATE) d"))
     assert listed[: len(plain)] == plain
     tables = [" ".join(str(line).split()) for line in listed[len(plain) + 2 :]]
-    assert tables[0].startswith("public/d rows, accumulators its changes 1 ")
+    assert tables[0].startswith("_rows/public/d rows, accumulators its changes 1 ")
     assert "_state/public/d/r1_values0 distinct values of r1 _counted the value's end - -" in tables
     sizes = {t.table: t.rows for t in fm.sizes("d")}
-    assert sizes["public/d"] == 1 and sizes["_state/public/d/r1_values0"] is None
+    assert sizes["_rows/public/d"] == 1 and sizes["_state/public/d/r1_values0"] is None
     (text,) = zip(*fm.execute("EXPLAIN (FORMAT JSON, STATE) d").rows, strict=True)
     assert json.loads("\n".join(text))["tables"][0]["cleaned_by"] == "its changes"
     with pytest.raises(NotSupported, match="takes the name of an object"):

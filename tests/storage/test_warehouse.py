@@ -37,7 +37,7 @@ _NAMES = st.text(min_size=1, max_size=20) | st.text("aé数_-", min_size=40, max
 @given(_NAMES, _NAMES)
 def test_names_stay_apart_and_inside(one: str, two: str) -> None:
     assert (warehouse.escape(one) == warehouse.escape(two)) == (one == two)
-    for table in (warehouse.current(one, two), warehouse.state(one, two, one)):
+    for table in (warehouse.rows(one, two), warehouse.state(one, two, one)):
         assert (Path("/w") / warehouse.check_table(table)).resolve().is_relative_to("/w")
 
 
@@ -51,7 +51,7 @@ def test_any_name_fits_a_folder_and_the_names_of_files(name: str) -> None:
 
 
 def test_no_table_lies_in_another() -> None:
-    kinds = [warehouse.current, warehouse.changes, warehouse.late, warehouse.dead_letter]
+    kinds = [warehouse.rows, warehouse.changes, warehouse.late, warehouse.dead_letter]
     tables = [kind("public", name) for kind in kinds for name in ("a", "_state", "a.b")]
     tables += [warehouse.state("public", "a", "join")]
     assert not any(a != b and b.startswith(f"{a}/") for a in tables for b in tables)

@@ -86,7 +86,9 @@ CREATE TABLE fading (k INT PRIMARY KEY, u INT, WATERMARK FOR u AS u - 5 WITH TTL
         "gone": ObjectRecord("gone", {}),
     }
     ends = ending(pipeline, records)
-    assert {name.removeprefix("public/"): (e.column, e.value) for name, e in ends.items()} == {
+    assert {
+        name.removeprefix("_rows/public/"): (e.column, e.value) for name, e in ends.items()
+    } == {
         "seen": ("ts", START.replace(tzinfo=None)),
         "fading": ("u", 7),
     }

@@ -139,7 +139,7 @@ def test_an_epoch_that_failed_behind_its_layer_is_done_again(
             fm.execute(statement)
 
         def failing(writer: Writer, table: str, *args: Any, **kwargs: Any) -> Any:
-            if table == "public/copied" and writer.find_handle("_layers/public/copied"):
+            if table == "_rows/public/copied" and writer.find_handle("_layers/public/copied"):
                 raise Conflict("E0501", "planned")
             return commit(writer, table, *args, **kwargs)
 

@@ -108,11 +108,11 @@ def test_files_of_other_times_are_not_read(filled: Site, monkeypatch: pytest.Mon
     with filled.connect() as fm:
         monkeypatch.setattr(Tables, "read", spy)
         assert _backfill(fm, "h", end=1).rows == {"-U": 1, "+U": 1}
-        first, stored = read["public/s"], len(fm.store.open("public/s").files)
+        first, stored = read["_rows/public/s"], len(fm.store.open("_rows/public/s").files)
         assert _backfill(fm, "h", end=4).rows == {"+I": 1}
         assert first < stored
         assert not _backfill(fm, "h", first="2012-01-01", end=-1).rows
-        assert read["public/s"] == read["public/h"] == 0
+        assert read["_rows/public/s"] == read["_rows/public/h"] == 0
 
 
 def test_what_cannot_be_corrected_is_refused(filled: Site) -> None:

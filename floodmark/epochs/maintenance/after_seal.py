@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 
 from floodmark.epochs.maintenance import folding
 from floodmark.epochs.maintenance.compacting import compact
+from floodmark.epochs.publishing import publish_newest
 from floodmark.errors import FloodmarkError
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.logs.object_record import versions_of
@@ -41,6 +42,8 @@ def maintain_tables(
         if record is before.get(key) or key not in pipeline.objects:
             continue
         _fold_if_due(warehouse, pipeline[key], record)
+        with harmless(warehouse, key):
+            _publish_moved(warehouse, pipeline[key], record)
         if not record.backfilling:
             owners = (pipeline[owner] for owner in (key, *pipeline[key].feeders))
             with harmless(warehouse, key):
@@ -53,6 +56,22 @@ def _fold_if_due(warehouse: Warehouse, obj: AnalysedObject, record: ObjectRecord
         if table in record.versions and folding.is_due(warehouse.tables, obj, record):
             with warehouse.sessions().guard():
                 folding.fold(warehouse.tables, obj, record)
+
+
+def _publish_moved(warehouse: Warehouse, obj: AnalysedObject, record: ObjectRecord) -> None:
+    """Publish rows that were moved between files, and checkpoint the published table if due."""
+    table, store = layout.current_table(obj), warehouse.store
+    if obj.opaque or table not in record.versions:
+        return
+    moved = store.open(table).version != record.versions[table]
+    if moved:
+        publish_newest(warehouse, obj, record)
+    version, due = (
+        store.open(layout.publication_table(obj)).version,
+        warehouse.limits.checkpoint_commits,
+    )
+    if version // due > (version - 1 - moved) // due:
+        store.checkpoint(layout.publication_table(obj))
 
 
 @contextmanager

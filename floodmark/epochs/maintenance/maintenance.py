@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,12 +21,13 @@ from floodmark.epochs.maintenance import folding
 from floodmark.epochs.maintenance.after_seal import harmless, warn
 from floodmark.epochs.maintenance.compacting import compact, groups_of, merge_files, write_files
 from floodmark.epochs.maintenance.reclaiming import ExpiryBound, ending, reclaim
+from floodmark.epochs.publishing import publish_newest
 from floodmark.errors import FloodmarkError, TransientError
 from floodmark.storage.files.statement_files import expire_statements
 from floodmark.storage.logs.backfills import forget
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.objects.contract import folders_in
-from floodmark.storage.table import DataFile
+from floodmark.storage.table import SHOWN, DataFile
 from floodmark.storage.warehouse import (
     CHANGES,
     CORRECTIONS,
@@ -35,6 +36,7 @@ from floodmark.storage.warehouse import (
     LATE,
     LAYERS,
     REPLAYS,
+    ROWS,
     STATE,
 )
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
@@ -109,6 +111,7 @@ def maintain(
         folded = _fold_layers(warehouse)
         tables = list(versions_of(warehouse.cut().records.values()))
     reports = [_maintain_table(warehouse, hold, table, horizon) for table in tables]
+    reports += _maintain_publications(warehouse, hold, horizon)
     return MaintenanceReport(
         sum(r.compacted_files for r in reports),
         sum(r.checkpoints for r in reports),
@@ -242,6 +245,31 @@ def _maintain_one(
     return MaintenanceReport(gone, 1, expired, deleted)
 
 
+def _maintain_publications(
+    warehouse: Warehouse, hold: HoldTable, horizon: _Horizon
+) -> Iterator[MaintenanceReport]:
+    """Publish what was moved, and maintain the published tables."""
+    pipeline, store = warehouse.deployed().pipeline, warehouse.store
+    for key, record in warehouse.cut().records.items():
+        if key not in pipeline.objects or pipeline[key].opaque:
+            continue
+        obj = pipeline[key]
+        rows, table = layout.current_table(obj), layout.publication_table(obj)
+        if rows not in record.versions:
+            continue
+        with harmless(warehouse, table), hold(f"maintaining {table}"):
+            publish_newest(warehouse, obj, record)
+            store.checkpoint(table)
+            pinned = 0 if rows in horizon.anew else horizon.versions.get(rows, 0)
+            oldest = store.version_at(table, SHOWN, pinned)
+            deleted = 0
+            if oldest is not None:
+                deleted = store.vacuum(
+                    table, retain_versions_from=oldest, written_before=horizon.limit
+                )
+            yield MaintenanceReport(0, 1, 0, deleted)
+
+
 def _expire_rows(warehouse: Warehouse, table: str, horizon: _Horizon) -> int:
     """Take the rows of expired epochs out of a table; return how many files went.
 
@@ -333,7 +361,7 @@ def _drop_orphans(warehouse: Warehouse, horizon: _Horizon) -> None:
     known = {*horizon.versions, *versions_of(warehouse.cut().records.values())}
     # The first rows of a table are written before it is one, by a backfill beside this.
     known.update(t for obj in objects for t in layout.names_of(obj))
-    parts = (CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
+    parts = (ROWS, CHANGES, LAYERS, LATE, DEAD_LETTER, CORRECTIONS)
     places = ((STATE, 3), *((part, 2) for part in parts))
     for table in [t for top, depth in places for t in folders_in(warehouse.objects, top, depth)]:
         # An epoch in between may have written it: replays need its rows as long as that is kept.

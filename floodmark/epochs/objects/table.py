@@ -21,7 +21,6 @@ from floodmark.dataflow.merge import merge
 from floodmark.dataflow.merge.column_owners import add_owners
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.epochs.objects.apply_changelog import ObjectRows
-from floodmark.epochs.objects.foreign_commits import undo
 from floodmark.epochs.objects.object_advance import ObjectAdvance, TablePart
 from floodmark.epochs.objects.period_times import set_period_times
 from floodmark.epochs.objects.previous_definition import (
@@ -68,9 +67,6 @@ def advance_table(
 ) -> ObjectRecord:
     """Collect the rows of connector, sinks and DML, and merge them into the stored rows."""
     advance = replace(advance, obj=with_former_owners(advance))
-    for item in advance.input.dml:
-        if item["table"] == advance.obj.key and "undoes" in item:
-            undo(advance.writer, layout.current_table(advance.obj), item)
     stages = advance.stages(advance.obj)
     declared = advance.obj.declared
     marked = declared is not None and declared.watermarks

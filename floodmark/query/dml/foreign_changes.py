@@ -1,8 +1,8 @@
 """Commits that another program made to a table's Delta files: taken in as DML.
 
-The added and removed files show which rows were changed. These are written as the rows of a
-statement. The epoch that takes them in first undoes the foreign commits, and then changes the rows
-like any statement, so that everything downstream follows.
+The added and removed files of the published table show which rows were changed. These are written
+as the rows of a statement. The epoch that takes them in changes the rows like any statement, so
+that everything downstream follows, and then publishes them: the foreign commits are undone.
 """
 
 from __future__ import annotations
@@ -21,10 +21,15 @@ from floodmark.query.query import Reader
 from floodmark.spark.types import ident
 from floodmark.storage.files.statement_files import StatementFiles
 from floodmark.storage.logs.epochs import dml_of
-from floodmark.storage.table import Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
-from floodmark.tables.tables import foreign_rows_error, own_commit
+from floodmark.tables.publication import (
+    ForeignCommits,
+    foreign_commits,
+    publication_schema,
+    takes_in,
+)
+from floodmark.tables.tables import foreign_rows_error
 from floodmark.warehouse.suspensions import suspend
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _RELATION = "__foreign"
-_AT = "__part"
+_AT, _PLACE, _KEPT, _OLD = "__part", "__place", "__kept", "__old_"
 
 
 def tables_with_changes(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[str]:
@@ -46,14 +51,11 @@ def tables_with_changes(warehouse: Warehouse, keys: Collection[str] | None = Non
 
 def _find_changes(
     warehouse: Warehouse, keys: Collection[str] | None
-) -> Iterator[tuple[AnalysedObject, tuple[Handle, Handle] | FloodmarkError]]:
-    """Yield each table with its handles as its epoch left it, and as it is now.
-
-    Of one that cannot be read, why.
-    """
+) -> Iterator[tuple[AnalysedObject, ForeignCommits | FloodmarkError]]:
+    """Yield each table with what others have done to it; of one that cannot be read, why."""
     records, suspended = warehouse.cut().records, warehouse.suspensions()
     for obj in warehouse.deployed().pipeline.writing_objects:
-        if obj.kind is not ObjectKind.TABLE or obj.relation.external or obj.key in suspended:
+        if not takes_in(obj) or obj.key in suspended:
             continue
         if keys is not None and obj.key not in keys:
             continue
@@ -61,28 +63,15 @@ def _find_changes(
         if record is None or table not in record.versions:
             continue
         try:
-            handles = _handles(warehouse.store, table, record.versions[table])
+            warehouse.store.settle(table, record.versions[table])
+            commits = foreign_commits(warehouse.store, obj)
         except TransientError:
             raise
         except FloodmarkError as error:
             yield obj, error
         else:
-            if handles is not None:
-                yield obj, handles
-
-
-def _handles(store: Store, table: str, version: int) -> tuple[Handle, Handle] | None:
-    """Return a table as its epoch left it, and as it is now; None where nobody changed it since."""
-    pinned = store.settle(table, version)
-    newest = store.open(table)
-    if newest.version <= pinned:
-        return None
-    history = store.history(table, pinned)
-    if not any(i["data_change"] and not own_commit(i["metadata"]) for i in history):
-        return None
-    before = store.open(table, pinned)
-    same = {f.path for f in before.files} == {f.path for f in newest.files}
-    return None if same else (before, newest)
+            if commits is not None and commits.changes_data:
+                yield obj, commits
 
 
 def entries(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -92,12 +81,12 @@ def entries(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[d
     lease is held.
     """
     out = []
-    for obj, handles in _find_changes(warehouse, keys):
+    for obj, commits in _find_changes(warehouse, keys):
         try:
-            if isinstance(handles, FloodmarkError):
-                raise handles
+            if isinstance(commits, FloodmarkError):
+                raise commits
             with warehouse.sessions().guard():
-                out.append(_entry(warehouse, obj, *handles))
+                out.append(_entry(warehouse, obj, commits))
         except TransientError:
             raise
         except FloodmarkError as error:
@@ -105,47 +94,46 @@ def entries(warehouse: Warehouse, keys: Collection[str] | None = None) -> list[d
     return out
 
 
-def _entry(
-    warehouse: Warehouse, obj: AnalysedObject, before: Handle, after: Handle
-) -> dict[str, Any]:
-    if after.schema != before.schema:
-        raise _refusal(obj, before, "its columns were changed")
+def _entry(warehouse: Warehouse, obj: AnalysedObject, commits: ForeignCommits) -> dict[str, Any]:
+    shown = commits.shown
+    if shown.schema != warehouse.store.open(shown.table, commits.own).schema:
+        raise _refusal(obj, commits, "its columns were changed")
     tables, cut = warehouse.tables, warehouse.cut()
     reader = Reader(tables, warehouse.deployed().pipeline, cut, warehouse.clock.now(), {})
     start = warehouse.log.positions().get(dml_of(obj.key), {}).get(0, 0)
     stored = StatementFiles.new(warehouse.objects, obj.key)
-    frame = _changes(reader, obj, before, after)
+    frame = _changes(reader, obj, commits)
     number_rows(frame, obj, start, at=_AT).write.parquet(stored.url)
     files = stored.footers()
     paths = [f.path for f in files]
     nulls = {c: sum(f.nulls.get(c, 0) for f in files) for f in files for c in f.nulls}
     for column in obj.relation.primary_key:
         if nulls.get(column):
-            raise _refusal(obj, before, f'a row has no value of the key column "{column}"')
+            raise _refusal(obj, commits, f'a row has no value of the key column "{column}"')
     try:
         check_rows(nulls | count_nested_nulls(paths, obj), obj)
     except FloodmarkError as error:
-        raise _refusal(obj, before, error.message) from None
+        raise _refusal(obj, commits, error.message) from None
     rows = sum(f.rows for f in files)
     return {
-        "table": obj.key, "paths": paths, "rows": rows, "start": start, "undoes": after.version
+        "table": obj.key, "paths": paths, "rows": rows, "start": start, "undoes": shown.version
     }  # fmt: skip
 
 
-def _changes(reader: Reader, obj: AnalysedObject, before: Handle, after: Handle) -> DataFrame:
+def _changes(reader: Reader, obj: AnalysedObject, commits: ForeignCommits) -> DataFrame:
     """Return the rows that went as deletes, then those that came."""
-    columns = layout.row_schema(obj)
-    known, present = {f.path for f in before.files}, {f.path for f in after.files}
-    gone = [f for f in before.files if f.path not in present]
-    come = [f for f in after.files if f.path not in known]
-    empty = reader.empty(columns)
-    old = reader.tables.read(before, columns, gone) if gone else None
-    new = reader.tables.read(after, columns, come) if come else None
+    columns, empty = layout.row_schema(obj), reader.empty(layout.row_schema(obj))
+    known = {f.path for f in commits.rows.files}
+    present = {f.path for f in commits.shown.files}
+    gone = [f for f in commits.rows.files if f.path not in present]
+    come = [f for f in commits.shown.files if f.path not in known]
+    old = reader.tables.read(commits.rows, columns, gone) if gone else None
+    new = reader.tables.read(commits.shown, columns, come) if come else None
     old, new = (empty if old is None else old), (empty if new is None else new)
-    added, removed = new.exceptAll(old), old.exceptAll(new)
+    added, removed = _surplus(old, new, obj), _surplus(new, old, obj)
     if obj.append_only:
         if not removed.isEmpty():
-            raise _refusal(obj, before, "rows of an APPEND ONLY table were changed")
+            raise _refusal(obj, commits, "rows of an APPEND ONLY table were changed")
     elif replaces(obj):
         key = obj.relation.stream_key
         keys = added.selectExpr(*(f"{ident(c)} AS __key{i}" for i, c in enumerate(key)))
@@ -171,9 +159,29 @@ def _compute_generated(reader: Reader, obj: AnalysedObject, rows: DataFrame) -> 
     return over.frame(with_generated(scan, columns))
 
 
-def _refusal(obj: AnalysedObject, before: Handle, why: str) -> DataError:
+def _surplus(old: DataFrame, new: DataFrame, obj: AnalysedObject) -> DataFrame:
+    """Return the rows of `new` that `old` has not, or not as often: by the columns others see.
+
+    Rows that another program has written anew, and left as they are, lack the columns of the
+    engine.
+    """
+    from pyspark.sql import Window, functions as F
+
+    shown = [f.name for f in publication_schema(obj)]
+    if set(old.columns) == set(shown):
+        return new.exceptAll(old)
+    window = Window.partitionBy(*map(ident, shown)).orderBy(*(ident(c) for c in new.columns))
+    numbered = new.withColumn(_PLACE, F.row_number().over(window))
+    kept = old.groupBy(*map(ident, shown)).agg(F.count("*").alias(_KEPT))
+    same = " AND ".join(f"{ident(c)} <=> {ident(_OLD + c)}" for c in shown)
+    renamed = kept.selectExpr(*(f"{ident(c)} AS {ident(_OLD + c)}" for c in shown), _KEPT)
+    joined = numbered.join(renamed, F.expr(same), "left")
+    return joined.where(f"{_PLACE} > coalesce({_KEPT}, 0)").select(*map(ident, new.columns))
+
+
+def _refusal(obj: AnalysedObject, commits: ForeignCommits, why: str) -> DataError:
     return foreign_rows_error(
-        f"what another program wrote into {before.table} after version {before.version} "
+        f"what another program wrote into {commits.shown.table} after version {commits.own} "
         f"cannot be taken in: {why}",
-        f"restore the table to version {before.version} and resume {obj.name}",
+        f"restore the table to version {commits.own} and resume {obj.name}",
     )

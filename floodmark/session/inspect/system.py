@@ -12,6 +12,7 @@ from floodmark.epochs.backfill.progress import running_backfills
 from floodmark.scalar.types import BIGINT, DOUBLE, TIMESTAMPTZ, VARCHAR, Field, Schema
 from floodmark.session.inspect.watermark_blockers import watermark_blockers
 from floodmark.storage.logs.object_record import lag_of
+from floodmark.storage.warehouse import ROWS
 from floodmark.stream.objects.analysed import Pipeline
 from floodmark.warehouse.warehouse import Warehouse
 
@@ -56,7 +57,7 @@ def _epochs(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         opened, sealed = log.open_record(epoch), log.seal_record(epoch)
         for record in sealed.objects.values():
             version = next(
-                iter(v for t, v in record.versions.items() if not t.startswith("_")), None
+                (v for t, v in record.versions.items() if t.startswith(f"{ROWS}/")), None
             )
             out.append((
                 epoch, opened.kind, "sealed", opened.now, opened.opened_at, sealed.sealed_at,

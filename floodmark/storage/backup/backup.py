@@ -41,7 +41,7 @@ from floodmark.storage.objects.contract import Location, ObjectHead, Objects
 from floodmark.storage.objects.local import LocalObjects
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.records.text import read_record
-from floodmark.storage.warehouse import ENGINE, local_root
+from floodmark.storage.warehouse import ENGINE, ROWS, local_root
 
 
 def back_up(
@@ -141,7 +141,7 @@ def _copy(
 ) -> tuple[list[Entry], int]:
     """Copy or link all files of an epoch; return their entries and the bytes that were copied."""
     paths = list(files_of(source, epoch))
-    entries, new = [], 0
+    entries, crcs, new = list[Entry](), dict[str, int](), 0
     for number, path in enumerate(paths, 1):
         head = source.head(path)
         if head is None:
@@ -150,15 +150,27 @@ def _copy(
         target.parent.mkdir(parents=True, exist_ok=True)
         entry, held = known.get(path, (None, None))
         same = entry is not None and _is_same(entry, head)
+        twin = twin_of(partial, path)
+        if twin is not None and _link(twin, head.size, target):
+            entries.append(Entry(path, head.size, head.modified, crcs[f"{ROWS}/{path}"]))
+            continue
         if entry is None or held is None or not (same and _link(held, entry.size, target)):
             _check_record(source, path)
             crc = copy_out(source, path, target, limits)
             entry = Entry(path, head.size, head.modified, crc)
             new += head.size
         entries.append(entry)
+        crcs[path] = entry.crc32
         if progress is not None:
             progress(path, number, len(paths))
     return [*entries, *_name_checkpoints(partial)], new
+
+
+def twin_of(folder: Path, path: str) -> Path | None:
+    """Return the file of rows that a published file is; None where there is none."""
+    twin = folder / ROWS / path
+    data = path.endswith(".parquet") and f"/{delta_log.LOG}/" not in path
+    return twin if data and twin.is_file() else None
 
 
 def _check_record(source: Objects, path: str) -> None:

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from floodmark.errors import DataError
 from floodmark.storage.delta import log as delta_log
+from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.logs import correction_versions
 from floodmark.storage.logs.epochs import BUCKET, EpochLog
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.logs.retention import Retention
 from floodmark.storage.logs.seed import NAME as SEED
 from floodmark.storage.objects.contract import Objects, folders_in
-from floodmark.storage.table import DataFile
+from floodmark.storage.table import SHOWN, DataFile
 from floodmark.storage.warehouse import (
     BACKFILLS,
     CORRECTIONS,
     ENGINE,
     GONE,
     REPLAYS,
+    ROWS,
     STATEMENTS,
 )
 
@@ -55,6 +58,8 @@ def files_of(objects: Objects, epoch: int) -> Iterator[str]:
     oldest = versions_of(log.seal_record(kept).objects.values())
     for table, version in versions_of(log.seal_record(epoch).objects.values()).items():
         yield from _table_files(objects, table, oldest.get(table, 0), version)
+        if table.startswith(f"{ROWS}/"):
+            yield from _published_files(objects, table, oldest.get(table, 0), version)
     for table in folders_in(objects, CORRECTIONS, 2):
         snapshot = delta_log.load(objects.sub_objects(table))
         if snapshot is not None:
@@ -126,6 +131,21 @@ def _table_files(objects: Objects, table: str, oldest: int, version: int) -> Ite
     for path in _files_by_path(folder, range(first)):
         if path not in needed and folder.head(path) is not None:
             yield f"{table}/{path}"
+
+
+def _published_files(objects: Objects, rows: str, oldest: int, version: int) -> list[str]:
+    """Return the files of the published table that shows versions of rows; none where it is not
+    whole: the next epoch publishes it anew.
+    """
+    table, store = rows.removeprefix(f"{ROWS}/"), DeltaStore(objects, durable=False)
+    try:
+        shown = store.version_at(table, SHOWN, version)
+        first = store.version_at(table, SHOWN, oldest)
+        if shown is None:
+            return []
+        return list(_table_files(objects, table, shown if first is None else first, shown))
+    except (DataError, FileNotFoundError):
+        return []
 
 
 def _files_by_path(table: Objects, versions: range) -> dict[str, DataFile]:

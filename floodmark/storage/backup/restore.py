@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from floodmark.errors import DataError
 from floodmark.limits import LIMITS
-from floodmark.storage.backup.backup import check_apart, copy_out
+from floodmark.storage.backup.backup import check_apart, copy_out, twin_of
 from floodmark.storage.backup.manifest import (
     Backup,
     Entry,
@@ -154,6 +154,10 @@ def _restore_file(folder: Path, partial: Path, entry: Entry) -> None:
     if not there:
         refuse_damaged(folder, entry.path, "is missing")
     target.parent.mkdir(parents=True, exist_ok=True)
+    twin = twin_of(partial, entry.path)
+    if twin is not None and twin.stat().st_size == entry.size:
+        os.link(twin, target)
+        return
     crc = copy_out(source, entry.path, target, LIMITS)
     if (target.stat().st_size, crc) != (entry.size, entry.crc32):
         refuse_damaged(folder, entry.path, "has other bytes than were written")

@@ -15,7 +15,7 @@ from floodmark.storage.logs.epochs import EpochLog, LogHead
 from floodmark.storage.logs.object_record import versions_of
 from floodmark.storage.records.text import unless_newer
 from floodmark.storage.table import OtherHistory, Store
-from floodmark.storage.warehouse import CORRECTIONS
+from floodmark.storage.warehouse import CORRECTIONS, ROWS
 
 RecordId = Callable[[int], str | None]
 """Returns the id of the record that opened an epoch."""
@@ -90,9 +90,11 @@ def tables_of_epoch(store: Store, epoch: int) -> list[str]:
 
 
 def _claims(store: Store, pinned: Mapping[str, int]) -> Iterator[_Claim]:
-    for table in store.tables():
-        if table.startswith(f"{CORRECTIONS}/"):
-            continue  # their commits count backfills
+    tables = set(store.tables())
+    for table in tables:
+        # Commits of corrections count backfills; what is published follows rows.
+        if table.startswith(f"{CORRECTIONS}/") or f"{ROWS}/{table}" in tables:
+            continue
         with unless_newer():
             if table in pinned:
                 infos = store.history(table, pinned[table])

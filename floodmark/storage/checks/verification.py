@@ -7,7 +7,7 @@ the footers of every file that a kept epoch needs.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from floodmark.errors import DataError, FloodmarkError
@@ -29,9 +29,12 @@ from floodmark.storage.logs.epochs import EpochLog
 from floodmark.storage.objects.contract import Location, Objects, folders_in
 from floodmark.storage.progress import ReportProgress
 from floodmark.storage.table import Store
-from floodmark.storage.warehouse import CORRECTIONS, ENGINE
+from floodmark.storage.warehouse import CORRECTIONS, ENGINE, ROWS
 
 RESTORE = "restore a backup with `floodmark restore`, or rebuild what reads from sources"
+PUBLISH_AGAIN = (
+    "remove its folder: the next change of its rows, or maintenance, publishes all of them again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +147,12 @@ def _find_damage(
         yield from _of_commits(log, store, object_, table, version, id_of)
         first = min(oldest.get(table, 0), version)
         yield from _of_files(log, store, object_, table, first, version)
-        corrected = f"{CORRECTIONS}/{table}"
-        made = (
-            delta_log.commit_versions(log.objects.sub_objects(corrected)) if table[0] != "_" else ()
-        )
-        if made:
-            newest = max(made)
+        above, _, rows = table.partition("/")
+        if above == ROWS:
+            yield from _of_publication(log, store, object_, rows)
+        corrected = f"{CORRECTIONS}/{rows}"
+        if above == ROWS and delta_log.commit_versions(log.objects.sub_objects(corrected)):
+            newest = max(delta_log.commit_versions(log.objects.sub_objects(corrected)))
             yield from _of_files(log, store, object_, corrected, newest, newest)
     try:
         for entry in rows_of_statements(log.objects, log):
@@ -176,6 +179,22 @@ def _of_commits(
             "the log and the tables are of different times: restore both from one backup",
             object_, table, "E0433",
         )  # fmt: skip
+
+
+def _of_publication(
+    log: EpochLog, store: Store, object_: str, table: str
+) -> Iterator[TableFinding]:
+    """Yield what is wrong with the newest version of a published table."""
+    try:
+        shown = store.open(table) if store.exists(table) else None
+    except FloodmarkError as error:
+        yield replace(_as_finding(error, object_, table), remedy=PUBLISH_AGAIN)
+        return
+    if shown is None:
+        yield TableFinding(f"{table} is missing", PUBLISH_AGAIN, object_, table)
+        return
+    for message in faults_of_files(log.objects.sub_objects(table), shown.files):
+        yield TableFinding(f"{table}: {message}", PUBLISH_AGAIN, object_, table)
 
 
 def _of_files(
@@ -210,7 +229,7 @@ def _correction_tables(
 ) -> dict[str, tuple[str, int]]:
     """Return the tables of corrections, each with its object and version."""
     tables = CorrectedTables(place).versions()
-    views = {table: known.get(table.removeprefix(f"{CORRECTIONS}/")) for table in tables}
+    views = {table: known.get(table.replace(CORRECTIONS, ROWS, 1)) for table in tables}
     return {t: (found[0], tables[t]) for t, found in views.items() if found is not None}
 
 

@@ -18,8 +18,13 @@ _LEGACY = ("appendOnly", "invariants")
 """What a writer of that version knows."""
 
 
-def alter_actions(objects: Objects, schema: Mapping[str, Any]) -> list[str]:
-    """Return the actions, as lines of a commit; `schema` is the Delta JSON schema."""
+def alter_actions(
+    objects: Objects, schema: Mapping[str, Any], properties: Mapping[str, str]
+) -> list[str]:
+    """Return the actions, as lines of a commit; `schema` is the Delta JSON schema.
+
+    `properties` are added to those that the table has.
+    """
     table = open_table(objects)
     known = table.metadata()
     metadata = {
@@ -29,7 +34,7 @@ def alter_actions(objects: Objects, schema: Mapping[str, Any]) -> list[str]:
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps(schema),
         "partitionColumns": list(known.partition_columns),
-        "configuration": dict(known.configuration),
+        "configuration": {**known.configuration, **properties},
         "createdTime": known.created_time,
     }
     actions = [{"metaData": {k: v for k, v in metadata.items() if v is not None}}]

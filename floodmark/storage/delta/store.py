@@ -42,7 +42,7 @@ from floodmark.storage.table import (
     refuse_recorded,
     refuse_schema,
 )
-from floodmark.storage.warehouse import ASIDE, ENGINE, STATE
+from floodmark.storage.warehouse import ASIDE, ENGINE, ROWS, STATE
 
 
 class DeltaStore(TableFiles):
@@ -59,6 +59,19 @@ class DeltaStore(TableFiles):
         self._limits = limits
         self._recent: dict[str, dict[int, Snapshot]] = {}
         self._lock = threading.Lock()
+        self._rows_apart = False
+
+    def key(self, table: str, *names: str) -> str:
+        """Return the key of what lies in the folder of a table.
+
+        In a former warehouse the log of rows is that which others read, until they are apart.
+        """
+        former = table.removeprefix(f"{ROWS}/")
+        if former != table and not self._rows_apart:
+            self._rows_apart = ROWS in folders_in(self.objects)
+            if not self._rows_apart and delta_log.is_begun(self.objects.sub_objects(former)):
+                return super().key(former, *names)
+        return super().key(table, *names)
 
     @reading_log
     def exists(self, table: str) -> bool:
@@ -74,6 +87,8 @@ class DeltaStore(TableFiles):
         Raises `DataError` E0403 for column names Delta cannot hold, E0404 for another schema.
         """
         wanted = delta_schema(schema)
+        # Whoever creates rows holds the lease: those of a former warehouse are apart already.
+        self._rows_apart |= table.startswith(f"{ROWS}/")
         if delta_log.load(self.objects_of(table)) is None:
             with disk_errors(table):
                 self.objects_of(table).make()
@@ -122,15 +137,15 @@ class DeltaStore(TableFiles):
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
         schema: Schema | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Handle:
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)
         version = handle.version + 1
-        table, columns = (
-            self.objects_of(handle.table),
-            None if schema is None else delta_schema(schema),
-        )
-        altered = () if columns is None else delta_columns.alter_actions(table, columns)
+        altered: Sequence[str] = ()
+        if schema is not None:
+            table = self.objects_of(handle.table)
+            altered = delta_columns.alter_actions(table, delta_schema(schema), properties or {})
         text = delta_commit.commit_text(
             handle,
             adds,

@@ -65,6 +65,12 @@ class TableFiles:
                 self._copy(path, self.key(table, f"{epoch}-{attempt}", name))
         return self.list_stage(table, epoch, attempt)
 
+    def mirror(self, table: str, handle: Handle, files: Sequence[DataFile]) -> None:
+        """Copy files of a handle into the folder of another table; see `Store.mirror`."""
+        with disk_errors(table):
+            for file in files:
+                self.objects.copy(self.key(handle.table, file.path), self.key(table, file.path))
+
     def take(
         self, table: str, files: Sequence[tuple[str, int]], epoch: int, attempt: int
     ) -> tuple[DataFile, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from floodmark.storage.warehouse import ENGINE
+from floodmark.storage.warehouse import ENGINE, ROWS
 
 Json = dict[str, Any]
 UpgradeStep = Callable[[Json], Json]
@@ -31,8 +31,23 @@ def _relative(path: str) -> str:
     return f"{ENGINE}/{inner}" if engine else path
 
 
+def _rows_apart(entry: Json) -> Json:
+    """Let the versions of an object's rows be those of the table that has a log apart."""
+    return {**entry, "versions": {_apart(t): v for t, v in entry["versions"].items()}}
+
+
+def _tables_apart(entry: Json) -> Json:
+    """Let the rows that leave be those of tables that have a log apart."""
+    return {**entry, "tables": [_apart(table) for table in entry["tables"]]}
+
+
+def _apart(table: str) -> str:
+    return table if table.startswith("_") else f"{ROWS}/{table}"
+
+
 STEPS: Final[Mapping[int, Mapping[str, UpgradeStep]]] = {
     0: {"RowsEntry": _relative_paths},
+    1: {"ObjectRecord": _rows_apart, "PendingTables": _tables_apart},
 }
 """By format, what each kind has to become of the next one; others stay as they are."""
 

@@ -52,6 +52,10 @@ class FencedStore:
         """See `Store.take`."""
         return self.base.take(table, files, epoch, attempt)
 
+    def mirror(self, table: str, handle: Handle, files: Sequence[DataFile]) -> None:
+        """See `Store.mirror`."""
+        self.base.mirror(table, handle, files)
+
     def share(
         self, table: str, paths: Sequence[str], epoch: int, attempt: int
     ) -> tuple[DataFile, ...]:
@@ -69,6 +73,7 @@ class FencedStore:
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
         schema: Schema | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Handle:
         """See `Store.commit`."""
         with self.allowed():
@@ -81,6 +86,7 @@ class FencedStore:
                 metadata=metadata,
                 data_change=data_change,
                 schema=schema,
+                properties=properties,
             )
 
     def paths(self, handle: Handle, files: Sequence[DataFile] | None = None) -> list[str]:

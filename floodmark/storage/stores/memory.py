@@ -103,6 +103,7 @@ class MemoryStore(TableFiles):
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
         schema: Schema | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Handle:
         """Commit once, on exactly the handle's version; see `Store.commit`."""
         self._count("commit")

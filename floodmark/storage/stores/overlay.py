@@ -74,6 +74,7 @@ class Overlay(TableFiles):
         metadata: Mapping[str, Any] | None = None,
         data_change: bool = True,
         schema: Schema | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Handle:
         """Remember what would be committed; see `Store.commit`."""
         check_change(handle, adds, removes, app, epoch)

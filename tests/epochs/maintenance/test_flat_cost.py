@@ -104,12 +104,12 @@ def long(
 
 
 def test_a_projection_reads_as_much_after_a_while(long: Long) -> None:
-    early, late = long.early_and_late("public/s")
+    early, late = long.early_and_late("_rows/public/s")
     assert 0 < late <= 1.3 * early
 
 
 def test_groups_of_a_new_hour_do_not_read_the_old_hours(long: Long) -> None:
-    early, late = long.early_and_late("public/g")
+    early, late = long.early_and_late("_rows/public/g")
     assert late <= 1.3 * early
 
 

@@ -49,7 +49,7 @@ def test_contents_and_pinned_epochs_stay(sessions: Sessions, tmp_path: Path) -> 
             _land(landing, number)
             floodmark.advance()
         assert max(_files(floodmark).values()) <= 5
-        log = tmp_path / "warehouse" / "public" / "s" / "_delta_log"
+        log = tmp_path / "warehouse" / "_rows" / "public" / "s" / "_delta_log"
         assert list(log.glob("*.checkpoint.parquet"))
 
         head = floodmark.warehouse.log.head().sealed
@@ -75,7 +75,7 @@ def test_contents_and_pinned_epochs_stay(sessions: Sessions, tmp_path: Path) -> 
 def test_what_fails_after_a_seal_is_a_warning(tmp_path: Path) -> None:
     with connect(tmp_path) as floodmark:
         floodmark.execute("CREATE TABLE t (a INT PRIMARY KEY)")
-        (tmp_path / "public/t/_delta_log/00000000000000000001.checkpoint.parquet").mkdir()
+        (tmp_path / "_rows/public/t/_delta_log/00000000000000000001.checkpoint.parquet").mkdir()
         floodmark.warehouse.limits = Limits(checkpoint_commits=1)
         after_seal.maintain_tables(floodmark.warehouse, {}, floodmark.status())
         (warning,) = floodmark.warehouse.log.events(2)

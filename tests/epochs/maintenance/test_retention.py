@@ -83,7 +83,7 @@ def test_what_a_suspended_view_has_not_seen_stays(site: Site) -> None:
     site.define(READINGS, NAMES, GROUPED, "CREATE MATERIALIZED VIEW n AS SELECT name FROM d;")
     clock = FixedClock(datetime.now(UTC))
     root = site.root / "warehouse"
-    table = root / "public" / "n"
+    table = root / "_rows" / "public" / "n"
     with _connect(site, clock) as fm:
         fm.execute("INSERT INTO d VALUES ('a', 'Alpha')")
         seen = fm.warehouse.log.head().sealed

@@ -69,7 +69,7 @@ def land(folder: Path, name: str, columns: dict[str, Any], **options: Any) -> No
 
 def taken(fm: Floodmark) -> list[bool]:
     """Tell of each file of the source whether it was taken over, in the order of epochs."""
-    files = sorted(fm.store.open("public/s").files, key=lambda f: f.low["__row_id"])
+    files = sorted(fm.store.open("_rows/public/s").files, key=lambda f: f.low["__row_id"])
     return [is_delivered(file) for file in files]
 
 
@@ -113,10 +113,10 @@ def test_row_ids_and_epochs_are_those_of_written_rows(fm: Floodmark, tmp_path: P
         land(landing, f"{i:02}.parquet", rows(20 * i), row_group_size=7)
         fm.advance()
     tables = Tables(fm.store, fm.sessions().main, limits=LIMITS)
-    handle = fm.store.open("public/s")
+    handle = fm.store.open("_rows/public/s")
 
     def ids() -> list[tuple[int, int, int]]:
-        frame = tables.read(fm.store.open("public/s"), handle.schema)
+        frame = tables.read(fm.store.open("_rows/public/s"), handle.schema)
         assert frame is not None
         return sorted((r["k"], r["__row_id"], r["__epoch"]) for r in frame.collect())
 
@@ -124,7 +124,7 @@ def test_row_ids_and_epochs_are_those_of_written_rows(fm: Floodmark, tmp_path: P
     assert [(k, row) for k, row, _ in before] == [(i, i) for i in range(240)]
     first = before[0][2]
     assert [epoch - first for _, _, epoch in before] == [i // 20 for i in range(240)]
-    assert compacting.compact(tables, "public/s") == 12
+    assert compacting.compact(tables, "_rows/public/s") == 12
     assert ids() == before and taken(fm) == [False]
 
 

@@ -98,7 +98,7 @@ def test_rows_that_differ_are_shown(site: Site) -> None:
     put(site.landing, "000", readings(0, 9))
     with site.connect() as fm:
         fm.advance()
-        double(site.root / "warehouse" / "public" / "p")
+        double(site.root / "warehouse" / "_rows" / "public" / "p")
         (doctored,) = fm.replay(objects=["p"])
     assert doctored.result is ReplayOutcome.DIFFERS and "stored files" in doctored.cause
     assert {(d.side, d.count) for d in doctored.differences} == {("stored", 1)}

@@ -107,7 +107,7 @@ def test_what_is_suspended_or_read_by_such_keeps_its_name(site: Site) -> None:
     put(site.landing, "0", readings(0, 10))
     with site.connect() as fm:
         fm.advance(now=NOW)
-        table = str(site.root / "warehouse" / "public" / "st")
+        table = str(site.root / "warehouse" / "_rows" / "public" / "st")
         write_deltalake(table, DeltaTable(table).to_pyarrow_table(), mode="append")
         put(site.landing, "1", readings(10, 10))
         fm.advance(now=NOW)

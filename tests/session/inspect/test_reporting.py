@@ -15,8 +15,8 @@ NOW = datetime(2024, 1, 2, tzinfo=UTC)
 def test_an_empty_table_is_not_a_forgotten_one(tmp_path: Path) -> None:
     with connect(tmp_path) as fm:
         fm.execute("CREATE TABLE t (k INT PRIMARY KEY)")
-        assert files_at_version(fm.warehouse, "public/t", 1) == ()
-        assert files_at_version(fm.warehouse, "public/t", 7) is None
+        assert files_at_version(fm.warehouse, "_rows/public/t", 1) == ()
+        assert files_at_version(fm.warehouse, "_rows/public/t", 7) is None
 
 
 def test_the_first_watermark_and_its_lag() -> None:

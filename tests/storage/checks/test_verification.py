@@ -17,15 +17,17 @@ from floodmark.storage.logs.retention import Retention
 from tests.storage.conftest import SCHEMA, write_rows
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
-TABLE = "public/t"
+TABLE = "_rows/public/t"
 CORRECTED = "_corrections/public/t"
 
 
 def fill(root: Path, epochs: int = 3, tables: int = 1) -> dict[int, Path]:
     """Make tables whose rows each epoch replaces; return the files of the first, by epoch."""
     store, log, files = DeltaStore(root), EpochLog(root), dict[int, Path]()
-    names = [TABLE, *(f"public/t{number}" for number in range(1, tables))]
+    names = [TABLE, *(f"_rows/public/t{number}" for number in range(1, tables))]
     handles = {name: store.create(name, SCHEMA) for name in names}
+    for name in names:
+        store.create(name.removeprefix("_rows/"), SCHEMA)
     store.commit(store.create(CORRECTED, SCHEMA), adds=write_rows(store, CORRECTED, 1, [(1, "c")]))
     CatalogLog(root).append(1, [], NOW)
     for epoch in range(1, epochs + 1):

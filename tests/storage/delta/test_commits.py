@@ -214,9 +214,9 @@ def test_commits_of_others_need_only_be_whole(tmp_path: Path) -> None:
 def test_a_commit_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     store.create(T, SCHEMA)
-    info = {"engineInfo": "floodmark/2.0.0", "userMetadata": '{"format": 2, "actions": 1}'}
+    info = {"engineInfo": "floodmark/2.0.0", "userMetadata": '{"format": 3, "actions": 1}'}
     (tmp_path / T / commit_key(1)).write_text(json.dumps({"commitInfo": info}))
-    with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
+    with pytest.raises(DataError, match=r"E0430.*format 3.*up to 2"):
         DeltaStore(tmp_path).open(T)
 
 

@@ -56,13 +56,13 @@ def fill(root: Path, epochs: int = 5) -> None:
         for n in range(3):
             log.record("warning", NOW, f"{epoch}-{n}")
             log.pin(epoch, f"t{n}", n)
-        log.seal(epoch, [ObjectRecord("v", {"public/v": epoch}, watermarks={"ts": NOW})], NOW)
+        log.seal(epoch, [ObjectRecord("v", {"_rows/public/v": epoch}, watermarks={"ts": NOW})], NOW)
     steps = BackfillLog(root, "v", 1)
     for number in range(3):
         steps.begin(number, BackfillStep(number + 1))
-        steps.finish(number, ObjectRecord("v", {"public/v": number}))
+        steps.finish(number, ObjectRecord("v", {"_rows/public/v": number}))
     Retention(root).keep_from(2, NOW)
-    PendingDrops(root).write(2, ["public/gone"])
+    PendingDrops(root).write(2, ["_rows/public/gone"])
     LastReports(root).write({"v": LastReport(3)})
     pipeline_seed(root)
 
@@ -251,9 +251,9 @@ def test_a_catalog_that_ends_before_the_epochs_is_told(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused(tmp_path: Path, name: str) -> None:
     fill(tmp_path)
     path = engine(tmp_path) / name
-    path.write_text(json.dumps({"format": 2, "number": "x", "seal": []}))
+    path.write_text(json.dumps({"format": 3, "number": "x", "seal": []}))
     before = {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()}
-    with pytest.raises(DataError, match=r"E0430.*format 2.*up to 1"):
+    with pytest.raises(DataError, match=r"E0430.*format 3.*up to 2"):
         everything(tmp_path)
     assert {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()} == before
 

@@ -26,7 +26,7 @@ from floodmark.tables.tables import Writer
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SHAPES = Path(__file__).with_name("record_shapes.json")
-SAID = ObjectRecord("t", {"public/t": 1}, rows_out=7)
+SAID = ObjectRecord("t", {"_rows/public/t": 1}, rows_out=7)
 Shapes = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
@@ -37,14 +37,14 @@ def renamed(body: Json, before: str, after: str) -> Json:
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let two more steps lead to the kinds of today: formats 1 and 2 called fields otherwise."""
+    """Let two more steps lead to the kinds of today: formats 2 and 3 called fields otherwise."""
     steps = {
         **STEPS,
-        1: {
+        2: {
             "KeptEpochs": lambda body: renamed(body, "first", "from"),
             "ObjectRecord": lambda body: renamed(body, "written", "rows_out"),
         },
-        2: {"KeptEpochs": lambda body: renamed(body, "from", "oldest")},
+        3: {"KeptEpochs": lambda body: renamed(body, "from", "oldest")},
     }
     record_bodies._reader.cache_clear()
     with monkeypatch.context() as patch:
@@ -65,7 +65,7 @@ def write(root: Path, name: str, body: Json, format: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("format", "field"), [(0, "first"), (1, "first"), (2, "from"), (3, "oldest")]
+    ("format", "field"), [(0, "first"), (1, "first"), (2, "first"), (3, "from"), (4, "oldest")]
 )
 def test_a_record_goes_through_the_steps_from_its_format_on(
     tmp_path: Path, planted: None, format: int, field: str
@@ -76,7 +76,7 @@ def test_a_record_goes_through_the_steps_from_its_format_on(
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("format", "field"), [(2, "first"), (3, "first"), (3, "from")])
+@pytest.mark.parametrize(("format", "field"), [(3, "first"), (4, "first"), (4, "from")])
 def test_a_step_is_not_taken_from_another_format(
     tmp_path: Path, planted: None, format: int, field: str
 ) -> None:
@@ -86,14 +86,14 @@ def test_a_step_is_not_taken_from_another_format(
 
 
 def test_a_format_after_the_newest_is_refused(tmp_path: Path, planted: None) -> None:
-    write(tmp_path, "kept.json", {"oldest": 4, "cleaned_at": NOW}, 4)
-    with pytest.raises(DataError, match=r"E0430.*format 4.*up to 3"):
+    write(tmp_path, "kept.json", {"oldest": 4, "cleaned_at": NOW}, 5)
+    with pytest.raises(DataError, match=r"E0430.*format 5.*up to 4"):
         Retention(tmp_path).kept_epochs()
 
 
-@pytest.mark.parametrize("format", [0, 1, 2])
+@pytest.mark.parametrize("format", [0, 1, 2, 3, 4])
 def test_a_part_of_a_record_has_its_own_steps(tmp_path: Path, planted: None, format: int) -> None:
-    part = asdict(SAID) if format == 2 else renamed(asdict(SAID), "rows_out", "written")
+    part = asdict(SAID) if format >= 3 else renamed(asdict(SAID), "rows_out", "written")
     seal = {"epoch": 1, "sealed_at": NOW, "objects": {"t": part}, "suspended": {}}
     write(tmp_path, "epochs/0/1.seal.json", seal, format)
     write(tmp_path, "epochs/0/1.advanced-000000.json", {"objects": [part]}, format)
@@ -108,8 +108,8 @@ def test_a_commit_tells_the_record_of_its_object_in_its_own_format(
     tables: Any = SimpleNamespace(store=store)
     writer = Writer(tables, "t", 1, {"record": "one"})
     told = to_text(renamed(asdict(SAID), "rows_out", "written"))
-    writer.commit("public/t", (Field("k", BIGINT),), note=told)
-    assert writer.find_record("public/t") == SAID
+    writer.commit("_rows/public/t", (Field("k", BIGINT),), note=told)
+    assert writer.find_record("_rows/public/t") == SAID
 
 
 @pytest.mark.parametrize(
