@@ -21,6 +21,7 @@ from floodmark.cli.options import (
 from floodmark.cli.rendering import cell, columns, duration, size
 from floodmark.cli.run import lag, record_json
 from floodmark.cli.session import command_connection
+from floodmark.cli.timings import NEWEST, timings_json, timings_of, timings_table
 from floodmark.errors import FloodmarkError
 
 if TYPE_CHECKING:
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
     from floodmark.session.inspect.sizes import TableSize
     from floodmark.storage.logs.epochs import ObjectRecord
 
-NEWEST = 50
 HELP = """Show the state of every object, without Spark.
 
 \b
   floodmark status
-  floodmark status --timings         how long objects took in the last epochs
+  floodmark status --timings         what objects cost in the last epochs
 """
 
 
@@ -44,7 +44,8 @@ def register(app: typer.Typer) -> None:
 
 def status(
     timings: Annotated[
-        bool, typer.Option("--timings", help=f"Seconds per object over the last {NEWEST} epochs.")
+        bool,
+        typer.Option("--timings", help=f"What each object cost over the last {NEWEST} epochs."),
     ] = False,
     warehouse: WarehouseOption = WAREHOUSE,
     pipelines: PipelinesOption = PIPELINES,
@@ -59,7 +60,7 @@ def status(
         typer.echo(headline(connection))
         if connection.deployed.pipeline.objects:
             typer.echo("")
-            typer.echo(_timings_table(connection) if timings else objects_table(connection))
+            typer.echo(_timings(connection) if timings else objects_table(connection))
 
 
 def headline(connection: Floodmark) -> str:
@@ -161,31 +162,8 @@ def state(connection: Floodmark, key: str, record: ObjectRecord | None) -> str:
     return "active"
 
 
-def timings_of(connection: Floodmark, newest: int = NEWEST) -> dict[str, list[float]]:
-    """Return the seconds of each object in the last epochs that touched it, oldest first."""
-    log = connection.warehouse.log
-    last = log.head().sealed
-    out: dict[str, list[float]] = {}
-    for epoch in range(max(1, last - newest + 1), last + 1):
-        for key, record in log.seal_record(epoch).objects.items():
-            if record.touched:
-                out.setdefault(key, []).append(float(record.duration_s))
-    return out
-
-
-def _timings_table(connection: Floodmark) -> str:
-    timings = timings_of(connection)
-    total = sum(map(sum, timings.values())) or 1.0
-    ordered = sorted(timings.items(), key=lambda item: -sum(item[1]))
-    rows = [
-        [
-            key, str(len(taken)), f"{taken[-1]:.2f}", f"{sum(taken) / len(taken):.2f}",
-            f"{max(taken):.2f}", f"{sum(taken):.2f}", f"{100 * sum(taken) / total:.0f} %",
-        ]
-        for key, taken in ordered
-    ]  # fmt: skip
-    headers = ["object", "epochs", "last s", "mean s", "max s", "total s", "share"]
-    return columns(headers, rows, right=headers[1:])
+def _timings(connection: Floodmark) -> str:
+    return timings_table(timings_of(connection.warehouse.log))
 
 
 def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
@@ -225,5 +203,5 @@ def _json(connection: Floodmark, timings: bool) -> dict[str, Any]:
     except FloodmarkError as error:
         out |= {"has_new": None, "input": error.as_dict()}
     if timings:
-        out["timings"] = timings_of(connection)
+        out["timings"] = timings_json(timings_of(connection.warehouse.log))
     return out

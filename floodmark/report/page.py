@@ -112,6 +112,7 @@ def _plots(epochs: Sequence[EpochRow], pipeline: Pipeline) -> str:
     taken = _top(data, lambda r: r.rows_in if r.object in declared else 0)
     given = _top(data, lambda r: 0 if r.object in declared else r.rows_out)
     work = _top(data, lambda r: float(r.duration_s))
+    queries = _top(data, lambda r: r.price.queries)
     waste = {
         "late": [float(sum(r.late_rows for r in e.changes)) for e in data],
         "dead": [float(sum(r.dead_rows for r in e.changes)) for e in data],
@@ -123,6 +124,7 @@ def _plots(epochs: Sequence[EpochRow], pipeline: Pipeline) -> str:
         _card("Rows changed, by view", plots.bars(numbers, given, "rows"), [*given]),
         _card("Time from open to seal", plots.lines(numbers, seconds, "seconds"), []),
         _card("Work, by object (several run at once)", plots.bars(numbers, work, "s"), [*work]),
+        _card("Queries, by object", plots.bars(numbers, queries, "queries"), [*queries]),
         _card("Late rows and dead letters", plots.bars(numbers, waste, "rows"), list(waste)),
     ]  # fmt: skip
     if marks:
@@ -171,7 +173,8 @@ def _log(epochs: Sequence[EpochRow]) -> str:
         for name, numeric in (
             ("epoch", True), ("kind", False), ("sealed at", False), ("object", False),
             ("rows in", True), ("rows out", True), ("late", True), ("dead", True),
-            ("watermark", False), ("seconds", True),
+            ("watermark", False), ("seconds", True), ("planning", True), ("in queries", True),
+            ("in commits", True), ("queries", True), ("bytes read", True), ("bytes written", True),
         )
     )  # fmt: skip
     return (
@@ -187,7 +190,7 @@ def _epoch_rows(epoch: EpochRow) -> list[str]:
         f'<td class="n">{epoch.epoch}</td><td>{epoch.kind}</td><td>{_moment(epoch.sealed_at)}</td>'
     )
     out = [
-        f'<tr>{head}<td colspan="7" class="warn">{escape(note)}</td></tr>' for note in epoch.notes
+        f'<tr>{head}<td colspan="13" class="warn">{escape(note)}</td></tr>' for note in epoch.notes
     ]
     for r in epoch.changes:
         mark = r.watermark_time
@@ -196,9 +199,18 @@ def _epoch_rows(epoch: EpochRow) -> list[str]:
         out.append(
             f'<tr>{head}<td>{escape(r.object)}</td><td class="n">{r.rows_in:,}</td>'
             f'<td class="n">{r.rows_out:,}</td>{late}{dead}'
-            f'<td>{_moment(mark) if mark else ""}</td><td class="n">{r.duration_s:.2f}</td></tr>'
+            f"<td>{_moment(mark) if mark else ''}</td>{_price(r)}</tr>"
         )
     return out
+
+
+def _price(record: ObjectRecord) -> str:
+    """Return the cells with what an epoch cost an object."""
+    price = record.price
+    seconds = (record.duration_s, record.plan_s, price.query_s, price.commit_s)
+    counts = (price.queries, price.bytes_read, price.bytes_written)
+    cells = [*(f"{value:.2f}" for value in seconds), *(f"{count:,}" for count in counts)]
+    return "".join(f'<td class="n">{cell}</td>' for cell in cells)
 
 
 def _moment(value: datetime) -> str:

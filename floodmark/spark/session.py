@@ -26,6 +26,7 @@ from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
 from floodmark.spark.failures import ENDED, LOST, UNKNOWN, server_loss, translate
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
+from floodmark.spark.queries import charge_queries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -316,6 +317,7 @@ def _create(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSessi
     session: SparkSession = builder.remote(url).create()
     try:
         _retry_briefly(session, local=token is not None)
+        charge_queries(session)
         for key, value in confs.items():
             session.conf.set(key, value)
     except BaseException as error:

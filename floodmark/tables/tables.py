@@ -13,6 +13,7 @@ from floodmark import failpoints
 from floodmark.changelog import EPOCH, ROW_ID
 from floodmark.errors import DataError
 from floodmark.limits import Limits
+from floodmark.price import Price, charge, charge_time
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, nullable_ddl
@@ -49,6 +50,10 @@ RESHAPE = "reshape"
 PUBLISH = "publish"
 """The maintenance that lets a published table show the rows of its object."""
 _EPOCH_FIELD = Field(EPOCH, BIGINT)
+
+
+def _commit_price(seconds: float) -> Price:
+    return Price(commit_s=seconds)
 
 
 class Tables:
@@ -231,7 +236,7 @@ class Writer:
         if rows_per_file:
             writer = writer.option("maxRecordsPerFile", rows_per_file)
         writer.parquet(folder)
-        return self.tables.store.list_stage(table, self.epoch, self.attempt)
+        return self.list_written(table)
 
     def take(self, table: str, files: Sequence[tuple[str, int]]) -> tuple[DataFile, ...]:
         """Take files over as they are, each with the row id of its first row."""
@@ -242,9 +247,19 @@ class Writer:
         folder = self.tables.store.stage(table, self.epoch, self.attempt)
         frame.write.mode("append").partitionBy(ROUTE).parquet(folder)
         routed: dict[int, list[DataFile]] = {}
-        for file in self.tables.store.list_stage(table, self.epoch, self.attempt):
+        for file in self.list_written(table):
             routed.setdefault(_route_of(file.path), []).append(file)
         return {route: tuple(files) for route, files in routed.items()}
+
+    def list_written(self, table: str, read: Sequence[DataFile] = ()) -> tuple[DataFile, ...]:
+        """Return the files that this attempt has just written into the table's folder.
+
+        `read` are those that this process, not Spark, has read for them.
+        """
+        with charge_time(_commit_price):
+            files = self.tables.store.list_stage(table, self.epoch, self.attempt)
+        charge(Price(bytes_read=_size_of(read), bytes_written=_size_of(files)))
+        return files
 
     def paths(self, table: str, files: Sequence[DataFile]) -> list[str]:
         """Return absolute paths of files that this attempt has written."""
@@ -292,6 +307,7 @@ class Writer:
         handle = self.commit(table, schema, adds, note=to_text(asdict(record)))
         return _with_version(record, handle)
 
+    @charge_time(_commit_price)
     def commit(
         self,
         table: str,
@@ -309,6 +325,7 @@ class Writer:
         `reshapes` the table has the columns of the schema from then on.
         """
         handle = on or self.newest(table, schema)
+        metadata = {**self.metadata, "epoch": self.epoch, "attempt": self.attempt}
         try:
             done = self.tables.store.commit(
                 handle,
@@ -316,12 +333,7 @@ class Writer:
                 removes=removes,
                 app=self.app,
                 epoch=self.epoch,
-                metadata={
-                    **self.metadata,
-                    "epoch": self.epoch,
-                    "attempt": self.attempt,
-                    **({"told": note} if note else {}),
-                },
+                metadata={**metadata, "told": note} if note else metadata,
                 schema=schema if reshapes else None,
             )
         except AlreadyRecorded:
@@ -339,6 +351,10 @@ def foreign_rows_error(message: str, hint: str) -> DataError:
 
 def _with_version(record: ObjectRecord, handle: Handle) -> ObjectRecord:
     return replace(record, versions={**record.versions, handle.table: handle.version})
+
+
+def _size_of(files: Sequence[DataFile]) -> int:
+    return sum(file.size for file in files)
 
 
 def _union(left: DataFrame, right: DataFrame) -> DataFrame:

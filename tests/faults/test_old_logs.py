@@ -14,6 +14,7 @@ import pytest
 
 from floodmark.api import Floodmark
 from floodmark.errors import DataError
+from floodmark.price import Price
 from floodmark.spark.session import Sessions
 from floodmark.storage.checks.older_log import refuse_tables_ahead
 from floodmark.storage.delta.log import commit_key
@@ -188,9 +189,9 @@ def test_what_a_lost_seal_said_is_found_out_again(site: Site) -> None:
 
 
 def records_of(log: EpochLog, epoch: int) -> Mapping[str, ObjectRecord]:
-    """Return what an epoch did, but for the time that it took."""
+    """Return what an epoch did, but for what it cost."""
     objects = log.seal_record(epoch).objects
-    return {key: replace(record, duration_s=0.0) for key, record in objects.items()}
+    return {key: replace(record, duration_s=0.0, price=Price()) for key, record in objects.items()}
 
 
 def test_each_table_alone_tells_of_a_lost_epoch(site: Site) -> None:

@@ -123,7 +123,7 @@ class AggregateState:
         gone, limits = moved.select(list(key)), self.io.tables.limits
         if not rewrite.replace_rows(old, gone, added, folder, limits):
             return None
-        return store.list_stage(self.table, writer.epoch, writer.attempt)
+        return writer.list_written(self.table, (*touched, *files))
 
     def _merge(
         self,

@@ -101,9 +101,9 @@ class ObjectRows:
         paths: Sequence[str],
     ) -> tuple[DataFile, ...]:
         """Write the touched files anew."""
-        table, store, epoch = current.table, self.tables.store, self.writer.epoch
+        table, epoch = current.table, self.writer.epoch
         if self._rewrite_here(current, touched, files, paths):
-            return store.list_stage(table, epoch, self.writer.attempt)
+            return self.writer.list_written(table, (*touched, *files))
         columns = (*layout.row_schema(self.obj), *layout.own_state(self.obj))
         changes = self.tables.read_paths(paths, (*columns, _KIND_FIELD))
         stored = self.tables.read(current, layout.current_schema(self.obj), touched)

@@ -9,6 +9,7 @@ from floodmark.catalog.objects import ObjectKind
 from floodmark.connectors.base import Connector
 from floodmark.epochs.objects import external_sink, source, table, view
 from floodmark.epochs.objects.object_advance import AdvanceInput, ObjectAdvance
+from floodmark.price import open_bill
 from floodmark.spark.session import Sessions
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -31,15 +32,22 @@ def advance_object(
     writer = Writer(
         tables, obj.object.storage_key, advance_input.epoch, advance_input.metadata, pinned
     )
-    advance = ObjectAdvance(obj, advance_input, tables, writer)
-    match obj.kind:
-        case ObjectKind.SOURCE if obj.append_only:
+    with open_bill() as bill:
+        record = _advance(ObjectAdvance(obj, advance_input, tables, writer), sessions, connector)
+    took = round(time.monotonic() - started, 3)
+    return replace(record, duration_s=took, price=bill.total)
+
+
+def _advance(
+    advance: ObjectAdvance, sessions: Sessions, connector: Connector | None
+) -> ObjectRecord:
+    match advance.obj.kind:
+        case ObjectKind.SOURCE if advance.obj.append_only:
             assert connector is not None
-            record = source.advance_source(advance, sessions, connector)
+            return source.advance_source(advance, sessions, connector)
         case ObjectKind.SOURCE | ObjectKind.TABLE:
-            record = table.advance_table(advance, sessions, connector)
+            return table.advance_table(advance, sessions, connector)
         case ObjectKind.SINK:
-            record = external_sink.advance_sink(advance)
+            return external_sink.advance_sink(advance)
         case _:
-            record = view.advance_view(advance)
-    return replace(record, duration_s=round(time.monotonic() - started, 3))
+            return view.advance_view(advance)

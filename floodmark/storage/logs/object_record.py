@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from floodmark.errors import DataError
+from floodmark.price import Price
 from floodmark.storage.records.bodies import UnknownField, parse_body
 from floodmark.storage.records.text import from_text, refuse_newer_field
 from floodmark.storage.table import Scalar
@@ -45,7 +46,8 @@ class ObjectRecord:
     to `cutoff`, or written up to `cutoff_epoch`, are over. Where several partitions write, or time
     alone raises a watermark, `reached` has the highest time of each partition, by column, and
     `heard` the time of the epoch in which it had its last rows. Of what a source took in, no row
-    had the `lacking` columns, and no column takes the `unused` fields.
+    had the `lacking` columns, and no column takes the `unused` fields. `price` is what the
+    epoch paid for the object.
     """
 
     object: str
@@ -73,6 +75,7 @@ class ObjectRecord:
     cutoff_epoch: int = 0
     lacking: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    price: Price = field(default_factory=Price)
 
     def __post_init__(self) -> None:
         # JSON has lists alone.
@@ -83,13 +86,19 @@ class ObjectRecord:
         """Return the record in an epoch that does nothing to the object."""
         nothing = dict.fromkeys(COUNTS, 0)
         note: dict[str, Any] = {**nothing, "asked": {}, "lacking": (), "unused": ()}
-        return replace(self, **note, duration_s=0.0, touched=False)
+        return replace(self, **note, duration_s=0.0, touched=False, price=Price())
 
     def add_earlier(self, earlier: ObjectRecord) -> ObjectRecord:
         """Return the record with what was counted on the way to it, too."""
         both = {name: getattr(self, name) + getattr(earlier, name) for name in COUNTS}
         took = round(self.duration_s + earlier.duration_s, 3)
-        return replace(self, **both, duration_s=took, touched=self.touched or earlier.touched)
+        touched, price = self.touched or earlier.touched, self.price + earlier.price
+        return replace(self, **both, duration_s=took, touched=touched, price=price)
+
+    @property
+    def plan_s(self) -> float:
+        """Return the seconds in neither queries nor commits: planning, and work in this process."""
+        return round(max(0.0, self.duration_s - self.price.query_s - self.price.commit_s), 3)
 
     @property
     def rows_written(self) -> int:
