@@ -9,6 +9,7 @@ from typing import Any
 
 import floodmark
 from benchmarks import deltas, landing
+from floodmark.cli.timings import price_json
 
 MILLION = 1_000_000
 PIPELINES = "pipelines"
@@ -26,6 +27,7 @@ class Case:
     peer: Callable[[], None] | None = None
     peer_name: str = ""
     durations: dict[str, list[float]] = field(default_factory=dict)
+    prices: dict[str, dict[str, int | float]] = field(default_factory=dict)
 
     def arrive(self) -> None:
         """Let one more file land; not part of the measured time."""
@@ -34,6 +36,7 @@ class Case:
     def step(self) -> None:
         """Run one epoch."""
         (summary,) = self.fm.advance(max_epochs=1)
+        self.prices = {record.object: price_json(record) for record in summary.changes}
         for record in summary.changes:
             self.durations.setdefault(record.object, []).append(record.duration_s)
 

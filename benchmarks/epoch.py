@@ -100,6 +100,7 @@ def _measured(case: Case, warm_up: int, repetitions: int) -> dict[str, Any]:
         case.step()
     row["queries_per_epoch"] = requests.executed
     row["analyses_per_epoch"] = requests.analysed
+    row["objects_price"] = case.prices
     return row
 
 
@@ -152,10 +153,24 @@ def _report(console: Console, rows: list[dict[str, Any]], *, complete: bool) -> 
             str(row.get("queries_per_epoch", "")),
         )
     console.print(table)
+    _report_prices(console, rows)
     if complete:
         RESULTS.parent.mkdir(exist_ok=True)
         found = {"machine": machine(), "measures": rows}
         RESULTS.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def _report_prices(console: Console, rows: list[dict[str, Any]]) -> None:
+    """Print what each object cost in the last epoch."""
+    measures = ("duration_s", "plan_s", "query_s", "commit_s", "queries", "bytes_read",
+                "bytes_written")  # fmt: skip
+    table = Table(title="What objects cost in one epoch")
+    for heading in ("case", "object", *measures):
+        table.add_column(heading, justify="left" if heading in ("case", "object") else "right")
+    for row in rows:
+        for name, price in row.get("objects_price", {}).items():
+            table.add_row(row["case"], name, *(f"{price[m]:,}" for m in measures))
+    console.print(table)
 
 
 def _seconds(timing: dict[str, Any]) -> str:

@@ -7,10 +7,11 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 
@@ -72,15 +73,12 @@ class Requests:
 def counted(client: Any) -> Iterator[Requests]:
     """Count the requests of a Connect client; an executed plan is one Spark query."""
     found = Requests()
-    names = ("execute_command", "to_table", "to_table_as_iterator")
-    for name in names:
-        setattr(client, name, _counting(getattr(client, name), found, "executed"))
-    client._analyze = _counting(client._analyze, found, "analysed")
-    try:
+    kinds = {"execute_command": "executed", "to_table": "executed", "_analyze": "analysed"}
+    with ExitStack() as stack:
+        for name, what in kinds.items():
+            counting = _counting(getattr(client, name), found, what)
+            stack.enter_context(patch.object(client, name, counting))
         yield found
-    finally:
-        for name in (*names, "_analyze"):
-            delattr(client, name)
 
 
 def _counting(function: Callable[..., Any], found: Requests, what: str) -> Callable[..., Any]:
