@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.side_by_side import FilesTogether
 
+collect_ignore = ["tables/plain_readers.py"]
+"""What runs on the Python of an environment with other packages."""
 # Power cuts are a matter of tests of their own: the others need not wait for the disk.
 os.environ.setdefault(DURABLE, "false")
 # Who starts tests in the background lets them, and all that they start, ignore an interrupt.

@@ -27,10 +27,10 @@ def charge_queries(session: SparkSession) -> None:
     """Charge what a session sends from now on; the server is asked nothing more."""
     client: Any = session.client
     for name in _SENDS:
-        setattr(client, name, _charge_for(getattr(client, name)))
+        setattr(client, name, _charged(getattr(client, name)))
 
 
-def _charge_for(send: Callable[..., Any]) -> Callable[..., Any]:
+def _charged(send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def send_and_charge(plan: Any, *rest: Any, **options: Any) -> Any:
         if somebody_pays():

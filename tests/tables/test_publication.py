@@ -124,7 +124,9 @@ def test_a_table_of_a_former_version_gets_columns_and_key(either: Published) -> 
     rows = either.commit(1)
     handle = either.store.create(layout.publication_table(either.obj), rows.schema)
     either.store.mirror(handle.table, rows, rows.files)
-    either.store.commit(handle, adds=rows.files, app="x", epoch=1, metadata={"epoch": 1})
+    either.store.commit(
+        handle, adds=rows.files, app="x", epoch=1, metadata={"attempt": 1, "epoch": 1}
+    )
     assert publish(either.store, either.obj, rows, 1)
     assert either.seen() == [1]
     assert json.loads(either.table().metadata().configuration[KEY]) == ["k"]

@@ -147,7 +147,10 @@ def test_a_former_warehouse_is_gone_on_with(former: Former, name: str) -> None:
     former.undisturbed(name)
     root = former.site.root / f"{name}-undisturbed"
     kept = {path: (root / ENGINE / path).read_bytes() for path in before}
-    assert {p for p in before if kept[p] != before[p]} <= {Path("clock.json"), Path("warehouse.json")}
+    assert {p for p in before if kept[p] != before[p]} <= {
+        Path("clock.json"),
+        Path("warehouse.json"),
+    }
     check_rows(former.site, root.name)
 
 
