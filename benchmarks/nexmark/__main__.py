@@ -29,7 +29,7 @@ from floodmark.spark.cache import cache_folder
 from floodmark.spark.confs import default_config
 from floodmark.spark.session import Sessions, open_sessions
 
-SYSTEMS = ("floodmark", "floodmark-20", "flink", "flink-keys", "streaming", "batch")
+SYSTEMS = ("floodmark", "floodmark-20", "flink-keys", "flink", "streaming", "batch")
 QUICK = ("q1", "q4", "q12", "q20")
 WARM_UP_EVENTS, WARM_UP_PARTS = 50_000, 4
 _RATES = "Nexmark: events per second, whole data set"
