@@ -10,9 +10,8 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -29,7 +28,7 @@ from floodmark.spark.cache import cache_folder
 from floodmark.spark.confs import default_config
 from floodmark.spark.session import Sessions, open_sessions
 
-SYSTEMS = ("floodmark", "floodmark-20", "flink-keys", "flink", "streaming", "batch")
+SYSTEMS = ("floodmark", "floodmark-20", *flink.WAYS, "streaming", "batch")
 QUICK = ("q1", "q4", "q12", "q20")
 WARM_UP_EVENTS, WARM_UP_PARTS = 50_000, 4
 _RATES = "Nexmark: events per second, whole data set"
@@ -48,11 +47,12 @@ def main(arguments: list[str] | None = None) -> None:
     console = Console(width=180)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floodmark-nexmark-")))
-        bench = Bench.opened(stack, folder, cache_folder() / "bench", systems)
-        warm = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, WARM_UP_PARTS)
-        measured: report.Measured = {}
-        for name, row in bench.rows(names, systems, data, warm, chosen.repetitions, console):
-            measured[name] = row
+        small = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, WARM_UP_PARTS)
+        bench = Bench.opened(stack, folder, cache_folder() / "bench", small)
+        measured: dict[str, dict[str, Timing | str]] = {}
+        files = bench.files(data)
+        for name in names:
+            measured[name] = bench.row(name, systems, files, chosen.repetitions, console)
             if chosen.output:  # what ends it early loses one query
                 _keep(measured, systems, data, chosen.output)
     console.print(report.table(measured, systems, data.events))
@@ -88,42 +88,25 @@ class Bench:
     folder: Path
     cache: Path
     sessions: Sessions
-    flink: flink.Cluster | None
+    flink: flink.Clusters
+    small: Path | None = None
+    warm: set[tuple[str, object]] = field(default_factory=set)
     runs: int = 0
 
     @staticmethod
-    def opened(stack: ExitStack, folder: Path, cache: Path, systems: tuple[str, ...]) -> Bench:
-        """Start what the systems need, until the stack ends."""
+    def opened(stack: ExitStack, folder: Path, cache: Path, small: Data | None) -> Bench:
+        """Start what the systems need, until the stack ends; `small` data warm them up."""
         sessions = stack.enter_context(open_sessions(default_config()))
-        cluster = None
-        if any(system.startswith("flink") for system in systems):
-            (folder / "flink").mkdir()
-            found = flink.installed(cache)
-            cluster = stack.enter_context(flink.cluster(found, folder / "flink"))
-        return Bench(folder, cache, sessions, cluster)
+        clusters = stack.enter_context(flink.Clusters(cache, folder / "flink"))
+        bench = Bench(folder, cache, sessions, clusters)
+        bench.small = None if small is None else bench.files(small)
+        return bench
 
-    def rows(
-        self,
-        names: tuple[str, ...],
-        systems: tuple[str, ...],
-        data: Data,
-        warm: Data | None,
-        repetitions: int,
-        console: Console,
-    ) -> Iterator[tuple[str, dict[str, Timing | str]]]:
-        """Yield the seconds of every query on every system, or why there are none."""
-        files = prepared(self.sessions.main, self.cache / "nexmark", data)
-        small = None
-        if warm is not None:
-            small = prepared(self.sessions.main, self.cache / "nexmark", warm)
-        for name in names:
-            # What is compiled for one way of running a system serves the other.
-            for system in {s.partition("-")[0]: s for s in reversed(systems)}.values():
-                if small is not None:
-                    self._attempt(system, name, small)
-            yield name, self._row(name, systems, files, repetitions, console)
+    def files(self, data: Data) -> Path:
+        """Return the folder with the events."""
+        return prepared(self.sessions.main, self.cache / "nexmark", data)
 
-    def _row(
+    def row(
         self,
         name: str,
         systems: tuple[str, ...],
@@ -131,7 +114,7 @@ class Bench:
         repetitions: int,
         console: Console,
     ) -> dict[str, Timing | str]:
-        """Run one query on all systems in turn, as often as it is asked for."""
+        """Return the seconds of one query on all systems, in turn, or why there are none."""
         times: dict[str, list[float]] = {}
         failed: dict[str, str] = {}
         for _ in range(repetitions):
@@ -145,19 +128,35 @@ class Bench:
         return {s: failed[s] if s in failed else Timing(tuple(times[s])) for s in systems}
 
     def _attempt(self, system: str, name: str, data: Path) -> float | str:
-        self.runs += 1
-        folder = self.folder / f"run-{self.runs}"
-        folder.mkdir()
         try:
-            return self._run(system, name, data, folder)
+            self._warm_up(system, name)
+            return self._run(system, name, data)
         except FloodmarkError as error:
             return f"{error.code}: {error.message}"
         except Exception as error:
             return str(error).strip()[:500] or type(error).__name__
+
+    def _warm_up(self, system: str, name: str) -> None:
+        """Run a query on a few events, once on each thing that runs.
+
+        What is compiled for one way of running a system serves the other.
+        """
+        way = flink.WAYS.get(system)
+        runner = system.partition("-")[0] if way is None else self.flink.of(way)
+        if self.small is not None and (name, runner) not in self.warm:
+            self.warm.add((name, runner))
+            self._run(system, name, self.small)
+
+    def _run(self, system: str, name: str, data: Path) -> float:
+        self.runs += 1
+        folder = self.folder / f"run-{self.runs}"
+        folder.mkdir()
+        try:
+            return self._seconds(system, name, data, folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _run(self, system: str, name: str, data: Path, folder: Path) -> float:
+    def _seconds(self, system: str, name: str, data: Path, folder: Path) -> float:
         match system:
             case "floodmark":
                 return engine.catch_up(name, data, folder, self.sessions).seconds
@@ -168,9 +167,9 @@ class Bench:
             case "streaming":
                 return spark.streaming(self.sessions.main, name, data, folder)
             case _:
-                assert self.flink is not None
-                files = flink.listed_in_order(data, folder)
-                return self.flink.run(name, files, keys=system == "flink-keys")
+                files = flink.listed_in_order(data, folder / "files")
+                way = flink.WAYS[system]
+                return self.flink.run(way, name, files, folder / "rows").seconds
 
 
 def _keep(measured: report.Measured, systems: tuple[str, ...], data: Data, folder: Path) -> None:
@@ -180,7 +179,7 @@ def _keep(measured: report.Measured, systems: tuple[str, ...], data: Data, folde
     }
     found = {
         "data": {"events": data.events, "rate": data.rate, "parts": data.parts, "seed": data.seed},
-        "flink": flink.VERSION,
+        "flink": {name: way.flavour.version for name, way in flink.WAYS.items()},
         **report.as_json(measured),
     }
     publishing.keep("nexmark", found, dots(_RATES, "events per second", systems, rates), folder)

@@ -1,42 +1,30 @@
-"""Flink in an environment of its own: installed once, a standalone cluster per run."""
+"""The ways in which Flink runs a query: with keys or without, and where rows and state go."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import signal
-import socket
-import subprocess
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.environments import python_with
 from benchmarks.nexmark.data import SIDE_INPUT
-from benchmarks.nexmark.queries import STREAMS, columns_of, query
+from benchmarks.nexmark.flink_cluster import Cluster, Flavour, cluster, installed
+from benchmarks.nexmark.queries import STREAMS, columns_of, query, upsert_key
 from floodmark.scalar.types import Kind
-from floodmark.spark.jars import spark_jars
-from floodmark.spark.java import find_java
 
 VERSION = "2.3.0"
-PARALLELISM = 2
+DURABLE_VERSION = "2.1.3"
+"""The newest Flink that Iceberg has a connector for is 2.1."""
 KEYS = {"person": "id", "auction": "id", "side_input": "key"}
-START_SECONDS = 120
 _TABLES = (*STREAMS, SIDE_INPUT)
-_MAVEN = "https://repo1.maven.org/maven2"
 _PARQUET = f"org/apache/flink/flink-sql-parquet/{VERSION}/flink-sql-parquet-{VERSION}.jar"
-_CLIENT = Path(__file__).with_name("flink_client.py")
+_ICEBERG = (
+    "org/apache/iceberg/iceberg-flink-runtime-2.1/1.11.0/iceberg-flink-runtime-2.1-1.11.0.jar"
+)
 _OPTIONS = {
-    "execution.target": "remote",
     "execution.checkpointing.interval": "30 s",
     "execution.checkpointing.mode": "EXACTLY_ONCE",
-    "execution.checkpointing.checkpoints-after-tasks-finish": "false",
-    "parallelism.default": str(PARALLELISM),
     "table.exec.mini-batch.enabled": "true",
     "table.exec.mini-batch.allow-latency": "2 s",
     "table.exec.mini-batch.size": "50000",
@@ -44,91 +32,114 @@ _OPTIONS = {
     "table.local-time-zone": "UTC",
 }
 """What Flink's own Nexmark benchmark sets, besides the time zone; checkpoints come oftener here."""
+_NO_LAST_CHECKPOINT = {"execution.checkpointing.checkpoints-after-tasks-finish": "false"}
+"""What it sets, too: nobody needs the last rows committed that a blackhole takes."""
 
 
 @dataclass(frozen=True)
-class Flink:
-    """An installed Flink: its home folder and its Python."""
+class Way:
+    """How Flink runs a query; rows that are not `durable` go into a blackhole."""
 
-    home: Path
-    python: Path
+    keys: bool = True
+    backend: str = "hashmap"
+    durable: bool = False
+
+    @property
+    def flavour(self) -> Flavour:
+        """Return which Flink that is."""
+        if self.durable:
+            return Flavour(DURABLE_VERSION, (_PARQUET, _ICEBERG), self.backend)
+        return Flavour(VERSION, (_PARQUET,), self.backend)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Return what a job is configured with."""
+        return _OPTIONS if self.durable else {**_OPTIONS, **_NO_LAST_CHECKPOINT}
+
+    def sinks(self, name: str, folder: Path) -> dict[str, Any]:
+        """Return the options of the sinks for a query that appends and for one that updates."""
+        if not self.durable:
+            return {"append": {"connector": "blackhole"}, "update": {"connector": "blackhole"}}
+        path = f"file://{folder}"
+        iceberg = {
+            "connector": "iceberg",
+            "catalog-type": "hadoop",
+            "catalog-name": "nexmark",
+            "warehouse": path,
+            "catalog-database": "nexmark",
+            "catalog-table": name,
+            "format-version": "2",
+            "write.upsert.enabled": "true",
+        }
+        files = {"connector": "filesystem", "path": path, "format": "parquet"}
+        return {"append": files, "update": iceberg, "key": upsert_key(name)}
 
 
-def installed(cache: Path) -> Flink:
-    """Install Flink from PyPI and the Parquet jar from Maven Central, unless that was done.
-
-    Takes two minutes and 1 GB. Hadoop's classes, which the Parquet format needs, come with Spark.
-    """
-    environment = cache / f"flink-{VERSION}"
-    python = python_with(environment, "bin/f2py", f"apache-flink=={VERSION}", "setuptools<81")
-    home = environment / "lib" / "python3.11" / "site-packages" / "pyflink"
-    _download(f"{_MAVEN}/{_PARQUET}", home / "lib" / Path(_PARQUET).name)
-    for jar in spark_jars().glob("hadoop-client-*.jar"):
-        if not (home / "lib" / jar.name).exists():
-            shutil.copy(jar, home / "lib")
-    for script in (home / "bin").glob("*.sh"):
-        script.chmod(0o755)
-    return Flink(home, python)
+WAYS = {
+    "flink-keys": Way(),
+    "flink": Way(keys=False),
+    "flink-durable": Way(durable=True),
+}
 
 
-def _download(url: str, path: Path) -> None:
-    if path.exists():
-        return
-    scratch = path.with_suffix(".part")
-    with urllib.request.urlopen(url, timeout=300) as answer, scratch.open("wb") as file:
-        shutil.copyfileobj(answer, file)
-    scratch.rename(path)
+@dataclass(frozen=True)
+class Ran:
+    """A job that ended: its seconds, and the statement that makes its sink a table."""
+
+    seconds: float
+    sink: str
 
 
-@dataclass
-class Cluster:
-    """A running cluster and a client that submits to it, one job at a time."""
+class Clusters:
+    """Runs queries in every way, on one cluster at a time: two would take too much memory."""
 
-    rest: str
-    client: subprocess.Popen[str]
+    def __init__(self, cache: Path, folder: Path) -> None:
+        self._cache = cache
+        self._folder = folder
+        self._stack = ExitStack()
+        self._starts = 0
+        self._flavour: Flavour | None = None
+        self._cluster: Cluster | None = None
 
-    def run(self, name: str, landing: Path, *, keys: bool) -> float:
-        """Run a query over all files to its end and return its job's seconds.
+    def __enter__(self) -> Clusters:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def of(self, way: Way) -> Cluster:
+        """Return the cluster for a way, which lives until one of another flavour is asked for."""
+        if self._cluster is None or self._flavour != way.flavour:
+            self._stack.close()
+            flink = installed(self._cache, way.flavour)
+            self._starts += 1
+            folder = self._folder / str(self._starts)
+            self._cluster = self._stack.enter_context(cluster(flink, way.flavour.backend, folder))
+            self._flavour = way.flavour
+        return self._cluster
+
+    def run(self, way: Way, name: str, landing: Path, folder: Path) -> Ran:
+        """Run a query over all files to its end; what is durable is written into a folder.
 
         Raises RuntimeError with Flink's reason where it refuses or fails.
         """
-        tables = [_table(table, landing, keys=keys) for table in _TABLES]
-        asked = {"name": name, "tables": tables, "query": query(name, "flink")}
-        assert self.client.stdin is not None and self.client.stdout is not None
-        self.client.stdin.write(json.dumps(asked) + "\n")
-        self.client.stdin.flush()
-        answer = json.loads(self.client.stdout.readline() or '{"error": "the client ended"}')
-        if "error" in answer:
-            raise RuntimeError(answer["error"])
-        return float(_get(f"{self.rest}/jobs/{answer['job']}")["duration"]) / 1000
+        running = self.of(way)
+        answer = running.ask(
+            {
+                "name": name,
+                "options": way.options,
+                "tables": [_table(table, landing, keys=way.keys) for table in _TABLES],
+                "query": query(name, "flink"),
+                "sinks": way.sinks(name, folder),
+            }
+        )
+        return Ran(running.duration(answer["job"]), answer["sink"])
 
-
-@contextmanager
-def cluster(flink: Flink, folder: Path) -> Iterator[Cluster]:
-    """Run a cluster of one task manager with two slots within the block."""
-    conf = _configured(flink, folder)
-    environment = {
-        **os.environ,
-        "FLINK_CONF_DIR": str(conf),
-        "FLINK_LOG_DIR": str(folder / "log"),
-        "FLINK_PID_DIR": str(folder),
-        "JAVA_HOME": str(find_java().executable.parents[1]),
-    }
-    (folder / "log").mkdir()
-    port = (folder / "port").read_text()
-    rest = f"http://127.0.0.1:{port}"
-    options = {**_OPTIONS, "rest.address": "127.0.0.1", "rest.port": port}
-    with ExitStack() as stack:
-        for script in ("jobmanager.sh", "taskmanager.sh"):
-            command = [str(flink.home / "bin" / script), "start-foreground"]
-            log = stack.enter_context((folder / "log" / f"{script}.out").open("w"))
-            _started(stack, command, environment, stdout=log, stderr=subprocess.STDOUT)
-        _wait_for_slots(rest)
-        command = [str(flink.python), str(_CLIENT), json.dumps(options)]
-        log = stack.enter_context((folder / "log" / "client.err").open("w"))
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        client = _started(stack, command, environment, stderr=log, text=True, **pipes)
-        yield Cluster(rest, client)
+    def written(self, way: Way, ran: Ran) -> list[list[str]]:
+        """Return the rows that a durable run wrote, as texts; Flink reads them itself."""
+        asked = {"name": "read", "tables": [ran.sink], "query": "SELECT * FROM sink"}
+        rows: list[list[str]] = self.of(way).ask(asked)["rows"]
+        return rows
 
 
 def listed_in_order(data: Path, folder: Path) -> Path:
@@ -150,84 +161,6 @@ def listed_in_order(data: Path, folder: Path) -> Path:
         found = [os.stat(entry.path).st_ino for entry in os.scandir(folder / table)]
         assert found == [file.stat().st_ino for file in files], f"{folder} does not keep an order"
     return folder
-
-
-def _configured(flink: Flink, folder: Path) -> Path:
-    """Write the configuration of a cluster and return its folder."""
-    conf = folder / "conf"
-    shutil.copytree(flink.home / "conf", conf)
-    port, rpc = _free_ports(2)
-    (folder / "port").write_text(str(port))
-    shipped = (conf / "config.yaml").read_text(encoding="utf-8")
-    (java,) = [line.strip() for line in shipped.splitlines() if line.strip().startswith("all: ")]
-    settings = {
-        "env.java.opts.all": java.removeprefix("all: "),
-        "jobmanager.rpc.address": "127.0.0.1",
-        "jobmanager.rpc.port": rpc,
-        "jobmanager.bind-host": "127.0.0.1",
-        "jobmanager.memory.process.size": "1600m",
-        "taskmanager.bind-host": "127.0.0.1",
-        "taskmanager.host": "127.0.0.1",
-        "taskmanager.numberOfTaskSlots": PARALLELISM,
-        "taskmanager.memory.process.size": "8g",
-        "taskmanager.memory.managed.fraction": "0.1",
-        "rest.address": "127.0.0.1",
-        "rest.port": port,
-        "execution.checkpointing.dir": f"file://{folder}/checkpoints",
-        "state.backend.type": "hashmap",
-        "io.tmp.dirs": str(folder / "tmp"),
-    }
-    (folder / "tmp").mkdir()
-    lines = [f"{key}: {json.dumps(value)}" for key, value in settings.items()]
-    (conf / "config.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return conf
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for found in sockets:
-            found.bind(("127.0.0.1", 0))
-        return [int(found.getsockname()[1]) for found in sockets]
-
-
-def _started(
-    stack: ExitStack, command: list[str], environment: dict[str, str], **pipes: Any
-) -> subprocess.Popen[Any]:
-    """Start a process in a group of its own that ends with the block."""
-    process = subprocess.Popen(command, env=environment, start_new_session=True, **pipes)
-    stack.callback(_end, process)
-    return process
-
-
-def _end(process: subprocess.Popen[Any]) -> None:
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _wait_for_slots(rest: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            if _get(f"{rest}/overview")["slots-total"] >= PARALLELISM:
-                return
-        except OSError:
-            pass
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"no Flink cluster within {START_SECONDS} s")
-        time.sleep(0.5)
-
-
-def _get(url: str) -> dict[str, Any]:
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        found: dict[str, Any] = json.load(answer)
-        return found
 
 
 def _table(name: str, landing: Path, *, keys: bool) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from benchmarks.nexmark.dialects import translated
 from benchmarks.sql_files import pipeline_of, query_of, tables_over
+from floodmark.changelog import HIDDEN_PREFIX
+from floodmark.plan import nodes as n
 from floodmark.scalar.types import Schema
 from floodmark.stream.objects.analysed import Pipeline
+from floodmark.stream.operators.lower import StreamPlan
 
 STREAMS = ("person", "auction", "bid")
 """The tables in which events arrive; there is `side_input` besides."""
@@ -56,3 +60,33 @@ def columns_of(table: str) -> Schema:
     declared = analysed("q0")[table].declared
     assert declared is not None
     return declared.physical
+
+
+def upsert_key(name: str) -> tuple[str, ...]:
+    """Return the columns that tell the rows of a query apart, none if only hidden ones do.
+
+    >>> upsert_key("q16"), upsert_key("q0")
+    (('channel', 'day'), ())
+    """
+    plan = _plan(name)
+    top = plan[plan.root]
+    hidden = {name for name in top.names if name.startswith(HIDDEN_PREFIX)}
+    shown = [key for key in top.upsert_keys if not key & hidden]
+    return tuple(name for name in top.names if shown and name in shown[0])
+
+
+@cache
+def keeps_state(name: str) -> bool:
+    """Tell whether a query has to remember rows: all but projections and filters do.
+
+    >>> keeps_state("q3"), keeps_state("q2")
+    (True, False)
+    """
+    row_by_row = (n.Scan, n.Project, n.Filter)
+    return not all(isinstance(node, row_by_row) for node in _plan(name).nodes)
+
+
+def _plan(name: str) -> StreamPlan:
+    plan = analysed(name)[name].plan
+    assert plan is not None
+    return plan

@@ -13,6 +13,8 @@ from benchmarks.nexmark.queries import (
     analysed,
     columns_of,
     definition,
+    keeps_state,
+    upsert_key,
 )
 from floodmark.connectors.base import SourceSpec
 from floodmark.connectors.registry import make_connector
@@ -29,6 +31,18 @@ def test_each_query_is_kept_incremental(name: str) -> None:
     assert view.plan is not None
     check_supported(view.plan)
     assert view.append_only == (name in APPEND_ONLY)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_that_change_have_a_key_of_columns(name: str) -> None:
+    """Another system that upserts rows needs one, but for those that never change there."""
+    final_elsewhere = {"q5", "q7", "q8"}
+    assert bool(upsert_key(name)) == (name not in {*APPEND_ONLY, *final_elsewhere, "q6"})
+
+
+def test_queries_that_keep_no_state() -> None:
+    stateless = {name for name in NAMES if not keeps_state(name)}
+    assert stateless == {"q0", "q1", "q2", "q10", "q14", "q21", "q22"}
 
 
 @pytest.mark.parametrize("name", ON_CLOSE)
