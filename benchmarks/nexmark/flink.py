@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.nexmark.data import SIDE_INPUT
 from benchmarks.nexmark.flink_cluster import Cluster, Flavour, cluster, installed
-from benchmarks.nexmark.queries import STREAMS, columns_of, query, upsert_key
+from benchmarks.nexmark.queries import STREAMS, columns_of, keeps_state, query, upsert_key
 from floodmark.scalar.types import Kind
 
 VERSION = "2.3.0"
@@ -79,7 +79,18 @@ WAYS = {
     "flink-keys": Way(),
     "flink": Way(keys=False),
     "flink-durable": Way(durable=True),
+    "flink-rocksdb": Way(backend="rocksdb"),
 }
+
+
+def left_out(system: str, name: str) -> str | None:
+    """Return why a query is not run on a system, None if it is.
+
+    >>> left_out("flink-rocksdb", "q0")
+    'keeps no state'
+    """
+    state_matters = system in WAYS and WAYS[system].backend != "hashmap"
+    return "keeps no state" if state_matters and not keeps_state(name) else None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ Measured = Mapping[str, Mapping[str, Timing | str]]
 RATIOS = (
     ("floodmark", "flink-keys"),
     ("floodmark-20", "flink-keys"),
+    ("floodmark", "flink-durable"),
+    ("floodmark-20", "flink-durable"),
+    ("floodmark", "flink-rocksdb"),
+    ("floodmark-20", "flink-rocksdb"),
     ("floodmark", "flink"),
     ("floodmark-20", "flink"),
     ("floodmark-20", "streaming"),
