@@ -28,8 +28,8 @@ from floodmark.spark.cache import cache_folder
 from floodmark.spark.confs import default_config
 from floodmark.spark.session import Sessions, open_sessions
 
-SYSTEMS = ("floodmark", "floodmark-20", *flink.WAYS, "streaming", "batch")
-DEFAULT = ("floodmark", "floodmark-20", "flink-keys", "flink-durable", "batch")
+SYSTEMS = ("floodmark", "floodmark-20", *flink.WAYS, "streaming", "batch", "batch-parquet")
+DEFAULT = ("floodmark", "floodmark-20", "flink-keys", "flink-durable", "batch", "batch-parquet")
 QUICK = ("q1", "q4", "q12", "q20")
 WARM_UP_EVENTS, WARM_UP_PARTS = 50_000, 4
 _RATES = "Nexmark: events per second, whole data set"
@@ -168,6 +168,8 @@ class Bench:
                 return engine.catch_up(name, data, folder, self.sessions, by_part=True).seconds
             case "batch":
                 return spark.batch(self.sessions.main, name, data)
+            case "batch-parquet":
+                return spark.batch(self.sessions.main, name, data, folder / "rows")
             case "streaming":
                 return spark.streaming(self.sessions.main, name, data, folder)
             case _:

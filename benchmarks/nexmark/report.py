@@ -24,6 +24,7 @@ RATIOS = (
     ("floodmark-20", "flink"),
     ("floodmark-20", "streaming"),
     ("floodmark", "batch"),
+    ("floodmark", "batch-parquet"),
 )
 """What is divided by what: the rate of the first by that of the second."""
 

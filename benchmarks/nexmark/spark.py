@@ -1,4 +1,4 @@
-"""Spark itself: one batch pass with a noop sink, and Structured Streaming with a Delta sink."""
+"""Spark itself: one batch pass, dropped or into files, and Structured Streaming into Delta."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ def offer(spark: Any, data: Path) -> None:
         _files(spark.read, table).parquet(str(data / table)).createOrReplaceTempView(table)
 
 
-def batch(spark: Any, name: str, data: Path) -> float:
-    """Run a query once over all files into nothing; return the seconds."""
+def batch(spark: Any, name: str, data: Path, folder: Path | None = None) -> float:
+    """Run a query once over all files, into Parquet files or nothing; return the seconds."""
     offer(spark, data)
     started = time.perf_counter()
-    spark.sql(query(name, "spark")).write.format("noop").mode("overwrite").save()
+    writer = spark.sql(query(name, "spark")).write
+    if folder is None:
+        writer.format("noop").mode("overwrite").save()
+    else:
+        writer.parquet(str(folder))
     return time.perf_counter() - started
 
 
