@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -31,39 +31,45 @@ from floodmark.spark.session import Sessions, open_sessions
 SYSTEMS = ("floodmark", "floodmark-20", *flink.WAYS, "streaming", "batch", "batch-parquet")
 DEFAULT = ("floodmark", "floodmark-20", "flink-keys", "flink-durable", "batch", "batch-parquet")
 QUICK = ("q1", "q4", "q12", "q20")
+OF_SLOPE = ("q0", "q2", "q3", "q8", "q12", "q15")
+"""Queries whose slope is measured unless others are chosen: starting is most of q2, q3 and q8."""
 WARM_UP_EVENTS, WARM_UP_PARTS = 50_000, 4
 _RATES = "Nexmark: events per second, whole data set"
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Measure, print the table; a complete run on a quiet machine is kept."""
-    chosen = _parser().parse_args(arguments)
+    """Measure, print the tables; a complete run on a quiet machine is kept."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
     # Ends what was started, Flink above all, also when somebody else ends this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if chosen.quick:
         chosen.events, chosen.parts, chosen.queries = 50_000, 4, chosen.queries or QUICK
+    if chosen.slope is not None and chosen.slope <= chosen.events:
+        parser.error(f"--slope: more than {chosen.events} events, those of --events, are needed")
     names, systems = chosen.queries or ALL, chosen.systems or DEFAULT
     quiet = publishing.is_quiet()
     data = Data(chosen.events, chosen.rate, chosen.parts, chosen.seed)
     console = Console(width=180)
+    found = report.Found(systems, data.events)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floodmark-nexmark-")))
         small = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, WARM_UP_PARTS)
         bench = Bench.opened(stack, folder, cache_folder() / "bench", small)
-        measured: dict[str, dict[str, Timing | str]] = {}
-        files = bench.files(data)
-        for name in names:
-            measured[name] = bench.row(name, systems, files, chosen.repetitions, console)
+        steps = [(data, name, found.measured) for name in names]
+        if chosen.slope is not None:
+            more = replace(data, events=chosen.slope)
+            found.more_events = more.events
+            steps += [(more, name, found.more) for name in chosen.queries or OF_SLOPE]
+        for events, name, rows in steps:
+            files = bench.files(events)
+            rows[name] = bench.row(name, systems, files, chosen.repetitions, console)
             if chosen.output:  # what ends it early loses one query
-                _keep(measured, systems, data, chosen.output)
-    console.print(report.table(measured, systems, data.events))
-    for name, row in measured.items():
-        for system, why in row.items():
-            if isinstance(why, str):
-                console.print(f"{name} {system}: {why}", soft_wrap=True, markup=False)
+                _keep(found, data, chosen.output)
+    found.print(console)
     complete = names == ALL and systems == DEFAULT and not chosen.quick
     if complete and quiet and not chosen.output:
-        _keep(measured, systems, data, publishing.RESULTS)
+        _keep(found, data, publishing.RESULTS)
     elif complete and not chosen.output:
         console.print(f"not kept: the load was {publishing.QUIET} or more")
 
@@ -77,6 +83,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--queries", type=names_of(ALL), help="such as q0,q4")
     parser.add_argument("--systems", type=names_of(SYSTEMS), help=", ".join(SYSTEMS))
     parser.add_argument("--repetitions", type=int, default=1)
+    parser.add_argument(
+        "--slope",
+        type=int,
+        metavar="EVENTS",
+        help=f"measure the chosen queries ({', '.join(OF_SLOPE)}) with so many events, too, and "
+        "what the events between cost",
+    )
     parser.add_argument("--quick", action="store_true", help="50,000 events, four queries")
     parser.add_argument("--output", type=Path, help="write results into this folder in any case")
     return parser
@@ -178,17 +191,18 @@ class Bench:
                 return self.flink.run(way, name, files, folder / "rows").seconds
 
 
-def _keep(measured: report.Measured, systems: tuple[str, ...], data: Data, folder: Path) -> None:
+def _keep(found: report.Found, data: Data, folder: Path) -> None:
     rates = {
         name: {s: data.events / t.median for s, t in row.items() if isinstance(t, Timing)}
-        for name, row in measured.items()
+        for name, row in found.measured.items()
     }
-    found = {
+    facts = {
         "data": {"events": data.events, "rate": data.rate, "parts": data.parts, "seed": data.seed},
         "flink": {name: way.flavour.version for name, way in flink.WAYS.items()},
-        **report.as_json(measured),
+        **found.as_json(),
     }
-    publishing.keep("nexmark", found, dots(_RATES, "events per second", systems, rates), folder)
+    plot = dots(_RATES, "events per second", found.systems, rates)
+    publishing.keep("nexmark", facts, plot, folder)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from statistics import geometric_mean
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measuring import Timing
@@ -55,9 +57,32 @@ def means(measured: Measured) -> dict[tuple[str, str], tuple[float, int]]:
     return out
 
 
-def table(measured: Measured, systems: tuple[str, ...], events: int) -> Table:
+def between(less: Measured, more: Measured) -> Measured:
+    """Return the seconds that more events took longer: without what starting takes.
+
+    >>> row = {"a": Timing((2.0,)), "b": Timing((2.0,)), "c": "refused"}
+    >>> between({"q0": row}, {"q0": {**row, "a": Timing((5.0,))}})["q0"]
+    {'a': Timing(seconds=(3.0,)), 'b': 'more events took no longer', 'c': 'refused'}
+    """
+    return {
+        name: {
+            system: _longer(less[name].get(system, "not measured"), row[system]) for system in row
+        }
+        for name, row in more.items()
+        if name in less
+    }
+
+
+def _longer(less: Timing | str, more: Timing | str) -> Timing | str:
+    if not isinstance(less, Timing) or not isinstance(more, Timing):
+        return less if isinstance(less, str) else str(more)
+    seconds = more.median - less.median
+    return Timing((seconds,)) if seconds > 0 else "more events took no longer"
+
+
+def table(measured: Measured, systems: tuple[str, ...], events: int, what: str = "events") -> Table:
     """Return thousands of events per second by query and system, and the ratios."""
-    shown = Table(title=f"{events:,} events; thousands of events per second, then ratios of them")
+    shown = Table(title=f"{events:,} {what}; thousands of events per second, then ratios of them")
     pairs = [p for p in RATIOS if set(p) <= set(systems)]
     shown.add_column("query")
     for system in systems:
@@ -97,3 +122,38 @@ def as_json(measured: Measured) -> dict[str, Any]:
         f"{a} / {b}": {"mean": round(m, 3), "of": n} for (a, b), (m, n) in means(measured).items()
     }
     return {"queries": rows, "geometric_means": mean}
+
+
+@dataclass
+class Found:
+    """What a run measured, for some queries with more events, too."""
+
+    systems: tuple[str, ...]
+    events: int
+    measured: dict[str, dict[str, Timing | str]] = field(default_factory=dict)
+    more_events: int = 0
+    more: dict[str, dict[str, Timing | str]] = field(default_factory=dict)
+
+    def print(self, console: Console) -> None:
+        """Print the tables, and why figures are missing."""
+        console.print(table(self.measured, self.systems, self.events))
+        if self.more:
+            slope, events = between(self.measured, self.more), self.more_events - self.events
+            console.print(table(slope, self.systems, events, "events more"))
+        reasons = {
+            (name, system): why
+            for rows in (self.more, self.measured)
+            for name, row in rows.items()
+            for system, why in row.items()
+            if isinstance(why, str)
+        }
+        for (name, system), why in reasons.items():
+            console.print(f"{name} {system}: {why}", soft_wrap=True, markup=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the measures, the means, and what more events took longer."""
+        found = as_json(self.measured)
+        if self.more:
+            slope = as_json(between(self.measured, self.more))
+            found["slope"] = {"events": [self.events, self.more_events], **slope}
+        return found

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import xml.etree.ElementTree as ET
 
+import pytest
 from rich.console import Console
 
 from benchmarks.chart import dots
 from benchmarks.measuring import Timing
 from benchmarks.nexmark import report
+from benchmarks.nexmark.__main__ import main
 from benchmarks.nexmark.queries import NAMES, query
 
 SYSTEMS = ("floodmark", "flink", "batch")
@@ -48,3 +50,34 @@ def test_other_systems_get_their_own_words() -> None:
                 w in query(name, system) for w in ("TUMBLE", "HOP(", "to_char", "PROCTIME")
             )
         assert "to_char" not in query(name, "flink")
+
+
+def test_the_slope_is_that_of_the_events_between_two_counts() -> None:
+    more = {
+        "q0": {"floodmark": Timing((5.0,)), "flink": Timing((8.0,)), "batch": Timing((1.0,))},
+        "q6": {"floodmark": "E0350: refused", "flink": "lost", "batch": Timing((3.0,))},
+    }
+    found = report.Found(SYSTEMS, 12_000, dict(MEASURED), 20_000, more)
+    slope = found.as_json()["slope"]
+    assert slope["events"] == [12_000, 20_000]
+    assert slope["queries"]["q0"]["floodmark"]["median_s"] == 2.0
+    assert slope["queries"]["q0"]["flink"]["median_s"] == 2.0
+    assert slope["queries"]["q0"]["batch"] == {"not": "more events took no longer"}
+    assert slope["queries"]["q6"]["flink"] == {"not": "lost"}
+    assert slope["geometric_means"] == {"floodmark / flink": {"mean": 1.0, "of": 1}}
+    out = io.StringIO()
+    found.print(Console(file=out, width=200))
+    assert "8,000 events more" in out.getvalue() and "q6 flink: lost" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--systems", "flink,flunk"), ("--queries", "q0,q99"), ("--slope", "2000000")],
+)
+def test_what_is_asked_for_wrongly_is_told(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([option, value])
+    told = capsys.readouterr().err
+    assert f"argument {option}: not known: " in told or "--slope: more than 2000000" in told
