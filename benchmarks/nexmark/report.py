@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measuring import Timing
-from benchmarks.nexmark.queries import ON_CLOSE
+from benchmarks.nexmark.queries import ON_CLOSE, keeps_state
 
 Measured = Mapping[str, Mapping[str, Timing | str]]
 """By query and system: the seconds, or why there are none."""
@@ -29,6 +29,38 @@ RATIOS = (
     ("floodmark", "batch-parquet"),
 )
 """What is divided by what: the rate of the first by that of the second."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A ratio that is aimed at: its geometric mean, and where it is told the least of a query."""
+
+    what: str
+    ours: str
+    other: str
+    mean: float
+    worst: float | None = None
+    stateful: bool | None = None
+    """Which queries it is of: those that keep state, those that keep none, or all."""
+
+    def ratios(self, measured: Measured) -> dict[str, float]:
+        """Return the ratio of each query that it is of; one that is there twice counts once."""
+        return {
+            name: found
+            for name, row in measured.items()
+            if name not in ON_CLOSE
+            and self.stateful in (None, keeps_state(name))
+            and (found := ratio(row, self.ours, self.other)) is not None
+        }
+
+
+AIMS = (
+    Aim("20 epochs, Flink with keys", "floodmark-20", "flink-keys", 1.2, worst=0.5),
+    Aim("20 epochs, Flink that writes", "floodmark-20", "flink-durable", 2.0),
+    Aim("at once, Flink with keys", "floodmark", "flink-keys", 2.0, worst=0.7),
+    Aim("at once, stateless, batch that writes", "floodmark", "batch-parquet", 0.7, stateful=False),
+    Aim("at once, stateful, batch that writes", "floodmark", "batch-parquet", 0.6, stateful=True),
+)
 
 
 def ratio(row: Mapping[str, Timing | str], ours: str, other: str) -> float | None:
@@ -98,6 +130,30 @@ def table(measured: Measured, systems: tuple[str, ...], events: int, what: str =
     return shown
 
 
+def reached(measured: Measured) -> dict[Aim, dict[str, float]]:
+    """Return the ratios for each aim of which something was measured."""
+    return {aim: found for aim in AIMS if (found := aim.ratios(measured))}
+
+
+def aims(measured: Measured) -> Table:
+    """Return the aims beside what was reached."""
+    shown = Table(title="aims: how many times as fast as the other system")
+    shown.add_column("what")
+    for column in ("queries", "geometric mean", "aim", "worst", "aim"):
+        shown.add_column(column, justify="right")
+    for aim, found in reached(measured).items():
+        worst = min(found, key=found.__getitem__)
+        shown.add_row(
+            aim.what,
+            str(len(found)),
+            f"{geometric_mean(found.values()):.2f}",
+            f"≥ {aim.mean}",
+            f"{worst} {found[worst]:.2f}",
+            "" if aim.worst is None else f"≥ {aim.worst}",
+        )
+    return shown
+
+
 def _rate(timing: Timing | str | None, events: int) -> str:
     if not isinstance(timing, Timing):
         return "" if timing is None else "-"
@@ -124,6 +180,16 @@ def as_json(measured: Measured) -> dict[str, Any]:
     return {"queries": rows, "geometric_means": mean}
 
 
+def _reached_as_json(aim: Aim, found: Mapping[str, float]) -> dict[str, Any]:
+    worst = min(found, key=found.__getitem__)
+    return {
+        "aim": {"mean": aim.mean, "worst": aim.worst},
+        "mean": round(geometric_mean(found.values()), 3),
+        "of": len(found),
+        "worst": {worst: round(found[worst], 3)},
+    }
+
+
 @dataclass
 class Found:
     """What a run measured, for some queries with more events, too."""
@@ -137,6 +203,8 @@ class Found:
     def print(self, console: Console) -> None:
         """Print the tables, and why figures are missing."""
         console.print(table(self.measured, self.systems, self.events))
+        if reached(self.measured):
+            console.print(aims(self.measured))
         if self.more:
             slope, events = between(self.measured, self.more), self.more_events - self.events
             console.print(table(slope, self.systems, events, "events more"))
@@ -153,6 +221,10 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """Return the measures, the means, and what more events took longer."""
         found = as_json(self.measured)
+        found["aims"] = {
+            aim.what: _reached_as_json(aim, ratios)
+            for aim, ratios in reached(self.measured).items()
+        }
         if self.more:
             slope = as_json(between(self.measured, self.more))
             found["slope"] = {"events": [self.events, self.more_events], **slope}

@@ -70,6 +70,36 @@ def test_the_slope_is_that_of_the_events_between_two_counts() -> None:
     assert "8,000 events more" in out.getvalue() and "q6 flink: lost" in out.getvalue()
 
 
+def test_the_aims_are_beside_what_was_reached() -> None:
+    rows = {
+        "q0": {"floodmark": Timing((2.0,)), "batch-parquet": Timing((1.0,))},
+        "q4": {
+            "floodmark": Timing((4.0,)),
+            "flink-keys": Timing((2.0,)),
+            "batch-parquet": Timing((1.0,)),
+        },
+        "q5": {"floodmark": Timing((1.0,)), "flink-keys": Timing((8.0,))},
+        "q5_close": {"floodmark": Timing((1.0,)), "flink-keys": Timing((0.1,))},
+    }
+    found = report.Found(("floodmark", "flink-keys", "batch-parquet"), 1_000, rows)
+    kept = found.as_json()["aims"]
+    assert kept == {
+        "at once, Flink with keys": {
+            "aim": {"mean": 2.0, "worst": 0.7}, "mean": 2.0, "of": 2, "worst": {"q4": 0.5},
+        },
+        "at once, stateless, batch that writes": {
+            "aim": {"mean": 0.7, "worst": None}, "mean": 0.5, "of": 1, "worst": {"q0": 0.5},
+        },
+        "at once, stateful, batch that writes": {
+            "aim": {"mean": 0.6, "worst": None}, "mean": 0.25, "of": 1, "worst": {"q4": 0.25},
+        },
+    }  # fmt: skip
+    out = io.StringIO()
+    found.print(Console(file=out, width=200))
+    (line,) = [line for line in out.getvalue().splitlines() if "at once, Flink with keys" in line]
+    assert "│ 2 │ 2.00 │ ≥ 2.0 │ q4 0.50 │ ≥ 0.7 │" in " ".join(line.split())
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [("--systems", "flink,flunk"), ("--queries", "q0,q99"), ("--slope", "2000000")],
