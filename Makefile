@@ -79,7 +79,7 @@ bench-delta: install ## 1 % of the input changed, against recomputing the views
 bench-thinning: install ## Rows that a source keeps one in a hundred of, for thirty days
 	$(BIN)/python -m benchmarks.thinning $(OPTIONS)
 
-bench-nexmark: install ## Nexmark against Flink, Structured Streaming and Spark batch
+bench-nexmark: install ## Nexmark against Flink and Spark
 	$(BIN)/python -m benchmarks.nexmark $(OPTIONS)
 
 bench-tpch: install ## TPC-H as views, refreshed by 0.1, 1 and 10 %, against recomputing them

@@ -186,9 +186,7 @@ class Bench:
             case "streaming":
                 return spark.streaming(self.sessions.main, name, data, folder)
             case _:
-                files = flink.listed_in_order(data, folder / "files")
-                way = flink.WAYS[system]
-                return self.flink.run(way, name, files, folder / "rows").seconds
+                return self.flink.run(flink.WAYS[system], name, data, folder / "rows").seconds
 
 
 def _keep(found: report.Found, data: Data, folder: Path) -> None:

@@ -10,6 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from benchmarks.nexmark.queries import STREAMS, columns_of
 from floodmark.connectors.base import SourceSpec, Split
 from floodmark.connectors.registry import make_connector
@@ -92,6 +95,33 @@ def _write_one(rows: Any, path: Path) -> None:
     (written,) = scratch.glob("*.parquet")
     written.rename(path)
     shutil.rmtree(scratch)
+
+
+def dealt(data: Path, count: int) -> Path:
+    """Return a folder with the rows of prepared data in `count` files of each table, written once.
+
+    Every file holds each `count`-th row, so that all of them reach the same time together.
+    """
+    folder = data / f"dealt-to-{count}"
+    if not folder.exists():
+        scratch = data / "dealing"
+        shutil.rmtree(scratch, ignore_errors=True)
+        for table in (*STREAMS, SIDE_INPUT):
+            (scratch / table).mkdir(parents=True)
+            parts = sorted((data / table).glob("*.parquet"))
+            for number in range(count):
+                _write_each(parts, scratch / table / _name(number), number, count)
+        scratch.rename(folder)
+    return folder
+
+
+def _write_each(parts: list[Path], path: Path, first: int, step: int) -> None:
+    """Write the rows `first`, `first + step` and so on of each part, one row group for each."""
+    with pq.ParquetWriter(path, pq.read_schema(parts[0]), compression="snappy") as writer:
+        for part in parts:
+            rows = pq.read_table(part)
+            chosen = rows.take(pa.array(range(first, rows.num_rows, step), pa.int64()))
+            writer.write_table(chosen, row_group_size=max(1, chosen.num_rows))
 
 
 class Landing:

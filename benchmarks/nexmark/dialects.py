@@ -57,6 +57,8 @@ FLINK = (
         r"SESSION\((\w+), (\w+), (INTERVAL '\d+' SECOND), (\w+)\)",
         r"TABLE(SESSION(TABLE \1 PARTITION BY \4, DESCRIPTOR(\2), \3))",
     ),
+    # Grouped by its end alone it would be no window there: it would be updated, not given once.
+    (r"GROUP BY window_end", "GROUP BY window_start, window_end"),
 )
 
 DIALECTS = {"spark": SPARK, "streaming": SPARK, "flink": FLINK}

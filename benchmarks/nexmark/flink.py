@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.nexmark.data import SIDE_INPUT
-from benchmarks.nexmark.flink_cluster import Cluster, Flavour, cluster, installed
+from benchmarks.nexmark.data import SIDE_INPUT, dealt
+from benchmarks.nexmark.flink_cluster import PARALLELISM, Cluster, Flavour, cluster, installed
 from benchmarks.nexmark.queries import STREAMS, columns_of, keeps_state, query, upsert_key
 from floodmark.scalar.types import Kind
 
@@ -129,12 +128,14 @@ class Clusters:
             self._flavour = way.flavour
         return self._cluster
 
-    def run(self, way: Way, name: str, landing: Path, folder: Path) -> Ran:
-        """Run a query over all files to its end; what is durable is written into a folder.
+    def run(self, way: Way, name: str, data: Path, folder: Path) -> Ran:
+        """Run a query over all rows to its end; what is durable is written into a folder.
 
+        Flink gives files to its readers in no order, and drops as late what is behind their times:
+        each reader gets one file, which goes through all times.
         Raises RuntimeError with Flink's reason where it refuses or fails.
         """
-        running = self.of(way)
+        running, landing = self.of(way), dealt(data, PARALLELISM)
         answer = running.ask(
             {
                 "name": name,
@@ -151,27 +152,6 @@ class Clusters:
         asked = {"name": "read", "tables": [ran.sink], "query": "SELECT * FROM sink"}
         rows: list[list[str]] = self.of(way).ask(asked)["rows"]
         return rows
-
-
-def listed_in_order(data: Path, folder: Path) -> Path:
-    """Return a folder with other names of the same files, which the system lists in their order.
-
-    Flink reads files in the order in which a folder lists them. Read in another order, most events
-    would be late and dropped.
-    """
-    for table in _TABLES:
-        (folder / table).mkdir(parents=True)
-        files = sorted((data / table).glob("*.parquet"))
-        for file in files:
-            (folder / table / file.name).touch()
-        places = [entry.path for entry in os.scandir(folder / table)]
-        for file, place in zip(files, places, strict=True):
-            scratch = folder / "scratch"
-            scratch.hardlink_to(file)
-            scratch.replace(place)
-        found = [os.stat(entry.path).st_ino for entry in os.scandir(folder / table)]
-        assert found == [file.stat().st_ino for file in files], f"{folder} does not keep an order"
-    return folder
 
 
 def _table(name: str, landing: Path, *, keys: bool) -> str:

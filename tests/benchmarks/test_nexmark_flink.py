@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,12 @@ pytestmark = [
         not is_installed(CACHE, WAY.flavour), reason="the Nexmark benchmark installs Flink"
     ),
 ]
-DATA = Data(events=20_000, rate=500, parts=4)
+DATA = Data(events=6_000, rate=150, parts=4)
 """40 s of event time."""
 CHOSEN = tuple(name for name in NAMES if name != "q6")
 """Flink refuses q6."""
+WITH_MEANS = ("q4", "q17")
+"""Means of whole numbers are whole there."""
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +75,9 @@ def test_what_flink_wrote_is_the_view(
     clusters: flink.Clusters,
     tmp_path: Path,
 ) -> None:
-    files = flink.listed_in_order(events, tmp_path / "files")
-    ran = clusters.run(WAY, name, files, tmp_path / "rows")
+    ran = clusters.run(WAY, name, events, tmp_path / "rows")
     theirs = clusters.written(WAY, ran)
     assert len(theirs) == len(ours[name]) > 0
-    assert sorted(theirs) == sorted([str(value) for value in row] for row in ours[name])
+    cut = int if name in WITH_MEANS else lambda value: value
+    expected = [[str(cut(v) if isinstance(v, Decimal) else v) for v in row] for row in ours[name]]
+    assert sorted(theirs) == sorted(expected)

@@ -50,6 +50,7 @@ def test_other_systems_get_their_own_words() -> None:
                 w in query(name, system) for w in ("TUMBLE", "HOP(", "to_char", "PROCTIME")
             )
         assert "to_char" not in query(name, "flink")
+    assert "GROUP BY window_start, window_end" in query("q7", "flink")
 
 
 def test_the_slope_is_that_of_the_events_between_two_counts() -> None:
