@@ -56,6 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="floodmark-nexmark-")))
         small = None if chosen.quick else Data(WARM_UP_EVENTS, chosen.rate, WARM_UP_PARTS)
         bench = Bench.opened(stack, folder, cache_folder() / "bench", small)
+        bench.flink.install(systems)
         steps = [(data, name, found.measured) for name in names]
         if chosen.slope is not None:
             more = replace(data, events=chosen.slope)

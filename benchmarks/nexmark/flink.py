@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,14 +118,20 @@ class Clusters:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def install(self, systems: Sequence[str]) -> None:
+        """Fetch what the systems need, which the first of them would do."""
+        for flavour in {WAYS[system].flavour: None for system in systems if system in WAYS}:
+            installed(self._cache, flavour)
+
     def of(self, way: Way) -> Cluster:
         """Return the cluster for a way, which lives until one of another flavour is asked for."""
         if self._cluster is None or self._flavour != way.flavour:
+            self._cluster = None
             self._stack.close()
-            flink = installed(self._cache, way.flavour)
             self._starts += 1
-            folder = self._folder / str(self._starts)
-            self._cluster = self._stack.enter_context(cluster(flink, way.flavour.backend, folder))
+            flink, backend = installed(self._cache, way.flavour), way.flavour.backend
+            started = cluster(flink, backend, self._folder / str(self._starts))
+            self._cluster = self._stack.enter_context(started)
             self._flavour = way.flavour
         return self._cluster
 
