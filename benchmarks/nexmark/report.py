@@ -205,12 +205,13 @@ class Found:
         console.print(table(self.measured, self.systems, self.events))
         if reached(self.measured):
             console.print(aims(self.measured))
+        slope = between(self.measured, self.more)
         if self.more:
-            slope, events = between(self.measured, self.more), self.more_events - self.events
+            events = self.more_events - self.events
             console.print(table(slope, self.systems, events, "events more"))
         reasons = {
             (name, system): why
-            for rows in (self.more, self.measured)
+            for rows in (slope, self.more, self.measured)
             for name, row in rows.items()
             for system, why in row.items()
             if isinstance(why, str)
