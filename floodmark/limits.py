@@ -188,6 +188,13 @@ class Limits:
         "Stored rows of fewer bytes are joined without looking for their keys first.",
         least=0,
     )
+    reread_bytes: int = _limit(
+        32 * 2**20,
+        "bytes",
+        "A join or a group that is computed again for few changes, of so many bytes or more, reads "
+        "their keys alone.",
+        least=0,
+    )
     whole_factor: int = _limit(
         2,
         "times",

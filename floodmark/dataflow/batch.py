@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, assert_never, get_args
 
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets
 from floodmark.dataflow.operators import (
     aggregate,
     filter,
@@ -45,8 +46,8 @@ class Leaf(NamedTuple):
 
 LeafOf = Callable[[n.Node], Leaf | None]
 """Returns the rows of a leaf; None for a node that is computed from its inputs."""
-LeafWithin = Callable[[StreamOperator[Any], Bounds, FileFilter | None], Leaf | None]
-"""The same for an operator, at least those within bounds, of the files that matter."""
+LeafWithin = Callable[[StreamOperator[Any], Bounds, FileFilter | None, KeySets], Leaf | None]
+"""The same for an operator, at least those within bounds, of the files that matter, with keys."""
 Finish = Callable[[StreamOperator[Any], "DataFrame | None"], "DataFrame | None"]
 """Returns the rows of an operator, perhaps written; it is not asked within a row-local chain."""
 
@@ -84,24 +85,31 @@ def rows_in_bounds(
     spark: SparkSession,
     now: int,
     finish: Finish = lambda op, rows: rows,
+    keys: KeySets = ALL_KEYS,
 ) -> DataFrame | None:
-    """Return the rows of an operator from those of its leaves, at least those within bounds."""
+    """Return the rows of an operator from those of its leaves.
+
+    At least those within bounds that have the keys.
+    """
 
     def rows(
-        op: StreamOperator[Any], within: Bounds, top: tuple[StreamOperator[Any], Bounds] | None
+        op: StreamOperator[Any],
+        within: Bounds,
+        keys: KeySets,
+        top: tuple[StreamOperator[Any], Bounds] | None,
     ) -> DataFrame | None:
         """`top` is where a chain of row-local operators begins whose last one is above."""
         chain = (op, within) if top is None else top
-        known = leaf(op, within, bounds.keeper(*chain) if chain[1] else None)
+        known = leaf(op, within, bounds.keeper(*chain) if chain[1] else None, keys)
         inner = top is not None and (known is not None or op.is_row_local)
         if known is None:
             below = chain if chain[1] and op.is_row_local else None
-            inputs = zip(op.inputs, op.input_bounds(within), strict=True)
-            frames = [rows(i, bounds_below, below) for i, bounds_below in inputs]
+            near = zip(op.inputs, op.input_bounds(within), op.input_bounds(keys), strict=True)
+            frames = [rows(i, its_bounds, its_keys, below) for i, its_bounds, its_keys in near]
             known = Leaf(batch(computed(op.node), frames, spark, now))
         return known.rows if inner else finish(op, known.rows)
 
-    return rows(op, within, None)
+    return rows(op, within, keys, None)
 
 
 def is_computed(node: n.Node) -> TypeGuard[n.ComputedNode]:

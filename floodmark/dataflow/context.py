@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.rows import Rows
@@ -49,17 +50,26 @@ class Input(Changes, Protocol):
     def bounds(self) -> Bounds:
         """Return where the values of its changes lie."""
 
+    @property
+    def pays_by_key(self) -> bool:
+        """Tell whether the epoch is to read its rows by key: there are many, and few changes.
+
+        The keys cost a pass over the changes.
+        """
+
     def single_use(self) -> DataFrame | None:
         """Return the changes without failing rows, for an operator that reads them once."""
 
     def initial_rows(self) -> DataFrame | None:
         """Return all rows in an epoch that fills, to be read once."""
 
-    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows before the epoch, at least those within bounds."""
+    def rows_before(
+        self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS
+    ) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds that have the keys."""
 
-    def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows after the epoch, at least those within bounds.
+    def rows_after(self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS) -> DataFrame | None:
+        """Return the rows after the epoch, at least those within bounds that have the keys.
 
         An arrangement has the epoch's changes from here on.
         """

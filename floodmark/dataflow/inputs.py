@@ -231,6 +231,12 @@ class EpochInputs:
         """Return the object's rows after the epoch; `keeps` tells which files matter."""
         return self._rows(self._after, scan, keeps)
 
+    def bytes_at_rest(self, node: n.Node) -> int:
+        """Return the size of all that a plan scans."""
+        cut, objects = self._after, (self.objects[scan.object] for scan in n.scans(node))
+        found = (current_at_cut(self.tables.store, obj, cut) for obj in objects)
+        return sum(rows.bytes_of(rows.base.files) for rows in found if rows is not None)
+
     def watermark(self, operator: StreamOperator[Any], column: str, *, before: bool) -> Any:
         """Return the watermark of an operator's column, before or after the epoch."""
         return self.watermarks(operator, before=before).get(column)

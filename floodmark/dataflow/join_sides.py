@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
@@ -34,17 +35,39 @@ class JoinSides:
 
     def delta(self, side: Input, *, once: bool) -> DataFrame | None:
         """Return the changes of an input without failing rows, to be read once or twice."""
-        return side.single_use() if once else side.materialize()
+        again = any(self._reads_keys(read, side) for read in (self.kept, self.other))
+        return side.single_use() if once and not again else side.materialize()
 
-    def old(self, side: Input) -> DataFrame | None:
-        """Return the input's rows before the epoch."""
-        return side.rows_before(self._matching(side))
+    def old(self, side: Input, near: Input) -> DataFrame | None:
+        """Return the input's rows before the epoch, at least those that match changes of `near`."""
+        return side.rows_before(self._matching(side), self._keys(side, near))
 
-    def new(self, side: Input) -> DataFrame | None:
-        """Return the input's rows after the epoch."""
-        return (
-            side.initial_rows() if self.ctx.inputs.fills else side.rows_after(self._matching(side))
-        )
+    def new(self, side: Input, near: Input) -> DataFrame | None:
+        """Return the input's rows after the epoch, at least those that match changes of `near`."""
+        if self.ctx.inputs.fills:
+            return side.initial_rows()
+        return side.rows_after(self._matching(side), self._keys(side, near))
+
+    def _keys(self, side: Input, near: Input) -> KeySets:
+        """Return the keys by which an input is read for changes of `near`."""
+        changes = near.materialize() if self._reads_keys(side, near) else None
+        if changes is None:
+            return ALL_KEYS
+        columns = ((self._column(pair, side), self._column(pair, near)) for pair in self._pairs)
+        return key_sets(changes, columns)
+
+    def _column(self, pair: tuple[str, str], side: Input) -> str:
+        return pair[0] if side is self.kept else pair[1]
+
+    def _reads_keys(self, side: Input, near: Input) -> bool:
+        """Tell whether an input is read by the keys of changes of `near`, which are read for that.
+
+        What is small, or meets the changes as it is, needs none.
+        """
+        if not self._pairs or near.rows is None or not side.pays_by_key:
+            return False
+        meets = side.operator.is_scanned and near.operator.is_scanned
+        return self.matches is not None or (side is not near and not meets)
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow import batch
 from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.state.arrangement import Arrangement
 from floodmark.dataflow.state_cleaning import expired_rows
@@ -54,6 +55,14 @@ class OperatorInput:
         """Return where the values of its changes lie."""
         return self._output.bounds
 
+    @property
+    def pays_by_key(self) -> bool:
+        """Tell whether few changes are to read its rows by key: see `Input.pays_by_key`."""
+        inputs = self._ctx.inputs
+        if inputs.fills or not inputs.few:
+            return False
+        return inputs.bytes_at_rest(self.operator.node) >= inputs.limits.reread_bytes
+
     def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""
         return self._output.materialize()
@@ -69,20 +78,22 @@ class OperatorInput:
         """Return all rows in an epoch that fills, to be read once."""
         return self._output.initial_rows() if self.operator.has_arrangement else self.rows_after()
 
-    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows before the epoch, at least those within bounds."""
+    def rows_before(
+        self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS
+    ) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds that have the keys."""
         return (
-            self._output.rows_before(within)
+            self._output.rows_before(within, keys)
             if self.operator.has_arrangement
-            else self._arrangement.rows_before(within)
+            else self._arrangement.rows_before(within, keys)
         )
 
-    def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows after the epoch, at least those within bounds."""
+    def rows_after(self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS) -> DataFrame | None:
+        """Return the rows after the epoch, at least those within bounds that have the keys."""
         if self.operator.has_arrangement:
-            return self._output.rows_after(within)
+            return self._output.rows_after(within, keys)
         self._is_kept = True
-        return self._arrangement.rows_after(self.materialize(), within)
+        return self._arrangement.rows_after(self.materialize(), within, keys)
 
     def keep(self, within: Bounds = EVERYWHERE) -> None:
         """Record the changes in an arrangement that was not asked for the rows after the epoch."""

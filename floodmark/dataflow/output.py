@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, rows_of_keys
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -130,25 +131,30 @@ class OperatorOutput:
             return op.change_bounds([self._ctx.inputs.bounds(op.node)])
         return op.change_bounds([self._outputs[below]._bounds for below in op.node.inputs])
 
-    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows before the epoch, at least those within bounds, read again."""
-        return None if self._ctx.inputs.fills else self._reread(within, after=False)
+    def rows_before(
+        self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS
+    ) -> DataFrame | None:
+        """Return the rows before the epoch, read again: see `Input.rows_before`."""
+        return None if self._ctx.inputs.fills else self._reread(within, keys, after=False)
 
-    def rows_after(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows after the epoch, at least those within bounds, read again."""
-        return self._reread(within, after=True)
+    def rows_after(self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS) -> DataFrame | None:
+        """Return the rows after the epoch, read again: see `Input.rows_before`."""
+        return self._reread(within, keys, after=True)
 
-    def _reread(self, within: Bounds, *, after: bool) -> DataFrame | None:
+    def _reread(self, within: Bounds, keys: KeySets, *, after: bool) -> DataFrame | None:
         ctx = self._ctx
 
         def leaf(
-            op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
+            op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None, keys: KeySets
         ) -> batch.Leaf | None:
-            return dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
+            found = dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
+            if found is None or found.rows is None:
+                return found
+            return batch.Leaf(rows_of_keys(found.rows, op.names, keys))
 
         def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
             output = self._outputs[op.node]
             return self._parts.write_large(output.operator, rows, output.readers)
 
         spark = ctx.inputs.spark
-        return batch.rows_in_bounds(self.operator, within, leaf, spark, ctx.now, finish)
+        return batch.rows_in_bounds(self.operator, within, leaf, spark, ctx.now, finish, keys)

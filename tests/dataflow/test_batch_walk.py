@@ -6,6 +6,7 @@ from typing import Any
 
 from floodmark.changelog import ChangelogMode
 from floodmark.dataflow import batch
+from floodmark.dataflow.key_sets import KeySets
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import ColumnRef
 from floodmark.scalar.types import BIGINT, Field
@@ -39,7 +40,7 @@ def _asked(root: n.Node) -> tuple[list[tuple[str, Bounds, FileFilter | None]], l
     finished: list[n.Node] = []
 
     def leaf(
-        op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
+        op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None, keys: KeySets
     ) -> batch.Leaf | None:
         if not isinstance(op.node, n.Scan):
             return None

@@ -15,6 +15,6 @@ def test_input_rows_that_are_computed_anew_are_not_stored(monkeypatch: pytest.Mo
     writer, changes = Mock(), Mock()
     stages = FreshStages(Mock(), writer, Mock(), Mock(), Mock(), Mock(), plan_nodes=1)
     held = stages.arrangement("join_1_left", (Field("k", INT),), None)
-    monkeypatch.setattr(Arrangement, "_consolidate", lambda held, parts: parts[0])
+    monkeypatch.setattr(Arrangement, "_consolidate", lambda held, parts, keys: parts[0])
     assert held.rows_after(changes) is changes.selectExpr.return_value
     assert writer.mock_calls == []

@@ -150,9 +150,19 @@ JOINS = (
     Planted(
         "a row of a semi join goes with the first of its matches",
         "floodmark.dataflow.operators.join:_delta",
-        "_join_kept_side(node, touched, sides.new(other), now)",
+        "_join_kept_side(node, touched, sides.new(other, other), now)",
         "_join_kept_side(node, touched, theirs.where(f'{WEIGHT} > 0').drop(WEIGHT), now)",
         on_spark("join_semi_and_anti"),
+    ),
+    Planted(
+        "only rows with the key of one change are read again",
+        "floodmark.dataflow.key_sets:key_sets",
+        "changes.selectExpr(f'{ident(values)} AS {_KEY}')",
+        "changes.limit(1).selectExpr(f'{ident(values)} AS {_KEY}')",
+        (
+            "tests/programs/test_programs_by_key.py"
+            "::test_rows_read_by_key_are_those_of_the_programs[some]",
+        ),
     ),
     Planted(
         "a full join pairs rows before with rows after",

@@ -9,6 +9,7 @@ from floodmark.changelog import WEIGHT
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.groups import accumulators as acc, panes
 from floodmark.dataflow.groups.shared_state import share_columns
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
 from floodmark.dataflow.row_errors import raise_text
 from floodmark.dataflow.state.groups import AggregateState
 from floodmark.dataflow.state.own import OwnGroups
@@ -79,10 +80,17 @@ def transitions(
         partial = partial_of(node.group, changes if widened is None else widened, added)
     within = {name: below.bounds[name] for name in node.group if name in below.bounds}
     if scoped:
-        rows = below.rows_after(within)
+        rows = below.rows_after(within, _keys_of_groups(node, below, changes))
         accept = None if rows is None else drop_refused(node, rows, ctx.now)
         partial = _with_scope(node, partial, scoped, accept, ctx.inputs.few)
     return merge_stored(node, partial, changes, parts, state, within, ctx)
+
+
+def _keys_of_groups(node: GroupingNode, below: Input, changes: DataFrame) -> KeySets:
+    """Return the keys of the touched groups, by which an input is read that is computed."""
+    if below.operator.is_scanned or not below.pays_by_key:
+        return ALL_KEYS
+    return key_sets(changes, ((c, c) for c in node.group))
 
 
 def merge_stored(

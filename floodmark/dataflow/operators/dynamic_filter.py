@@ -41,12 +41,12 @@ def _delta(sides: JoinSides, now: int) -> Rows | None:
     once = None in changed
     mine, theirs = (sides.delta(side, once=once) for side in (filtered, other))
     parts: list[DataFrame] = []
-    old = sides.old(other)
+    old = sides.old(other, filtered)
     if mine is not None:
         passed = join.semi_or_anti_join(node, mine, old, now)
         parts += [] if passed is None else [passed]
     if theirs is not None:
-        left, new = sides.new(filtered), sides.new(other)
+        left, new = sides.new(filtered, other), sides.new(other, filtered)
         parts += [] if left is None else [_crossing_rows(node, left, old, new, now)]
     if not parts:
         return None

@@ -61,16 +61,16 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
     mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
     parts: list[DataFrame | None] = []
     if mine is not None:
-        parts.append(_join_kept_side(node, mine, sides.old(other), now))
+        parts.append(_join_kept_side(node, mine, sides.old(other, kept), now))
     if theirs is not None:
-        after = sides.new(kept)
+        after = sides.new(kept, other)
         if matches is None:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
             few = ctx.inputs.few
             touched = set_weight(_touching(node, matches, after, theirs, now, few=few))
-            parts.append(_join_kept_side(node, touched, sides.new(other), now))
-            before = _join_kept_side(node, touched, sides.old(other), now)
+            parts.append(_join_kept_side(node, touched, sides.new(other, other), now))
+            before = _join_kept_side(node, touched, sides.old(other, other), now)
             parts.append(None if before is None else negate(before))
     present = [part for part in parts if part is not None]
     if not present:
@@ -83,7 +83,7 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
 def _initial(sides: JoinSides, now: int) -> Rows | None:
     """Return the rows of a join that had none."""
     node, come, mine = sides.node, sides.kept.rows, sides.delta(sides.kept, once=True)
-    theirs = sides.new(sides.other)
+    theirs = sides.new(sides.other, sides.kept)
     frame = None if mine is None else _join_kept_side(node, mine, theirs, now)
     if come is None or frame is None:
         return None

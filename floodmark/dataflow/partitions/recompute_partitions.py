@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
 from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
 from floodmark.dataflow.state.own import OwnRows
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
@@ -118,7 +119,8 @@ def delta_from_own(
     (within,) = _bounds_of_scopes([below], [scope], [changes])
     names = [ident(c) for c in op.names]
     parts = []
-    for rows, weight in ((own.rows_before(within), -1), (below.rows_after(within), 1)):
+    after = below.rows_after(within, _key_sets(below, keys, scope))
+    for rows, weight in ((own.rows_before(within), -1), (after, 1)):
         if rows is not None:
             among = _rows_of_keys(rows, keys, scope, ctx)
             done = compute(among) if weight > 0 else among
@@ -168,11 +170,12 @@ def _tag_sides(
     """Return an input's rows of the touched scopes, before and after, told apart by `__after`."""
     node = below.operator.node
     names = [ident(c) for c in node.names]
+    sets = _key_sets(below, keys, scope)
     parts = [
         frame.selectExpr(*names, f"{after} AS {AFTER}")
         for frame, after in (
-            (below.rows_before(within), "FALSE"),
-            (below.rows_after(within), "TRUE"),
+            (below.rows_before(within, sets), "FALSE"),
+            (below.rows_after(within, sets), "TRUE"),
         )
         if frame is not None
     ]
@@ -180,6 +183,13 @@ def _tag_sides(
         return empty(ctx.inputs.spark, node).selectExpr("*", f"TRUE AS {AFTER}")
     rows = reduce(lambda a, b: a.unionAll(b), parts)
     return _rows_of_keys(rows, keys, scope, ctx)
+
+
+def _key_sets(below: Input, keys: DataFrame | None, scope: tuple[str, ...]) -> KeySets:
+    """Return the touched scopes as keys by which an input is read that is computed."""
+    if keys is None or below.operator.is_scanned or not below.pays_by_key:
+        return ALL_KEYS
+    return key_sets(keys, ((c, f"{_KEY}{p}") for p, c in enumerate(scope)))
 
 
 def _with_places(below: Input, rows: DataFrame, changes: DataFrame | None) -> DataFrame:

@@ -14,6 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, rows_of_keys
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import (
@@ -58,15 +59,20 @@ class Arrangement:
     def _schema(self) -> Schema:
         return (*self.columns, Field(WEIGHT, INT, nullable=False))
 
-    def rows_before(self, within: Bounds = EVERYWHERE) -> DataFrame | None:
-        """Return the rows before the epoch, at least those within bounds."""
+    def rows_before(
+        self, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS
+    ) -> DataFrame | None:
+        """Return the rows before the epoch, at least those within bounds that have the keys."""
         log = self._log(self.io.handle_before(self.table), self._exact(within))
-        return None if log is None else self._consolidate([log])
+        return None if log is None else self._consolidate([log], keys)
 
     def rows_after(
-        self, changes: DataFrame | None, within: Bounds = EVERYWHERE
+        self, changes: DataFrame | None, within: Bounds = EVERYWHERE, keys: KeySets = ALL_KEYS
     ) -> DataFrame | None:
-        """Return the rows after the epoch's changes, at least those within bounds; records them."""
+        """Record the epoch's changes and return the rows after them.
+
+        At least those within bounds that have the keys.
+        """
         within = self._exact(within)
         handle = self.io.handle_before(self.table)
         log = self._log(handle, within)
@@ -74,7 +80,7 @@ class Arrangement:
         fresh = None if changes is None else changes.selectExpr(*names)
         self._record(fresh)
         parts = [part for part in (log, self._prune(fresh, within)) if part is not None]
-        return self._consolidate(parts) if parts else None
+        return self._consolidate(parts, keys) if parts else None
 
     def _exact(self, within: Bounds) -> Bounds:
         """Return the bounds of columns that Spark and Python order alike, to the last value."""
@@ -149,10 +155,11 @@ class Arrangement:
             self.table, kept.selectExpr(*names, f"1 AS {WEIGHT}").coalesce(1)
         )
 
-    def _consolidate(self, parts: list[DataFrame]) -> DataFrame:
+    def _consolidate(self, parts: list[DataFrame], keys: KeySets = ALL_KEYS) -> DataFrame:
         from pyspark.sql import functions as F
 
-        rows = reduce(lambda a, b: a.unionAll(b), parts)
+        log = reduce(lambda a, b: a.unionAll(b), parts)
+        rows = rows_of_keys(log, [f.name for f in self.columns], keys)
         names = [ident(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
         there = never_negative(WEIGHT, f"{WEIGHT} > 0")

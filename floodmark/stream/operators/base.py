@@ -18,7 +18,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T
 from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import (
@@ -204,8 +204,11 @@ class StreamOperator(Generic[N]):
         """
 
     @abstractmethod
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        """Return where the rows of each input lie of which rows within bounds are made."""
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
+        """Return where the rows of each input lie of which rows within bounds are made.
+
+        In place of bounds, the values of columns may be told in another way.
+        """
 
     @abstractmethod
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
@@ -306,6 +309,11 @@ class StreamOperator(Generic[N]):
     def is_row_local(self) -> bool:
         """Tell whether each row is computed from one row of the only input."""
         return self.uses == 1 and len(self.inputs) == 1
+
+    @property
+    def is_scanned(self) -> bool:
+        """Tell whether rows are those of one object, each computed from one of them."""
+        return self.is_row_local and self.inputs[0].is_scanned
 
     @property
     def append_only(self) -> bool:

@@ -10,7 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import Expr
 from floodmark.stream.operators.pass_through import PassThrough
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import ByColumn, T
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.lineage import Lineage
@@ -59,8 +59,8 @@ class FixedWindow(PassThrough[W], family=True):
         time = inputs[0][self.node.time]
         return {**inputs[0], self.node.start: time, self.node.end: time}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return (EVERYWHERE,)
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
+        return ({},)
 
     def advise(self, labels: Labels) -> Sequence[tuple[str, str]]:
         return ()

@@ -19,7 +19,7 @@ from floodmark.stream.operators.texts import (
 )
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.strategies import call_texts, strategy_text
-from floodmark.stream.properties.bounds import Bounds, restrict_bounds
+from floodmark.stream.properties.bounds import ByColumn, T, restrict_bounds
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency, restrict
 from floodmark.stream.properties.highest_values import highest_of_inputs
@@ -113,7 +113,7 @@ class StreamGrouping(StreamOperator[G], family=True):
         calls = {name: origins_of(call.children, below) for name, call in self.node.aggregates}
         return {name: below[name] for name in self.node.group} | calls
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         return (restrict_bounds(within, self.node.group),)
 
     def describe(self, names: Mapping[str, str], place: NodePlace) -> Description:

@@ -23,7 +23,7 @@ from floodmark.stream.operators.pairing import (
 from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds, enclosing, restrict_bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T, enclosing, restrict_bounds
 from floodmark.stream.properties.cleaning import Cleaning, join_cleaning
 from floodmark.stream.properties.determinism_check import NONE, Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.dynamic_filter import is_dynamic_filter
@@ -173,7 +173,7 @@ class StreamJoin(StreamPairing[n.Join]):
                 hold(far.column, both[far.column], least)
         return values_among(out, self.names)
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         """Return the bounds of each side.
 
         A side that can be padded is bounded by its keys only: without a row that it has, the other

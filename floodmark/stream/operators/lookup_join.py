@@ -13,7 +13,7 @@ from floodmark.stream.operators.pairing import StreamPairing, pair_key, unsuppor
 from floodmark.stream.operators.texts import state_cells
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T
 from floodmark.stream.properties.cleaning import Cleaning
 from floodmark.stream.properties.determinism_check import NONE, Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
@@ -90,8 +90,8 @@ class StreamLookupJoin(StreamPairing[n.LookupJoin]):
     def propagate(self, inputs: Sequence[WatermarkValues], now: datetime) -> WatermarkValues:
         return inputs[0]
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return EVERYWHERE, EVERYWHERE
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
+        return {}, {}
 
     def change_bounds(self, inputs: Sequence[Bounds | None]) -> Bounds | None:
         return inputs[0]

@@ -21,7 +21,7 @@ from floodmark.stream.operators.texts import (
 )
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds, restrict_bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T, restrict_bounds
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -164,7 +164,7 @@ class StreamOverWindow(StreamOperator[n.OverWindow]):
         calls = {name: origins_of(call.args, inputs[0]) for name, call in self.node.calls}
         return {**inputs[0], **calls}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         return (restrict_bounds(within, self.node.partition),)
 
     def propagate_highest(

@@ -14,7 +14,7 @@ from floodmark.plan.expr.printing import show_name, to_text
 from floodmark.scalar.types import Kind, SqlType
 from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.linear import Linear
-from floodmark.stream.properties.bounds import Bounds, projection_bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T, projection_bounds
 from floodmark.stream.properties.functional_dependencies import Dependency, each_other
 from floodmark.stream.properties.highest_values import highest_result
 from floodmark.stream.properties.key_sets import KeySet, project_keys
@@ -88,7 +88,7 @@ class Projection(Linear[P], family=True):
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
         return {name: origins_of((expr,), inputs[0]) for name, expr in self.node.columns}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         passed = {name: e.name for name, e in self.node.columns if isinstance(e, ColumnRef)}
         return ({passed[c]: ends for c, ends in within.items() if c in passed},)
 

@@ -10,7 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import columns_of
 from floodmark.stream.operators.base import Key
 from floodmark.stream.operators.pass_through import PassThrough
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import ByColumn, T
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.lineage import NOWHERE, Lineage, origins_of
@@ -54,5 +54,5 @@ class Repetition(PassThrough[S], family=True):
         made = dict.fromkeys(node.outputs, origins_of((node.call,), inputs[0]))
         return {**inputs[0], **made, node.ordinal: NOWHERE}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return (EVERYWHERE,)
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
+        return ({},)

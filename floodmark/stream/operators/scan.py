@@ -12,7 +12,7 @@ from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.linear import Linear
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
@@ -75,7 +75,12 @@ class StreamScan(Linear[n.Scan]):
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
         return {name: frozenset({(self.node.object, name)}) for name in self.names}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    @property
+    def is_scanned(self) -> bool:
+        """Tell whether rows are those of one object."""
+        return True
+
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         return ()
 
     def propagate_highest(

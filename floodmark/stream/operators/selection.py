@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.base import Key, N
 from floodmark.stream.operators.pass_through import PassThrough
-from floodmark.stream.properties.bounds import Bounds
+from floodmark.stream.properties.bounds import ByColumn, T
 from floodmark.stream.properties.key_sets import KeySet
 from floodmark.stream.properties.lineage import Lineage
 
@@ -28,5 +28,5 @@ class Selection(PassThrough[N], family=True):
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
         return inputs[0]
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         return (within,)

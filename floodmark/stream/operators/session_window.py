@@ -13,7 +13,7 @@ from floodmark.scalar.time_windows import shift_and_clamp
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds, ByColumn, T
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -86,8 +86,8 @@ class SessionWindow(StreamOperator[S], family=True):
         time = inputs[0][self.node.time]
         return {**inputs[0], self.node.start: time, self.node.end: time}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return (EVERYWHERE,)
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
+        return ({},)
 
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime

@@ -13,7 +13,7 @@ from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import side_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T
 from floodmark.stream.properties.cleaning import Cleaning, equality_cleaning
 from floodmark.stream.properties.determinism_check import NONE, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
@@ -106,8 +106,8 @@ class StreamSetOperation(StreamOperator[n.SetOperation]):
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
         return origins_by_position(self.names, self.node.positional_columns, inputs)
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
-        return EVERYWHERE, EVERYWHERE
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
+        return {}, {}
 
     def propagate_highest(
         self, inputs: Sequence[WatermarkValues], now: datetime

@@ -13,7 +13,7 @@ from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
 from floodmark.stream.operators.texts import columns_text, one_group, recompute_lines
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds, restrict_bounds
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T, restrict_bounds
 from floodmark.stream.properties.calc import calc_of
 from floodmark.stream.properties.cleaning import Cleaning, scope_cleaning
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
@@ -123,7 +123,7 @@ class StreamTopN(StreamOperator[n.TopN]):
         number = self.node.number
         return inputs[0] if number is None else {**inputs[0], number: NOWHERE}
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         return (restrict_bounds(within, self.node.group),)
 
     def propagate_highest(

@@ -14,7 +14,7 @@ from floodmark.stream.operators.base import Key, WatermarkValues
 from floodmark.stream.operators.linear import Linear
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import Bounds, hull
+from floodmark.stream.properties.bounds import Bounds, ByColumn, T, hull
 from floodmark.stream.properties.determinism_check import Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.highest_values import highest
@@ -103,7 +103,7 @@ class StreamUnionAll(Linear[n.UnionAll]):
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
         return origins_by_position(self.names, self.node.positional_columns, inputs)
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         """The columns meet by place."""
         wanted = [within.get(name) for name in self.inputs[0].names]
         sides = (zip(i.names, wanted, strict=True) for i in self.inputs)

@@ -14,7 +14,7 @@ from floodmark.stream.operators.linear import Linear
 from floodmark.stream.operators.texts import first_unstable
 from floodmark.stream.printing.description import Description, NodePlace
 from floodmark.stream.printing.labels import Labels
-from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.stream.properties.bounds import EVERYWHERE, Bounds, ByColumn, T
 from floodmark.stream.properties.determinism_check import Cause, Columns, DeterminismCheck
 from floodmark.stream.properties.functional_dependencies import Dependency
 from floodmark.stream.properties.key_sets import KeySet
@@ -76,7 +76,7 @@ class StreamValues(Linear[n.Values]):
     def column_origins(self, inputs: Sequence[Lineage]) -> Lineage:
         return dict.fromkeys(self.names, NOWHERE)
 
-    def input_bounds(self, within: Bounds) -> Sequence[Bounds]:
+    def input_bounds(self, within: ByColumn[T]) -> Sequence[ByColumn[T]]:
         return ()
 
     def propagate_highest(self, inputs: Sequence[Marks], now: datetime) -> Marks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.evaluate import evaluate
@@ -13,7 +13,10 @@ from floodmark.plan.expr.expressions import Expr, Literal
 from floodmark.scalar.time_windows import align, shift_and_clamp, windows_of
 from floodmark.stream.properties.monotonicity import monotone_columns
 
-Bounds = Mapping[str, tuple[Any, Any]]
+T = TypeVar("T")
+ByColumn = Mapping[str, T]
+"""What is known of the values of columns, by name."""
+Bounds = ByColumn[tuple[Any, Any]]
 """Lowest and highest value by column, both included. Only columns that are never NULL are there."""
 
 
@@ -58,7 +61,7 @@ def enclosing(parts: Sequence[tuple[Any, Any] | None]) -> tuple[Any, Any] | None
     return min(low for low, _ in known), max(high for _, high in known)
 
 
-def restrict_bounds(ranges: Bounds, names: Sequence[str]) -> Bounds:
+def restrict_bounds(ranges: ByColumn[T], names: Sequence[str]) -> ByColumn[T]:
     return {name: bounds for name, bounds in ranges.items() if name in names}
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.catalog.objects import ObjectKind
 from floodmark.dataflow import batch
+from floodmark.dataflow.key_sets import KeySets
 from floodmark.errors import NotSupported
 from floodmark.plan import nodes as n
 from floodmark.plan.expr.determinism import is_deterministic
@@ -108,7 +109,7 @@ class Recomputation:
         return rows
 
     def _leaf(
-        self, op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None
+        self, op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None, keys: KeySets
     ) -> batch.Leaf | None:
         match op:
             case StreamScan():
