@@ -13,6 +13,7 @@ import pytest
 
 from floodmark.errors import DataError
 from floodmark.storage.durability import choose
+from floodmark.storage.records.upgrades import FORMAT
 from floodmark_dagster.sensors.watermark_stall import watermark_stall
 from tests.dagster.pipeline_skin import Skin, make_skin  # noqa: F401
 
@@ -62,11 +63,11 @@ def test_a_warehouse_of_a_newer_version_is_an_error(skin: Skin) -> None:
     assert skin.loaded.keys
     choose(Path(skin.warehouse.root), None)
     (record,) = Path(skin.warehouse.root).rglob("warehouse.json")
-    text = record.read_text().replace('"format":1', '"format":9')
+    text = record.read_text().replace(f'"format":{FORMAT}', '"format":9')
     record.write_text(text)
-    with pytest.raises(DataError, match=r"E0430.*format 9.*up to 1"):
+    with pytest.raises(DataError, match=rf"E0430.*format 9.*up to {FORMAT}"):
         skin.warehouse.definitions()
-    with pytest.raises(dg.Failure, match=r"E0430.*format 9.*up to 1"):
+    with pytest.raises(dg.Failure, match=rf"E0430.*format 9.*up to {FORMAT}"):
         skin.tick(dg.DagsterInstance.ephemeral())
     written = {p: p.read_text() for p in Path(skin.warehouse.root).rglob("*") if p.is_file()}
     assert written == {record: text}

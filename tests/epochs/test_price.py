@@ -32,8 +32,8 @@ def test_a_seal_has_the_price_of_each_object(site: Site) -> None:
         # One query each: the source reads what has landed, the view what the source has stored.
         assert prices["s"].queries == prices["p"].queries == 1
         assert prices["s"].bytes_read == (site.landing / "1.parquet").stat().st_size
-        assert prices["p"].bytes_read == written("public/s") < prices["s"].bytes_written
-        assert prices["p"].bytes_written == written("public/p")
+        assert prices["p"].bytes_read == written("_rows/public/s") < prices["s"].bytes_written
+        assert prices["p"].bytes_written == written("_rows/public/p")
 
 
 def is_of(file: DataFile, epoch: int) -> bool:

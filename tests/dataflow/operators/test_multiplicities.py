@@ -9,7 +9,6 @@ import pytest
 from floodmark.dataflow.operators import filter
 from floodmark.dataflow.state.arrangement import Arrangement
 from floodmark.spark.rows import Rows, negate
-from floodmark.stream.properties.bounds import Bounds
 from tests.warehouses import NOW, Site
 
 if TYPE_CHECKING:
@@ -40,10 +39,8 @@ def test_a_wrong_change_suspends_groups_and_arrangements(
             rows = right(*args)
             return rows.with_frame(negate(rows.frame))
 
-        def negated(
-            held: Arrangement, changes: DataFrame | None, within: Bounds
-        ) -> DataFrame | None:
-            return after(held, None if changes is None else negate(changes), within)
+        def negated(held: Arrangement, changes: DataFrame | None, *near: Any) -> DataFrame | None:
+            return after(held, None if changes is None else negate(changes), *near)
 
         monkeypatch.setattr(filter, "delta", wrong)
         monkeypatch.setattr(Arrangement, "rows_after", negated)
