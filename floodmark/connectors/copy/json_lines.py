@@ -130,6 +130,9 @@ def _has_value(table: pa.Table, name: str) -> bool:
 
 def _column(table: pa.Table, name: str, type_: SqlType) -> pa.Array:
     values = table.column(name).combine_chunks()
+    if type_.kind is Kind.NUMERIC:
+        # Arrow gives a decimal of more digits than its type has, and says so only here.
+        values.validate(full=True)
     return values if type_.kind in _AS_ARE else parse_texts(values, type_)
 
 

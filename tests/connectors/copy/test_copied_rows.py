@@ -103,6 +103,8 @@ ROW = st.lists(st.tuples(st.sampled_from(["i", "n", "v", "f", "b", "d"]), VALUE)
 
 
 @settings(max_examples=300)
+@example(['{"n": "2147483648"}'], "\n", [])
+@example(['{"n": 100000000}'], "\n", [])
 @given(
     st.lists(st.one_of(ROW, st.sampled_from(["", "null", "[1]", "{}{}", '{"i":', " {} "]))),
     st.sampled_from(["\n", "\r\n", "", " "]),
