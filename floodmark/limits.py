@@ -188,17 +188,17 @@ class Limits:
         "Stored rows of fewer bytes are joined without looking for their keys first.",
         least=0,
     )
+    whole_factor: int = _limit(
+        2,
+        "times",
+        "So are stored rows that are no more than so many times the incoming ones.",
+    )
     reread_bytes: int = _limit(
         32 * 2**20,
         "bytes",
         "A join or a group that is computed again for few changes, of so many bytes or more, reads "
         "their keys alone.",
         least=0,
-    )
-    whole_factor: int = _limit(
-        2,
-        "times",
-        "So are stored rows that are no more than so many times the incoming ones.",
     )
     exact_keys: int = _limit(
         100_000,

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from floodmark.spark.keyed import hint_broadcast
 from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ def rows_of_keys(rows: DataFrame, columns: Sequence[str], keys: KeySets) -> Data
 
     for column in columns:
         if column in keys:
-            among = hint_broadcast(keys[column], few=True)
-            rows = rows.join(among, F.expr(f"{ident(column)} <=> {_KEY}"), "left_semi")
+            rows = rows.join(
+                F.broadcast(keys[column]), F.expr(f"{ident(column)} <=> {_KEY}"), "left_semi"
+            )
     return rows

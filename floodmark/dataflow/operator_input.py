@@ -55,7 +55,7 @@ class OperatorInput:
         """Return where the values of its changes lie."""
         return self._output.bounds
 
-    @property
+    @cached_property
     def pays_by_key(self) -> bool:
         """Tell whether few changes are to read its rows by key: see `Input.pays_by_key`."""
         inputs = self._ctx.inputs

@@ -13,7 +13,7 @@ from floodmark.epochs import run as epoch_run
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
 from tests.program_spark import isolated, mismatches, run_all
-from tests.programs.test_programs_in_parts import cases_of
+from tests.programs.test_programs_spark import cases_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -10,17 +9,8 @@ import pytest
 from floodmark.epochs import run as epoch_run
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
-from floodmark.testing.program import load
-from tests.program_spark import (
-    Case,
-    case_of,
-    has_own_clock,
-    isolated,
-    mismatches,
-    partitions_of,
-    run_all,
-)
-from tests.programs.test_programs_spark import PROGRAMS, refusal
+from tests.program_spark import isolated, mismatches, run_all
+from tests.programs.test_programs_spark import cases_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 
@@ -41,16 +31,3 @@ def test_queries_in_parts_emit_what_the_programs_say(
     outcome = run_all(cases, tmp_path, sessions, Limits(plan_nodes=1)).outcome()
     assert not outcome.broken
     assert not [text for case in cases for text in mismatches(case, outcome)]
-
-
-def cases_of(names: Collection[str], folder: Path) -> list[Case]:
-    """Return the programs of these names, or all, that one warehouse runs, as they are written."""
-    programs = [load(path) for path in PROGRAMS if not names or path.stem in names]
-    runs = [p for p in programs if refusal(p) is None and not has_own_clock(p)]
-    cases = [
-        case_of(program, program, f"p{i:03}_", folder, use_dml=False)
-        for i, program in enumerate(runs)
-        if len(partitions_of(program)) == 1
-    ]
-    assert len(cases) >= len(names)
-    return cases

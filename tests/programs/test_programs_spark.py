@@ -249,3 +249,16 @@ def _final(results: Results, path: Path) -> dict[str, Counter[Any]]:
 
 def _plain(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else encode(value)
+
+
+def cases_of(names: Collection[str], folder: Path) -> list[Case]:
+    """Return the programs of these names, or all, that one warehouse runs, as they are written."""
+    programs = [load(path) for path in PROGRAMS if not names or path.stem in names]
+    runs = [p for p in programs if refusal(p) is None and not has_own_clock(p)]
+    cases = [
+        case_of(program, program, f"p{i:03}_", folder, use_dml=False)
+        for i, program in enumerate(runs)
+        if len(partitions_of(program)) == 1
+    ]
+    assert len(cases) >= len(names)
+    return cases
