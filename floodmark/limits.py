@@ -200,6 +200,13 @@ class Limits:
         "their keys alone.",
         least=0,
     )
+    keyed_factor: int = _limit(
+        4,
+        "times",
+        "A table is read by keys, once for all views, where it has at least so many times their "
+        "rows.",
+        least=0,
+    )
     exact_keys: int = _limit(
         100_000,
         "rows",

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.dataflow.inputs import EpochInputs
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets
+from floodmark.dataflow.key_sets import (
+    ALL_KEYS,
+    KeySets,
+    Sources,
+    frames_in,
+    rows_of_keys,
+    sources_in,
+)
+from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.scalar.functions.volatile import RowSeed
+from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
@@ -57,6 +66,9 @@ class Input(Changes, Protocol):
         The keys cost a pass over the changes.
         """
 
+    def sources(self, column: str) -> Sources | None:
+        """Return where a column's values in the changes are found; None where nothing tells."""
+
     def single_use(self) -> DataFrame | None:
         """Return the changes without failing rows, for an operator that reads them once."""
 
@@ -87,11 +99,23 @@ class EpochContext:
 
     inputs: EpochInputs
     stages: ObjectStages
+    keyed_reads: KeyedReads
 
     @property
     def now(self) -> int:
         """Return the epoch's time in microseconds."""
         return self.inputs.now
+
+    def rows_of_keys(self, rows: DataFrame, columns: Schema, keys: KeySets) -> DataFrame | None:
+        """Return those of stored rows that have the keys; None where none can have them."""
+        frames = frames_in(keys)
+        for column, sources in sources_in(keys).items():
+            values = self.keyed_reads.values(sources, self.inputs, self.stages)
+            if values is not None and values.frame is None:
+                return None
+            if values is not None and values.frame is not None:
+                frames[column] = values.frame
+        return rows_of_keys(rows, columns, frames)
 
     def seed(self, operator: StreamOperator[Any], epoch: str | None = None) -> RowSeed:
         """Return what identifies a row of an operator, for values that each replay gives again.
@@ -101,3 +125,24 @@ class EpochContext:
         key = tuple((c, operator.node.field(c).type) for c in operator.stream_key)
         origin = self.inputs.origin
         return RowSeed(origin.seed, origin.object, key, epoch)
+
+
+def keys_to_read(
+    below: Input,
+    givers: Mapping[str, Sequence[tuple[Input, str]]],
+    look: Callable[[], KeySets] = lambda: ALL_KEYS,
+) -> KeySets:
+    """Return the keys by which an input is read for changes.
+
+    `givers` has by column whose changes give its values, and their column. `look` returns the keys
+    where only the changes themselves tell them.
+    """
+    if not below.pays_by_key:
+        return ALL_KEYS
+    known: dict[str, Sources] = {}
+    for column, changed in givers.items():
+        parts = [giver.sources(name) for giver, name in changed if giver.rows is not None]
+        found = [part for part in parts if part is not None]
+        if found and len(found) == len(parts):
+            known[column] = frozenset[Any]().union(*found)
+    return known if known and below.operator.has_arrangement else look()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from floodmark.dataflow.context import EpochContext
 from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.key_sources import KeySources
+from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.operator_input import OperatorInput
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.plan_splitter import PlanSplitter
@@ -16,19 +20,32 @@ from floodmark.stream.properties.bounds import Bounds
 
 
 class Evaluation:
-    """Computes changes; an operator that several read is computed once."""
+    """Computes changes; an operator that several read is computed once.
 
-    def __init__(self, plan: StreamPlan, inputs: EpochInputs, stages: ObjectStages) -> None:
+    `keyed_reads` are shared with the other plans of the epoch.
+    """
+
+    def __init__(
+        self,
+        plan: StreamPlan,
+        inputs: EpochInputs,
+        stages: ObjectStages,
+        keyed_reads: KeyedReads | None = None,
+    ) -> None:
         self.plan = plan
         self._outputs: dict[n.Node, OperatorOutput] = {}
-        ctx, parts = EpochContext(inputs, stages), PlanSplitter(stages)
+        reads = keyed_reads or KeyedReads()
+        ctx, parts = EpochContext(inputs, stages, reads), PlanSplitter(stages)
+        keys = KeySources(
+            lambda op: self._outputs[op.node].is_changed, partial(reads.equals, inputs)
+        )
         for node in plan.nodes:
             op = plan[node]
             read = [
                 OperatorInput(op, i, self._outputs[below], ctx)
                 for i, below in enumerate(node.inputs)
             ]
-            self._outputs[node] = OperatorOutput(op, read, ctx, parts, self._outputs)
+            self._outputs[node] = OperatorOutput(op, read, ctx, parts, keys, self._outputs)
         register(inputs.spark, (e for node in plan.nodes for e in node.expressions))
 
     def bounds(self, node: n.Node) -> Bounds:

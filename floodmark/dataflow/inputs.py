@@ -30,7 +30,7 @@ from floodmark.tables.bounds import FileFilter
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
-from floodmark.tables.tables import Tables
+from floodmark.tables.tables import Tables, rows_of
 from floodmark.tables.validity_period import crossing, moving, valid_at
 
 if TYPE_CHECKING:
@@ -236,6 +236,16 @@ class EpochInputs:
         cut, objects = self._after, (self.objects[scan.object] for scan in n.scans(node))
         found = (current_at_cut(self.tables.store, obj, cut) for obj in objects)
         return sum(rows.bytes_of(rows.base.files) for rows in found if rows is not None)
+
+    def rows_at_rest(self, object_: str) -> int:
+        """Return how many rows an object has at rest, but for those of its layer."""
+        rows = current_at_cut(self.tables.store, self.objects[object_], self._after)
+        return 0 if rows is None else rows_of(rows.base.files)
+
+    def count_changes(self, object_: str) -> int:
+        """Return how many rows the files have in which the epoch's changes of an object are."""
+        handle, _ = self._changes_of(object_)
+        return rows_of(self.tables.files_of_epochs(handle, self._first, self.epoch))
 
     def watermark(self, operator: StreamOperator[Any], column: str, *, before: bool) -> Any:
         """Return the watermark of an operator's column, before or after the epoch."""

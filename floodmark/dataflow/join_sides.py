@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input, keys_to_read
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
@@ -35,7 +35,8 @@ class JoinSides:
 
     def delta(self, side: Input, *, once: bool) -> DataFrame | None:
         """Return the changes of an input without failing rows, to be read once or twice."""
-        again = any(self._reads_keys(read, side) for read in (self.kept, self.other))
+        keys = (self._keys(read, side) for read in (self.kept, self.other))
+        again = any(not isinstance(values, frozenset) for of in keys for values in of.values())
         return side.single_use() if once and not again else side.materialize()
 
     def old(self, side: Input, near: Input) -> DataFrame | None:
@@ -50,22 +51,21 @@ class JoinSides:
 
     def _keys(self, side: Input, near: Input) -> KeySets:
         """Return the keys by which an input is read for changes of `near`."""
-        changes = near.materialize() if self._reads_keys(side, near) else None
-        if changes is None:
+        columns = [(self._column(pair, side), self._column(pair, near)) for pair in self._pairs]
+        if near.rows is None or not columns:
             return ALL_KEYS
-        columns = ((self._column(pair, side), self._column(pair, near)) for pair in self._pairs)
-        return key_sets(changes, columns)
+
+        def look() -> KeySets:
+            changes = near.materialize() if self._is_looked_up(side, near) else None
+            return ALL_KEYS if changes is None else key_sets(changes, columns)
+
+        return keys_to_read(side, {mine: [(near, theirs)] for mine, theirs in columns}, look)
 
     def _column(self, pair: tuple[str, str], side: Input) -> str:
         return pair[0] if side is self.kept else pair[1]
 
-    def _reads_keys(self, side: Input, near: Input) -> bool:
-        """Tell whether an input is read by the keys of changes of `near`, which are read for that.
-
-        What is small, or meets the changes as it is, needs none.
-        """
-        if not self._pairs or near.rows is None or not side.pays_by_key:
-            return False
+    def _is_looked_up(self, side: Input, near: Input) -> bool:
+        """Tell whether changes of `near` are read for keys: what meets them as it is needs none."""
         meets = side.operator.is_scanned and near.operator.is_scanned
         return self.matches is not None or (side is not near and not meets)
 

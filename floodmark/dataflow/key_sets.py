@@ -6,18 +6,57 @@ drops all other rows before it joins or groups any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from floodmark.scalar.types import Schema
 from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_KEY = "__key"
-KeySets = Mapping[str, "DataFrame"]
-"""By column, the values that matter: few rows of one column. NULL is a value."""
+KEY = "__key"
+"""The column of keys."""
+
+
+@dataclass(frozen=True)
+class ChangedValues:
+    """The values of a column in all that the epoch changed in an object."""
+
+    object: str
+    column: str
+
+
+@dataclass(frozen=True)
+class FoundValues:
+    """The values of a column in the rows that a read by keys finds."""
+
+    read: KeyedRead
+    column: str
+
+
+Sources = frozenset[ChangedValues | FoundValues]
+"""Where keys are found, all that matter and perhaps some more: equal ones need one read."""
+
+
+@dataclass(frozen=True)
+class KeyedRead:
+    """A read of the rows of an object whose columns have values of some sources, each of its own.
+
+    `keys` are in the order of the columns.
+    """
+
+    object: str
+    keys: tuple[tuple[str, Sources], ...]
+
+
+KeySets = Mapping[str, "DataFrame | Sources"]
+"""By column, the values that matter, and perhaps some more. NULL is a value.
+
+They are few rows of one column, `__key`, or the sources of these.
+"""
 ALL_KEYS: KeySets = MappingProxyType({})
 """All rows matter."""
 
@@ -27,16 +66,27 @@ def key_sets(changes: DataFrame, columns: Iterable[tuple[str, str]]) -> KeySets:
 
     `columns` has both names of each, that of the changes last.
     """
-    return {c: changes.selectExpr(f"{ident(values)} AS {_KEY}") for c, values in columns}
+    return {c: changes.selectExpr(f"{ident(values)} AS {KEY}") for c, values in columns}
 
 
-def rows_of_keys(rows: DataFrame, columns: Sequence[str], keys: KeySets) -> DataFrame:
-    """Return the rows with the keys; `columns` are those of the rows."""
+def sources_in(keys: KeySets) -> dict[str, Sources]:
+    """Return the sources of those keys that have some."""
+    return {c: values for c, values in keys.items() if isinstance(values, frozenset)}
+
+
+def frames_in(keys: KeySets) -> dict[str, DataFrame]:
+    """Return those keys that are rows."""
+    return {c: values for c, values in keys.items() if not isinstance(values, frozenset)}
+
+
+def rows_of_keys(rows: DataFrame, columns: Schema, keys: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows that have the keys; `columns` are those of the rows."""
     from pyspark.sql import functions as F
 
-    for column in columns:
-        if column in keys:
-            rows = rows.join(
-                F.broadcast(keys[column]), F.expr(f"{ident(column)} <=> {_KEY}"), "left_semi"
-            )
+    for field in columns:
+        if field.name in keys:
+            # Spark looks up keys faster where NULL need not equal NULL.
+            equal = "<=>" if field.nullable else "="
+            met = F.expr(f"{ident(field.name)} {equal} {KEY}")
+            rows = rows.join(F.broadcast(keys[field.name]), met, "left_semi")
     return rows

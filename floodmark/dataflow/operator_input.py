@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow import batch
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.state.arrangement import Arrangement
 from floodmark.dataflow.state_cleaning import expired_rows
@@ -62,6 +62,10 @@ class OperatorInput:
         if inputs.fills or not inputs.few:
             return False
         return inputs.bytes_at_rest(self.operator.node) >= inputs.limits.reread_bytes
+
+    def sources(self, column: str) -> Sources | None:
+        """Return where a column's values in the changes are found; None where nothing tells."""
+        return self._output.sources(column)
 
     def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, rows_of_keys
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, sources_in
+from floodmark.dataflow.key_sources import KeySources
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -37,6 +38,7 @@ class OperatorOutput:
         inputs: Sequence[Input],
         ctx: EpochContext,
         parts: PlanSplitter,
+        keys: KeySources,
         outputs: Mapping[n.Node, OperatorOutput],
     ) -> None:
         self.operator = operator
@@ -44,6 +46,7 @@ class OperatorOutput:
         self.readers: list[Operator] = []
         self._ctx = ctx
         self._parts = parts
+        self._keys = keys
         self._outputs = outputs
         self._is_materialized = False
 
@@ -118,6 +121,15 @@ class OperatorOutput:
         groups = isinstance(op, StreamAggregate)
         return groups and stages.lasting and op.own_table is None
 
+    def sources(self, column: str) -> Sources | None:
+        """Return where a column's values in the changes are found; None where nothing tells."""
+        return self._keys.of_changes(self.operator, column)
+
+    @property
+    def is_changed(self) -> bool:
+        """Tell whether the epoch may change rows; nothing is computed for it."""
+        return self._bounds is not None
+
     @property
     def bounds(self) -> Bounds:
         """Return where the values of the changes lie."""
@@ -147,14 +159,23 @@ class OperatorOutput:
         def leaf(
             op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None, keys: KeySets
         ) -> batch.Leaf | None:
+            if isinstance(op, StreamScan) and sources_in(keys):
+                read = self._keys.read(op, sources_in(keys))
+                keyed = ctx.keyed_reads.rows_of_scan(
+                    op.node, read, ctx.inputs, ctx.stages, after=after
+                )
+                if keyed is not None:
+                    return batch.Leaf(*keyed)
             found = dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
             if found is None or found.rows is None:
                 return found
-            return batch.Leaf(rows_of_keys(found.rows, op.names, keys))
+            return batch.Leaf(ctx.rows_of_keys(found.rows, op.node.schema, keys))
 
         def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
             output = self._outputs[op.node]
             return self._parts.write_large(output.operator, rows, output.readers)
 
         spark = ctx.inputs.spark
-        return batch.rows_in_bounds(self.operator, within, leaf, spark, ctx.now, finish, keys)
+        plan = self.operator
+        spread = self._keys.spread
+        return batch.rows_in_bounds(plan, within, leaf, spark, ctx.now, finish, keys, spread)

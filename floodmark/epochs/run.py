@@ -12,6 +12,7 @@ from typing import Any, assert_never
 from floodmark import failpoints
 from floodmark.connectors.base import Connector, Split
 from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.epochs.objects.epoch import AdvanceInput, advance_object
 from floodmark.epochs.objects.watermarks import Marks
 from floodmark.errors import FloodmarkError, TransientError, UserError
@@ -67,6 +68,7 @@ class Run:
         self.left = set(left)
         self.on_progress = on_progress
         self.catches_up = catches_up
+        self._keyed_reads = KeyedReads()
         self.suspended = set(warehouse.suspensions())
         # What is caught up goes by the pins in force, not by those of the epoch that was missed.
         self._deployed = warehouse.deployed()
@@ -237,6 +239,7 @@ class Run:
             time_of=self.warehouse.log.time_of,
             record_of=self.warehouse.log.id_of,
             previous=change.previous_definitions,
+            keyed_reads=self._keyed_reads,
             plan_nodes=self.warehouse.settings.plan_nodes,
         )
 

@@ -157,11 +157,21 @@ JOINS = (
     Planted(
         "only rows with the key of one change are read again",
         "floodmark.dataflow.key_sets:key_sets",
-        "changes.selectExpr(f'{ident(values)} AS {_KEY}')",
-        "changes.limit(1).selectExpr(f'{ident(values)} AS {_KEY}')",
+        "changes.selectExpr(f'{ident(values)} AS {KEY}')",
+        "changes.limit(1).selectExpr(f'{ident(values)} AS {KEY}')",
         (
             "tests/programs/test_programs_by_key.py"
-            "::test_rows_read_by_key_are_those_of_the_programs[some]",
+            "::test_rows_read_by_key_are_those_of_the_programs[some-apart]",
+        ),
+    ),
+    Planted(
+        "rows that have come are there before, where a table is read by key",
+        "floodmark.dataflow.keyed_reads:before_and_after",
+        "come = changes.frame.where(f'{WEIGHT} > 0')",
+        "come = changes.frame.where('FALSE')",
+        (
+            "tests/programs/test_programs_by_key.py"
+            "::test_rows_read_by_key_are_those_of_the_programs[some-shared]",
         ),
     ),
     Planted(

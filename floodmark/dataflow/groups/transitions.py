@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input, keys_to_read
 from floodmark.dataflow.groups import accumulators as acc, panes
 from floodmark.dataflow.groups.shared_state import share_columns
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
@@ -87,10 +87,13 @@ def transitions(
 
 
 def _keys_of_groups(node: GroupingNode, below: Input, changes: DataFrame) -> KeySets:
-    """Return the keys of the touched groups, by which an input is read that is computed."""
-    if below.operator.is_scanned or not below.pays_by_key:
-        return ALL_KEYS
-    return key_sets(changes, ((c, c) for c in node.group))
+    """Return the keys of the touched groups, by which an input is read; it may be met as it is."""
+
+    def look() -> KeySets:
+        scanned = below.operator.is_scanned
+        return ALL_KEYS if scanned else key_sets(changes, ((c, c) for c in node.group))
+
+    return keys_to_read(below, {c: [(below, c)] for c in node.group}, look)
 
 
 def merge_stored(

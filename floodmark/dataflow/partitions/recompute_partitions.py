@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ERROR, WEIGHT
-from floodmark.dataflow.context import EpochContext, Input
+from floodmark.dataflow.context import EpochContext, Input, keys_to_read
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
 from floodmark.dataflow.state.own import OwnRows
 from floodmark.plan import nodes as n
@@ -63,8 +63,8 @@ def delta(
     keys = _changed_keys(changes, scopes)
     within = [{**bounds, **near} for bounds in _bounds_of_scopes(inputs, scopes, changes)]
     rows_of = [
-        _tag_sides(below, scope, keys, bounds, ctx)
-        for below, scope, bounds in zip(inputs, scopes, within, strict=True)
+        _tag_sides(below, scope, keys, bounds, _key_sets(place, inputs, scopes, keys), ctx)
+        for place, (below, scope, bounds) in enumerate(zip(inputs, scopes, within, strict=True))
     ]
     if narrow is not None:
         rows_of = [narrow(_with_places(inputs[0], rows_of[0], changes[0]))]
@@ -119,7 +119,7 @@ def delta_from_own(
     (within,) = _bounds_of_scopes([below], [scope], [changes])
     names = [ident(c) for c in op.names]
     parts = []
-    after = below.rows_after(within, _key_sets(below, keys, scope))
+    after = below.rows_after(within, _key_sets(0, [below], [scope], keys))
     for rows, weight in ((own.rows_before(within), -1), (after, 1)):
         if rows is not None:
             among = _rows_of_keys(rows, keys, scope, ctx)
@@ -165,12 +165,12 @@ def _tag_sides(
     scope: tuple[str, ...],
     keys: DataFrame | None,
     within: Bounds,
+    sets: KeySets,
     ctx: EpochContext,
 ) -> DataFrame:
     """Return an input's rows of the touched scopes, before and after, told apart by `__after`."""
     node = below.operator.node
     names = [ident(c) for c in node.names]
-    sets = _key_sets(below, keys, scope)
     parts = [
         frame.selectExpr(*names, f"{after} AS {AFTER}")
         for frame, after in (
@@ -185,11 +185,22 @@ def _tag_sides(
     return _rows_of_keys(rows, keys, scope, ctx)
 
 
-def _key_sets(below: Input, keys: DataFrame | None, scope: tuple[str, ...]) -> KeySets:
-    """Return the touched scopes as keys by which an input is read that is computed."""
-    if keys is None or below.operator.is_scanned or not below.pays_by_key:
-        return ALL_KEYS
-    return key_sets(keys, ((c, f"{_KEY}{p}") for p, c in enumerate(scope)))
+def _key_sets(
+    place: int, inputs: Sequence[Input], scopes: Scopes, keys: DataFrame | None
+) -> KeySets:
+    """Return the touched scopes as keys by which an input is read; it may be met as it is."""
+    below, scope = inputs[place], scopes[place]
+
+    def look() -> KeySets:
+        if keys is None or below.operator.is_scanned:
+            return ALL_KEYS
+        return key_sets(keys, ((c, f"{_KEY}{p}") for p, c in enumerate(scope)))
+
+    givers = {
+        c: [(i, theirs[p]) for i, theirs in zip(inputs, scopes, strict=True)]
+        for p, c in enumerate(scope)
+    }
+    return keys_to_read(below, givers, look)
 
 
 def _with_places(below: Input, rows: DataFrame, changes: DataFrame | None) -> DataFrame:

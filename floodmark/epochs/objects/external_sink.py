@@ -113,7 +113,7 @@ def _compute_changes(
     obj, writer, epoch = advance.obj, advance.writer, advance.input.epoch
     assert obj.plan is not None
     relation, table = obj.relation, layout.changes_table(obj)
-    rows = Evaluation(obj.plan, inputs, stages).root()
+    rows = Evaluation(obj.plan, inputs, stages, advance.input.keyed_reads).root()
     settled = _drop_failing(rows, stages, (*relation.columns, WEIGHT_FIELD))
     files: tuple[DataFile, ...] = ()
     if settled is not None:

@@ -20,6 +20,7 @@ from floodmark.dataflow import materialize
 from floodmark.dataflow.inputs import EpochInputs, ObjectSeed
 from floodmark.dataflow.intake import source
 from floodmark.dataflow.intake.defaults import delivery_seed
+from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.merge import merge
 from floodmark.dataflow.merge.merge_output import SILENT
 from floodmark.dataflow.stages import ObjectStages
@@ -67,7 +68,7 @@ class AdvanceInput:
     `previous` has, by key, the former definitions of views and sinks that continue with another
     query, and of sinks that are dropped with their rows. Without `writes_outside`, as in a replay,
     nothing is written outside the warehouse. No query has more than `plan_nodes`, where it can
-    be split.
+    be split. `keyed_reads` are those that the epoch's objects share.
     """
 
     epoch: int
@@ -88,6 +89,7 @@ class AdvanceInput:
     record_of: Callable[[int], str | None] = unknown
     previous: Mapping[str, AnalysedObject] = field(default_factory=dict)
     writes_outside: bool = True
+    keyed_reads: KeyedReads = field(default_factory=KeyedReads)
     plan_nodes: int = field(kw_only=True)
 
     def inputs(self, tables: Tables, obj: AnalysedObject) -> EpochInputs:

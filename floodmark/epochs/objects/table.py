@@ -326,7 +326,7 @@ class TableIngest(TablePart):
             # Of rows that are not written there are no letters, either.
             mine = replace(mine, dead=[], withdrawn=[])
         dead = self.stages.dead_rows
-        evaluation = Evaluation(sink.plan, inputs, mine)
+        evaluation = Evaluation(sink.plan, inputs, mine, self.advance.input.keyed_reads)
         root = sink.plan.root
         rows = evaluation.root()
         if silent:

@@ -20,7 +20,7 @@ def advance_view(advance: ObjectAdvance) -> ObjectRecord:
     inputs = advance.input.inputs(advance.tables, obj)
     stages = advance.stages(obj)
     root = obj.plan.root
-    evaluation = Evaluation(obj.plan, inputs, stages)
+    evaluation = Evaluation(obj.plan, inputs, stages, advance.input.keyed_reads)
     rows = evaluation.root()
     if inputs.fills and obj.key in advance.input.corrected:
         rows = with_corrections(rows, obj, advance.tables, advance.input.corrected[obj.key])

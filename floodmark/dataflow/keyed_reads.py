@@ -1,0 +1,271 @@
+"""Keyed reads: the rows of a table that have keys of the epoch's changes, read once for all views.
+
+One pass over the table gives the rows before and after the epoch, with all columns that any plan
+reads. They are written beside the states of the object that asks first. Their files tell how many
+there are: nothing is joined where there are none, and Spark broadcasts what is small.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from floodmark.changelog import WEIGHT
+from floodmark.dataflow.inputs import EpochInputs
+from floodmark.dataflow.key_sets import (
+    KEY,
+    ChangedValues,
+    FoundValues,
+    KeyedRead,
+    Sources,
+    rows_of_keys,
+)
+from floodmark.dataflow.key_sources import equal_columns
+from floodmark.dataflow.stages import ObjectStages
+from floodmark.plan import nodes as n
+from floodmark.scalar.types import Schema
+from floodmark.spark import keyed
+from floodmark.spark.columns import ROUTE
+from floodmark.spark.types import ident
+from floodmark.storage.table import DataFile
+from floodmark.stream.operators.lower import StreamPlan
+from floodmark.stream.properties.bounds import Bounds, enclosing
+from floodmark.tables.bounds import FileFilter, file_bounds
+from floodmark.tables.tables import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_STAYS, _GOES, _COMES = 0, 1, 2
+"""Routes: rows before and after the epoch, those before alone, those after alone."""
+
+
+@dataclass(frozen=True)
+class KeyedRows:
+    """The rows that a read has found: the paths of their files, by route, and what these hold."""
+
+    columns: Schema
+    paths: Mapping[int, tuple[str, ...]]
+    files: tuple[DataFile, ...]
+
+    def read(self, inputs: EpochInputs, *routes: int) -> DataFrame | None:
+        """Return the rows of some routes; None when there are none."""
+        paths = [path for route in routes for path in self.paths.get(route, ())]
+        return inputs.tables.read_paths(paths, self.columns) if paths else None
+
+
+@dataclass(frozen=True)
+class KeyValues:
+    """Values of keys, at most so many rows, and where they lie; `frame` is None where none are."""
+
+    frame: DataFrame | None = None
+    rows: int = 0
+    ends: tuple[Any, Any] | None = None
+
+
+@dataclass(frozen=True)
+class _Plans:
+    """What the plans of a pipeline read of each object, and by column what they compare with it."""
+
+    scans: Mapping[str, n.Scan]
+    equal: Mapping[tuple[str, str], frozenset[tuple[str, str]]]
+
+
+class KeyedReads:
+    """The keyed reads of one epoch: who asks first does one, the others wait for it.
+
+    Views that advance side by side ask from threads of their own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._gates: dict[KeyedRead, threading.Lock] = {}
+        self._found: dict[KeyedRead, KeyedRows | None] = {}
+        self._numbers = itertools.count(1)
+        self._plans: _Plans | None = None
+
+    def plans(self, inputs: EpochInputs) -> _Plans:
+        """Return what the plans of the pipeline read."""
+        with self._lock:
+            if self._plans is None:
+                plans = [obj.plan for obj in inputs.objects.values() if obj.plan is not None]
+                self._plans = _Plans(_whole_scans(plans), equal_columns(plans))
+            return self._plans
+
+    def equals(self, inputs: EpochInputs, object_: str, column: str) -> Sources:
+        """Return changes whose values some plan compares with those of an object's column.
+
+        Those with the fewest rows, as long as reading by their keys pays.
+        """
+        others = self.plans(inputs).equal.get((object_, column), ())
+        counted = sorted(
+            (inputs.count_changes(o), o, c) for o, c in others if inputs.has_changes(o)
+        )
+        sums = itertools.accumulate(rows for rows, _, _ in counted)
+        fits = (self.pays(inputs, object_, column, rows) for rows in sums)
+        return frozenset(
+            ChangedValues(o, c) for (_, o, c), pays in zip(counted, fits, strict=True) if pays
+        )
+
+    def pays(self, inputs: EpochInputs, object_: str, column: str, rows: int) -> bool:
+        """Tell whether an object is to be read by a column that has one of so many values.
+
+        A column that is compared with the only key of another object has no more values than that
+        has rows.
+        """
+        among = [object_]
+        for other, name in self.plans(inputs).equal.get((object_, column), ()):
+            if inputs.objects[other].relation.stream_key == (name,):
+                among.append(other)
+        held = min(map(inputs.rows_at_rest, among))
+        return rows * inputs.limits.keyed_factor <= held
+
+    def rows(self, read: KeyedRead, inputs: EpochInputs, stages: ObjectStages) -> KeyedRows | None:
+        """Return the rows of a read; None where it does not pay to look for its keys.
+
+        It is done in the epoch of the object that asks first, whose stages keep the rows.
+        """
+        with self._lock:
+            gate = self._gates.setdefault(read, threading.Lock())
+        with gate:
+            if read not in self._found:
+                name = f"keyed{next(self._numbers)}"
+                self._found[read] = _Reading(self, inputs, stages).rows(read, name)
+            return self._found[read]
+
+    def rows_of_scan(
+        self,
+        scan: n.Scan,
+        read: KeyedRead,
+        inputs: EpochInputs,
+        stages: ObjectStages,
+        *,
+        after: bool,
+    ) -> tuple[DataFrame | None] | None:
+        """Return a scan's rows with keys, before or after the epoch; None for no telling."""
+        found = self.rows(read, inputs, stages)
+        if found is None or not set(scan.names) <= {f.name for f in found.columns}:
+            return None
+        rows = found.read(inputs, _STAYS, _COMES if after else _GOES)
+        return (None if rows is None else rows.selectExpr(*map(ident, scan.names)),)
+
+    def values(
+        self, sources: Sources, inputs: EpochInputs, stages: ObjectStages
+    ) -> KeyValues | None:
+        """Return the values of sources; None where it does not pay to find them."""
+        return _Reading(self, inputs, stages).values(sources)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One object's part in the keyed reads of an epoch."""
+
+    reads: KeyedReads
+    inputs: EpochInputs
+    stages: ObjectStages
+
+    def rows(self, read: KeyedRead, name: str) -> KeyedRows | None:
+        """Read a table by keys, in one query."""
+        scan = self._scan(read.object)
+        if scan is None or self.inputs.objects[read.object].period:
+            return None
+        keys: dict[str, DataFrame] = {}
+        within: dict[str, tuple[Any, Any]] = {}
+        for column, sources in read.keys:
+            values = self.values(sources)
+            if values is None:
+                return None
+            if not self.reads.pays(self.inputs, read.object, column, values.rows):
+                return None
+            if values.frame is None:
+                return KeyedRows(scan.columns, {}, ())
+            keys[column] = values.frame
+            within |= {} if values.ends is None else {column: values.ends}
+        rows = before_and_after(self.inputs, scan, keys, _keeper(within))
+        table, writer = self.stages.table(name), self.stages.writer
+        routed = {} if rows is None else writer.write_routed(table, rows)
+        paths = {route: tuple(writer.paths(table, files)) for route, files in routed.items()}
+        return KeyedRows(scan.columns, paths, tuple(f for files in routed.values() for f in files))
+
+    def values(self, sources: Sources) -> KeyValues | None:
+        """Return the values of sources; None where it does not pay to find them."""
+        parts = [self._values_of(source) for source in sources]
+        known = [part for part in parts if part is not None]
+        frames = [part.frame for part in known if part.frame is not None]
+        if len(known) < len(parts):
+            return None
+        if not frames:
+            return KeyValues()
+        ends = enclosing([part.ends for part in known if part.frame is not None])
+        rows = sum(part.rows for part in known)
+        return KeyValues(reduce(lambda a, b: a.unionAll(b), frames), rows, ends)
+
+    def _values_of(self, source: ChangedValues | FoundValues) -> KeyValues | None:
+        inputs, column = self.inputs, source.column
+        if isinstance(source, FoundValues):
+            found = self.reads.rows(source.read, inputs, self.stages)
+            if found is None:
+                return None
+            rows, files = found.read(inputs, _STAYS, _GOES, _COMES), found.files
+            lie, count = file_bounds(files, [column]) or {}, rows_of(files)
+        else:
+            scan = self._scan(source.object)
+            if scan is None:
+                return None
+            changes = inputs.changes(scan)
+            rows = None if changes is None else changes.frame
+            lie, count = inputs.bounds(scan) or {}, inputs.count_changes(source.object)
+        if rows is None:
+            return KeyValues()
+        return KeyValues(rows.selectExpr(f"{ident(column)} AS {KEY}"), count, lie.get(column))
+
+    def _scan(self, object_: str) -> n.Scan | None:
+        return self.reads.plans(self.inputs).scans.get(object_)
+
+
+def before_and_after(
+    inputs: EpochInputs, scan: n.Scan, keys: Mapping[str, DataFrame], keeps: FileFilter
+) -> DataFrame | None:
+    """Return the rows with keys before and after the epoch, each once, with their route.
+
+    Rows that were there before are those after without those that came, and with those that went.
+    """
+    names = [ident(name) for name in scan.names]
+    after, changes = inputs.rows_after(scan, keeps), inputs.changes(scan)
+    parts = []
+    if after is not None:
+        rows = rows_of_keys(after, scan.columns, keys)
+        if changes is not None:
+            come = changes.frame.where(f"{WEIGHT} > 0")
+            rows = keyed.anti_join(rows, come, scan.stream_key, few=True)
+        parts.append(rows.selectExpr(*names, f"{_STAYS} AS {ROUTE}"))
+    if changes is not None:
+        rows = rows_of_keys(changes.frame, scan.columns, keys)
+        route = f"CASE WHEN {WEIGHT} > 0 THEN {_COMES} ELSE {_GOES} END AS {ROUTE}"
+        parts.append(rows.selectExpr(*names, route))
+    return reduce(lambda a, b: a.unionAll(b), parts) if parts else None
+
+
+def _keeper(within: Bounds) -> FileFilter:
+    """Return the test whether a file can hold rows within bounds."""
+
+    def keeps(file: DataFile) -> bool:
+        lie = file_bounds((file,), list(within)) or {}
+        return all(within[c][0] <= high and low <= within[c][1] for c, (low, high) in lie.items())
+
+    return keeps
+
+
+def _whole_scans(plans: Sequence[StreamPlan]) -> dict[str, n.Scan]:
+    """Return by object a scan of all columns that some plan reads."""
+    found: dict[str, n.Scan] = {}
+    for plan in plans:
+        for scan in n.scans(plan.root):
+            known = found.get(scan.object)
+            columns = {f.name: f for s in (known, scan) if s is not None for f in s.columns}
+            found[scan.object] = replace(scan, columns=tuple(columns.values()))
+    return found
