@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from floodmark.cached import cached_property
 from floodmark.dataflow import batch
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from floodmark.cached import cached_property
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
+from floodmark.cached import cached_property
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.warehouse.changes import (
     ObjectChange,

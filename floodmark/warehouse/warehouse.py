@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from floodmark.cached import cached_property
 from floodmark.catalog.places import project_of
 from floodmark.errors import DataError, TransientError
 from floodmark.limits import Limits

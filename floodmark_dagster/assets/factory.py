@@ -4,12 +4,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 
 import dagster as dg
 
 from floodmark.api import Floodmark
+from floodmark.cached import cached_property
 from floodmark.errors import FloodmarkError, TransientError, UserError
 from floodmark.session.inspect.reporting import ObjectReport, advance_epochs, recent, reports
 from floodmark.storage.logs.last_reported import LastReport, LastReports

@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
 from typing import Any
 
+from floodmark.cached import cached_property
 from floodmark.errors import BindError, Span
 from floodmark.scalar.functions.model import Determinism, Function, Operands, RowError, RowErrorCode
 from floodmark.scalar.functions.python_values import UserCodeError, collect, from_python, to_python

@@ -11,11 +11,11 @@ import secrets
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cached_property
 from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING
 
+from floodmark.cached import cached_property
 from floodmark.connectors.base import Connector
 from floodmark.epochs.new_version import reshape_objects
 from floodmark.epochs.objects.epoch import AdvanceInput, advance_object

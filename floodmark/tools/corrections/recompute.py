@@ -7,9 +7,9 @@ what a table holds is taken as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from floodmark.cached import cached_property
 from floodmark.catalog.objects import ObjectKind
 from floodmark.dataflow import batch
 from floodmark.dataflow.key_sets import KeySets
