@@ -24,6 +24,7 @@ class JoinSides:
     """
 
     def __init__(self, op: StreamJoin, left: Input, right: Input, ctx: EpochContext) -> None:
+        self.op = op
         self.node = op.node
         self.ctx = ctx
         how = op.strategy
@@ -33,11 +34,16 @@ class JoinSides:
         self.kept, self.other = (right, left) if keeps_right else (left, right)
         self._pairs = op.node.equi if self.matches is None else self.matches.pairs
 
-    def delta(self, side: Input, *, once: bool) -> DataFrame | None:
-        """Return the changes of an input without failing rows, to be read once or twice."""
+    def delta(self, side: Input) -> DataFrame | None:
+        """Return the changes of an input without failing rows.
+
+        They are read once, but where they are looked up for keys, and where they decide which
+        matches of the other side are recomputed.
+        """
         keys = (self._keys(read, side) for read in (self.kept, self.other))
         again = any(not isinstance(values, frozenset) for of in keys for values in of.values())
-        return side.single_use() if once and not again else side.materialize()
+        again |= self.matches is not None and side is self.other
+        return side.materialize() if again else side.single_use()
 
     def old(self, side: Input, near: Input) -> DataFrame | None:
         """Return the input's rows before the epoch, at least those that match changes of `near`."""

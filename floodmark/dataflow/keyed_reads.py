@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -69,10 +70,38 @@ class KeyValues:
 
 @dataclass(frozen=True)
 class _Plans:
-    """What the plans of a pipeline read of each object, and by column what they compare with it."""
+    """What the plans of a pipeline read of each object, and which of its columns they compare.
 
-    scans: Mapping[str, n.Scan]
+    `equal` has by column the columns that any plan compares with it.
+    """
+
+    scans: Mapping[str, Sequence[tuple[n.Scan, frozenset[str]]]]
     equal: Mapping[tuple[str, str], frozenset[tuple[str, str]]]
+
+    @staticmethod
+    def of(plans: Sequence[StreamPlan]) -> _Plans:
+        """Return what some plans read."""
+        scans = defaultdict[str, list[tuple[n.Scan, frozenset[str]]]](list)
+        for plan in plans:
+            compared = equal_columns([plan])
+            for scan in n.scans(plan.root):
+                columns = frozenset(c for object_, c in compared if object_ == scan.object)
+                scans[scan.object].append((scan, columns))
+        return _Plans(scans, equal_columns(plans))
+
+    def scan(self, object_: str, columns: Collection[str]) -> n.Scan | None:
+        """Return a scan of what the plans read that compare one of some columns.
+
+        Where none does, of what any reads. None where there is no telling.
+        """
+        known = self.scans.get(object_, ())
+        chosen = [scan for scan, compared in known if compared.intersection(columns)]
+        scans = chosen or [scan for scan, _ in known]
+        if not scans:
+            return None
+        read = {f.name: f for scan in scans for f in scan.columns}
+        whole = replace(scans[0], columns=tuple(read.values()), watermarks=(), metadata=())
+        return whole if read.keys() >= set(columns) else None
 
 
 class KeyedReads:
@@ -93,7 +122,7 @@ class KeyedReads:
         with self._lock:
             if self._plans is None:
                 plans = [obj.plan for obj in inputs.objects.values() if obj.plan is not None]
-                self._plans = _Plans(_whole_scans(plans), equal_columns(plans))
+                self._plans = _Plans.of(plans)
             return self._plans
 
     def equals(self, inputs: EpochInputs, object_: str, column: str) -> Sources:
@@ -170,7 +199,7 @@ class _Reading:
 
     def rows(self, read: KeyedRead, name: str) -> KeyedRows | None:
         """Read a table by keys, in one query."""
-        scan = self._scan(read.object)
+        scan = self.reads.plans(self.inputs).scan(read.object, [c for c, _ in read.keys])
         if scan is None or self.inputs.objects[read.object].period:
             return None
         keys: dict[str, DataFrame] = {}
@@ -208,12 +237,12 @@ class _Reading:
         inputs, column = self.inputs, source.column
         if isinstance(source, FoundValues):
             found = self.reads.rows(source.read, inputs, self.stages)
-            if found is None:
+            if found is None or column not in {f.name for f in found.columns}:
                 return None
             rows, files = found.read(inputs, _STAYS, _GOES, _COMES), found.files
             lie, count = file_bounds(files, [column]) or {}, rows_of(files)
         else:
-            scan = self._scan(source.object)
+            scan = self.reads.plans(inputs).scan(source.object, [column])
             if scan is None:
                 return None
             changes = inputs.changes(scan)
@@ -222,9 +251,6 @@ class _Reading:
         if rows is None:
             return KeyValues()
         return KeyValues(rows.selectExpr(f"{ident(column)} AS {KEY}"), count, lie.get(column))
-
-    def _scan(self, object_: str) -> n.Scan | None:
-        return self.reads.plans(self.inputs).scans.get(object_)
 
 
 def before_and_after(
@@ -258,14 +284,3 @@ def _keeper(within: Bounds) -> FileFilter:
         return all(within[c][0] <= high and low <= within[c][1] for c, (low, high) in lie.items())
 
     return keeps
-
-
-def _whole_scans(plans: Sequence[StreamPlan]) -> dict[str, n.Scan]:
-    """Return by object a scan of all columns that some plan reads."""
-    found: dict[str, n.Scan] = {}
-    for plan in plans:
-        for scan in n.scans(plan.root):
-            known = found.get(scan.object)
-            columns = {f.name: f for s in (known, scan) if s is not None for f in s.columns}
-            found[scan.object] = replace(scan, columns=tuple(columns.values()))
-    return found

@@ -38,8 +38,7 @@ def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | 
 def _delta(sides: JoinSides, now: int) -> Rows | None:
     node, filtered, other = sides.node, sides.kept, sides.other
     changed = filtered.rows, other.rows
-    once = None in changed
-    mine, theirs = (sides.delta(side, once=once) for side in (filtered, other))
+    mine, theirs = (sides.delta(side) for side in (filtered, other))
     parts: list[DataFrame] = []
     old = sides.old(other, filtered)
     if mine is not None:

@@ -1,11 +1,12 @@
 """Joins.
 
-Inner: ΔL ⋈ R_old ∪ L_new ⋈ ΔR. Left: ΔL ⟕ R_old, and for the keys K that ΔR touches
-L_new⋉K ⟕ R_new − L_new⋉K ⟕ R_old. Semi and anti join are computed as the left join is, the right
-join with the sides exchanged; the full join for the touched keys (`full_join`). A side that did not
-change is not read for itself. Keys compare as SQL says: NULL equals nothing. A pair that the
-residual condition refuses is a dead letter and counts as a match: its row is not padded, and an
-anti join does not keep it.
+Inner: ΔL ⋈ R_old ∪ L_new ⋈ ΔR. Left: ΔL ⟕ R_old ∪ L_new ⋈ ΔR, and of the rows of L_new with a key
+that ΔR touches those without a match in R_new, padded, less those without one in R_old. Semi and
+anti join: of these rows those that are there with R_new, less those with R_old. The right join is
+the left join with the sides exchanged; the full join is computed for the touched keys
+(`full_join`). A side that did not change is not read for itself. Keys compare as SQL says: NULL
+equals nothing. A pair that the residual condition refuses is a dead letter and counts as a match:
+its row is not padded, and an anti join does not keep it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.join_sides import JoinSides
 from floodmark.dataflow.row_errors import raise_text
 from floodmark.plan import nodes as n
+from floodmark.spark.columns import WEIGHT_FIELD
 from floodmark.spark.expressions import CompiledExpr, compile as compile_expr
 from floodmark.spark.keyed import hint_broadcast
 from floodmark.spark.rows import ERROR_TYPE, Rows, empty, error_struct, negate, set_weight
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = "__has_left", "__has_right"
 """BOOLEAN: the side of a joined row is a row, not padding."""
+_SIDE = "__side"
+"""INT: 1 for rows after the epoch, -1 for rows before it."""
 _HOW = {
     n.JoinKind.INNER: "inner",
     n.JoinKind.LEFT: "left",
@@ -56,9 +60,7 @@ def delta(op: StreamJoin, inputs: Sequence[Input], ctx: EpochContext) -> Rows | 
 def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
     node, kept, other, now = sides.node, sides.kept, sides.other, ctx.now
     matches = sides.matches
-    changed = kept.rows, other.rows
-    once = None in changed
-    mine, theirs = (sides.delta(side, once=once) for side in (kept, other))
+    mine, theirs = sides.delta(kept), sides.delta(other)
     parts: list[DataFrame | None] = []
     if mine is not None:
         parts.append(_join_kept_side(node, mine, sides.old(other, kept), now))
@@ -67,22 +69,89 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
         if matches is None:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            few = ctx.inputs.few
-            touched = set_weight(_touching(node, matches, after, theirs, now, few=few))
-            parts.append(_join_kept_side(node, touched, sides.new(other, other), now))
-            before = _join_kept_side(node, touched, sides.old(other, other), now)
-            parts.append(None if before is None else negate(before))
+            parts += _matches_anew(sides, matches, after, theirs, ctx)
     present = [part for part in parts if part is not None]
     if not present:
         return None
     failing = failing_residual(node, now) is not None
     frame = reduce(lambda a, b: a.unionAll(b), present)
-    return Rows(frame, failing=failing, inserts=_inserts(matches, *changed))
+    return Rows(frame, failing=failing, inserts=_inserts(matches, kept.rows, other.rows))
+
+
+def _matches_anew(
+    sides: JoinSides,
+    matches: RecomputeMatches,
+    after: DataFrame,
+    theirs: DataFrame,
+    ctx: EpochContext,
+) -> list[DataFrame | None]:
+    """Return what the other side's changes do to the kept rows that have their keys.
+
+    Pairs come and go with the changes themselves. Which rows are padded, or are there at all, is
+    compared before and after.
+    """
+    node, other, now = sides.node, sides.other, ctx.now
+    touched = _touching(node, matches, after, theirs, now, few=ctx.inputs.few)
+    pairs: list[DataFrame | None] = []
+    if matches.pads:
+        written = _written(sides, touched, ctx) if sides.kept.pays_by_key else touched
+        if written is None:
+            return []
+        touched = written
+        left, right = (touched, theirs) if matches.kept == "left" else (theirs, touched)
+        pairs.append(_pairs(node, left, right, "inner", now))
+    new, old = sides.new(other, other), sides.old(other, other)
+    if node.only_existence:
+        weighted = set_weight(touched)
+        before = _join_kept_side(node, weighted, old, now)
+        parts = (
+            _join_kept_side(node, weighted, new, now),
+            None if before is None else negate(before),
+        )
+        return [*pairs, *parts]
+    tagged = [
+        rows.selectExpr("*", f"{weight} AS {_SIDE}")
+        for rows, weight in ((new, 1), (old, -1))
+        if rows is not None
+    ]
+    if not tagged:  # no row has had a match, or has one now
+        return pairs
+    names = [ident(c) for c in sides.kept.operator.names]
+    both = touched.selectExpr(*names, f"explode(array(1, -1)) AS {WEIGHT}")
+    matched = reduce(lambda a, b: a.unionAll(b), tagged)
+    return [*pairs, _kept_or_padded(node, matches, both, matched, now)]
+
+
+def _written(sides: JoinSides, touched: DataFrame, ctx: EpochContext) -> DataFrame | None:
+    """Return rows that are read twice, and few of many, from files; None when there are none."""
+    columns = (*sides.kept.operator.node.schema, WEIGHT_FIELD)
+    name = f"{sides.op.identifier}_touched"
+    written = ctx.stages.settle(name, Rows(set_weight(touched)), columns)
+    return None if written is None else written.drop(WEIGHT)
+
+
+def _kept_or_padded(
+    node: n.Join, matches: RecomputeMatches, kept: DataFrame, others: DataFrame, now: int
+) -> DataFrame | None:
+    """Return the kept rows whose weight says after or before, as far as they are padded or there.
+
+    The other side's rows have that in `__side`.
+    """
+    apart = f"{WEIGHT} = {_SIDE}"
+    if not matches.pads:
+        return semi_or_anti_join(node, kept, others, now, apart)
+    alone = kept.join(others, _matched(condition_of(node, now, apart)), "left_anti")
+    columns = (
+        [*map(ident, node.left.names), *nulls(node.right)]
+        if matches.kept == "left"
+        else [*nulls(node.left), *map(ident, node.right.names)]
+    )
+    return alone.selectExpr(*columns, WEIGHT, *_no_error(failing_residual(node, now)))
 
 
 def _initial(sides: JoinSides, now: int) -> Rows | None:
     """Return the rows of a join that had none."""
-    node, come, mine = sides.node, sides.kept.rows, sides.delta(sides.kept, once=True)
+    node, come, mine = sides.node, sides.kept.rows, sides.delta(sides.kept)
     theirs = sides.new(sides.other, sides.kept)
     frame = None if mine is None else _join_kept_side(node, mine, theirs, now)
     if come is None or frame is None:
@@ -107,9 +176,10 @@ def batch(
     how = _HOW[node.kind]
     left, right = matchable(node, left, right, how)
     semi, anti = node.kind is n.JoinKind.SEMI, node.kind is n.JoinKind.ANTI
-    condition = _holds(node, now) if semi else _condition(node, now)
-    if condition is None:
-        return left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
+    text = _holds(node, now) if semi else condition_of(node, now)
+    if not text:
+        return left.crossJoin(right) if how == "inner" else left.join(right, _matched(""), how)
+    condition = _matched(text)
     failing = failing_residual(node, now)
     names = [ident(c) for c in node.names]
     if failing is None or ((semi or anti) and not strict):
@@ -120,7 +190,7 @@ def batch(
     stop = f"CASE WHEN {refuses} THEN {raise_text(failing.error, failing.message)} ELSE FALSE END"
     if semi or anti:
         kept = left.join(right, condition, how).selectExpr(*names)
-        stopping = left.join(right, _refuses(node, failing), "inner").where(stop)
+        stopping = left.join(right, _matched(_refuses(node, failing)), "inner").where(stop)
         return kept.unionAll(stopping.selectExpr(*names))
     joined = add_flag(left, LEFT).join(add_flag(right, RIGHT), condition, how)
     refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
@@ -169,22 +239,12 @@ def condition_of(node: n.Pairing, now: int, *more: str) -> str:
     return " AND ".join(parts)
 
 
-def _condition(node: n.Pairing, now: int) -> Column | None:
-    from pyspark.sql import functions as F
-
-    text = condition_of(node, now)
-    return F.expr(text) if text else None
-
-
-def _holds(node: n.Pairing, now: int) -> Column | None:
-    """Return the condition for a pair to be TRUE; one that is refused is NULL."""
-    from pyspark.sql import functions as F
-
-    parts = _equal(node)
+def _holds(node: n.Pairing, now: int, *more: str) -> str:
+    """Return the text that is TRUE for a pair if ON is; NULL for one that ON refuses."""
+    parts = [*_equal(node), *more]
     if node.residual is not None:
-        compiled = compile_expr(node.residual, now)
-        parts.append(f"({compiled.value})")
-    return F.expr(" AND ".join(parts)) if parts else None
+        parts.append(f"({compile_expr(node.residual, now).value})")
+    return " AND ".join(parts)
 
 
 def _equal(node: n.Pairing) -> list[str]:
@@ -214,12 +274,6 @@ def pair_error(node: n.Pairing, failing: CompiledExpr, *real: str) -> str:
     return f"CASE WHEN {tests} THEN {struct} END AS {ERROR}"
 
 
-def _always() -> Column:
-    from pyspark.sql import functions as F
-
-    return F.lit(True)
-
-
 def _join_kept_side(
     node: n.Join, kept: DataFrame, other: DataFrame | None, now: int
 ) -> DataFrame | None:
@@ -234,9 +288,12 @@ def _join_kept_side(
 
 
 def semi_or_anti_join(
-    node: n.Join, left: DataFrame, right: DataFrame | None, now: int
+    node: n.Join, left: DataFrame, right: DataFrame | None, now: int, *more: str
 ) -> DataFrame | None:
-    """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses."""
+    """Return the left rows that a semi or anti join keeps, and the pairs that ON refuses.
+
+    `more` are texts that are TRUE for rows that meet, besides ON.
+    """
     if right is not None and node.only_existence:
         right = right.limit(1).selectExpr(*nulls(node.right))
     anti, failing = node.kind is n.JoinKind.ANTI, failing_residual(node, now)
@@ -244,19 +301,25 @@ def semi_or_anti_join(
     if right is None:
         return left.selectExpr(*columns, *_no_error(failing)) if anti else None
     left, right = matchable(node, left, right, _HOW[node.kind])
-    condition = _condition(node, now) if anti else _holds(node, now)
-    test = _always() if condition is None else condition
-    kept = left.join(right, test, _HOW[node.kind]).selectExpr(*columns, *_no_error(failing))
+    test = condition_of(node, now, *more) if anti else _holds(node, now, *more)
+    kept = left.join(right, _matched(test), _HOW[node.kind])
+    kept = kept.selectExpr(*columns, *_no_error(failing))
     if failing is None:
         return kept
-    refused = left.join(right, _refuses(node, failing), "inner")
+    refused = left.join(right, _matched(_refuses(node, failing, *more)), "inner")
     return kept.unionAll(refused.selectExpr(*columns, pair_error(node, failing)))
 
 
-def _refuses(node: n.Pairing, failing: CompiledExpr) -> Column:
+def _refuses(node: n.Pairing, failing: CompiledExpr, *more: str) -> str:
+    """Return the text that is TRUE for a pair that ON refuses."""
+    return " AND ".join([*_equal(node), *more, f"({failing.error}) IS NOT NULL"])
+
+
+def _matched(text: str) -> Column:
+    """Return the condition of a join; without a text all pairs meet."""
     from pyspark.sql import functions as F
 
-    return F.expr(" AND ".join([*_equal(node), f"({failing.error}) IS NOT NULL"]))
+    return F.expr(text) if text else F.lit(True)
 
 
 def inner_or_left_join(
@@ -297,17 +360,17 @@ def _join(node: n.Join, left: DataFrame | None, right: DataFrame, now: int) -> D
 def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: int) -> DataFrame:
     """Return the node's columns, the weight that one side carries, and `__error` if ON can fail."""
     left, right = matchable(node, left, right, how)
-    condition = _condition(node, now)
+    text = condition_of(node, now)
     failing = failing_residual(node, now)
     extra = []
     if failing is not None and how == "right":
         left, extra = add_flag(left, LEFT), [pair_error(node, failing, LEFT)]
     elif failing is not None:
         right, extra = add_flag(right, RIGHT), [pair_error(node, failing, RIGHT)]
-    if condition is None:
-        joined = left.crossJoin(right) if how == "inner" else left.join(right, _always(), how)
+    if text or how != "inner":
+        joined = left.join(right, _matched(text), how)
     else:
-        joined = left.join(right, condition, how)
+        joined = left.crossJoin(right)
     return joined.selectExpr(*map(ident, node.names), WEIGHT, *extra)
 
 
@@ -327,7 +390,7 @@ def _touching(
         if node.residual is not None and node.only_existence and not failing_residual(node, now):
             kept = kept.where(compile_expr(node.residual, now).value)
         some = changes.limit(1).selectExpr("TRUE AS __some")
-        return kept.join(F.broadcast(some), _always(), "left_semi")
+        return kept.join(F.broadcast(some), _matched(""), "left_semi")
     side = node.left if matches.kept == "left" else node.right
     kept = _with_key(kept, side, [a for a, _ in matches.pairs])
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(matches.pairs)]

@@ -34,7 +34,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE, WEIGHT_FIELD
-from floodmark.spark.rows import Rows, epoch_expr
+from floodmark.spark.rows import ERROR_TYPE, Rows, epoch_expr
 from floodmark.spark.types import ident
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile
@@ -229,6 +229,9 @@ class ObjectAdvance:
         """
         relation = self.obj.relation
         settled: Rows | None = rows
+        if rows is not None and rows.failing and rows.has_kinds and not rows.extra_columns:
+            # Groups are read back from files: a second time costs less than another query.
+            return self.apply(self._with_letters(rows), stages, routed=True)
         if rows is not None and rows.failing:
             columns = (*relation.columns, WEIGHT_FIELD)
             frame = stages.settle("root", rows, columns)
@@ -245,6 +248,22 @@ class ObjectAdvance:
                 settled, relation.columns, relation.stream_key, self.input.epoch
             )
         return self.apply(changes, stages)
+
+    def _with_letters(self, rows: Rows) -> DataFrame:
+        """Return the changes of rows, and the dead letters among them, with their routes."""
+        relation, epoch = self.obj.relation, self.input.epoch
+        names = [ident(f.name) for f in relation.columns]
+        accepted = rows.frame.where(f"{ERROR} IS NULL")
+        good = replace(rows, frame=accepted, failing=False, has_kinds=False)
+        changes = materialize.changelog(good, relation.columns, relation.stream_key, epoch)
+        no_error = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
+        dead = f"CASE WHEN {WEIGHT} < 0 THEN {source.WITHDRAWN} ELSE {source.DEAD} END AS {ROUTE}"
+        refused = rows.frame.where(f"{ERROR} IS NOT NULL")
+        return changes.selectExpr("*", no_error, f"{source.GOOD} AS {ROUTE}").unionAll(
+            refused.selectExpr(
+                epoch_expr(epoch), f"CAST(NULL AS STRING) AS {KIND}", *names, ERROR, dead
+            )
+        )
 
     def _replace_rows(self, rows: Rows, within: Bounds) -> DataFrame:
         """Return the changes that put new rows in the place of the stored ones of their keys."""
@@ -287,7 +306,8 @@ class ObjectAdvance:
         written = _ChangelogFiles()
         if changes is not None and routed:
             files = self.writer.write_routed(table, changes)
-            stages.add_dead_letters(table, files.get(source.DEAD, ()))
+            letters = (files.get(source.DEAD, ()), files.get(source.WITHDRAWN, ()))
+            stages.add_dead_letters(table, *letters)
             written = _ChangelogFiles(files.get(source.GOOD, ()), files.get(SILENT, ()))
         elif changes is not None:
             written = self._write_changes(table, changes)
