@@ -22,6 +22,7 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.tables.current import Narrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -106,8 +107,8 @@ class EpochContext:
         """Return the epoch's time in microseconds."""
         return self.inputs.now
 
-    def rows_of_keys(self, rows: DataFrame, columns: Schema, keys: KeySets) -> DataFrame | None:
-        """Return those of stored rows that have the keys; None where none can have them."""
+    def narrow(self, columns: Schema, keys: KeySets) -> Narrow | None:
+        """Return what leaves out stored rows without the keys; None where none has them."""
         frames = frames_in(keys)
         for column, sources in sources_in(keys).items():
             values = self.keyed_reads.values(sources, self.inputs, self.stages)
@@ -115,7 +116,7 @@ class EpochContext:
                 return None
             if values is not None and values.frame is not None:
                 frames[column] = values.frame
-        return rows_of_keys(rows, columns, frames)
+        return lambda rows: rows_of_keys(rows, columns, frames)
 
     def seed(self, operator: StreamOperator[Any], epoch: str | None = None) -> RowSeed:
         """Return what identifies a row of an operator, for values that each replay gives again.

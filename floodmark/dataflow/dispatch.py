@@ -37,6 +37,7 @@ from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.strategy import Method, RecomputeScopes
 from floodmark.tables.bounds import FileFilter
+from floodmark.tables.current import Narrow
 
 
 def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
@@ -97,18 +98,21 @@ def at_rest(
     own: Changes,
     ctx: EpochContext,
     keeps: FileFilter | None,
+    narrow: Narrow,
     *,
     after: bool,
 ) -> Leaf | None:
     """Return an operator's rows before or after the epoch, where they are stored; else None.
 
-    `own` are its changes: groups are of after the epoch once those are known.
+    `own` are its changes: groups are of after the epoch once those are known. `keeps` tells which
+    files matter, `narrow` leaves rows out.
     """
     match op:
         case ops.StreamScan():
             read = ctx.inputs.rows_after if after else ctx.inputs.rows_before
-            return Leaf(read(op.node, keeps))
+            return Leaf(read(op.node, keeps, narrow))
         case ops.StreamAggregate():
-            return Leaf(aggregate.group_rows(op, own, ctx, keeps, after=after))
+            groups = aggregate.group_rows(op, own, ctx, keeps, after=after)
+            return Leaf(None if groups is None else narrow(groups))
         case _:
             return None

@@ -26,8 +26,8 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import KnownValues, propagate
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds, layout
-from floodmark.tables.bounds import FileFilter
-from floodmark.tables.current import current_at_cut
+from floodmark.tables.bounds import FileFilter, filled_columns
+from floodmark.tables.current import Narrow, all_rows, current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
 from floodmark.tables.tables import Tables, rows_of
@@ -223,13 +223,20 @@ class EpochInputs:
         assert handle is not None
         return handle, columns
 
-    def rows_before(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
-        """Return the object's rows before the epoch; `keeps` tells which files matter."""
-        return self._rows(self._before, scan, keeps)
+    def rows_before(
+        self, scan: n.Scan, keeps: FileFilter | None = None, narrow: Narrow = all_rows
+    ) -> DataFrame | None:
+        """Return the object's rows before the epoch.
 
-    def rows_after(self, scan: n.Scan, keeps: FileFilter | None = None) -> DataFrame | None:
-        """Return the object's rows after the epoch; `keeps` tells which files matter."""
-        return self._rows(self._after, scan, keeps)
+        `keeps` tells which files matter; `narrow` leaves rows out by their values.
+        """
+        return self._rows(self._before, scan, keeps, narrow)
+
+    def rows_after(
+        self, scan: n.Scan, keeps: FileFilter | None = None, narrow: Narrow = all_rows
+    ) -> DataFrame | None:
+        """Return the object's rows after the epoch, as `rows_before` does."""
+        return self._rows(self._after, scan, keeps, narrow)
 
     def bytes_at_rest(self, node: n.Node) -> int:
         """Return the size of all that a plan scans."""
@@ -241,6 +248,13 @@ class EpochInputs:
         """Return how many rows an object has at rest, but for those of its layer."""
         rows = current_at_cut(self.tables.store, self.objects[object_], self._after)
         return 0 if rows is None else rows_of(rows.base.files)
+
+    def filled_columns(self, scan: n.Scan) -> frozenset[str]:
+        """Return the columns that are NULL in no row before or after the epoch."""
+        obj = self.objects[scan.object]
+        found = (current_at_cut(self.tables.store, obj, cut) for cut in (self._before, self._after))
+        parts = [files for rows in found if rows is not None for _, files in rows.parts]
+        return filled_columns([file for files in parts for file in files], scan.names)
 
     def count_changes(self, object_: str) -> int:
         """Return how many rows the files have in which the epoch's changes of an object are."""
@@ -266,12 +280,14 @@ class EpochInputs:
         """Return how an object that is kept elsewhere is asked."""
         return lookup_of(self.objects[scan.object], self.limits)
 
-    def _rows(self, cut: Cut, scan: n.Scan, keeps: FileFilter | None) -> DataFrame | None:
+    def _rows(
+        self, cut: Cut, scan: n.Scan, keeps: FileFilter | None, narrow: Narrow
+    ) -> DataFrame | None:
         rows = current_at_cut(self.tables.store, self.objects[scan.object], cut)
         if rows is None:
             return None
         files = None if keeps is None else tuple(filter(keeps, rows.base.files))
-        frame = rows.visible_rows(self.tables, files, scan.names)
+        frame = rows.visible_rows(self.tables, files, scan.names, narrow)
         return None if frame is None else frame.selectExpr(*(ident(name) for name in scan.names))
 
     def _handle(self, cut: Cut, object_: str, table: str) -> Handle | None:

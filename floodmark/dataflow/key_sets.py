@@ -6,12 +6,13 @@ drops all other rows before it joins or groups any.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from floodmark.scalar.types import Schema
+from floodmark.spark.keyed import equals
 from floodmark.spark.types import ident
 
 if TYPE_CHECKING:
@@ -79,14 +80,19 @@ def frames_in(keys: KeySets) -> dict[str, DataFrame]:
     return {c: values for c, values in keys.items() if not isinstance(values, frozenset)}
 
 
-def rows_of_keys(rows: DataFrame, columns: Schema, keys: Mapping[str, DataFrame]) -> DataFrame:
-    """Return the rows that have the keys; `columns` are those of the rows."""
+def rows_of_keys(
+    rows: DataFrame,
+    columns: Schema,
+    keys: Mapping[str, DataFrame],
+    filled: Collection[str] = (),
+) -> DataFrame:
+    """Return the rows that have the keys; `columns` are those of the rows.
+
+    Those `filled` are NULL in none of the rows.
+    """
     from pyspark.sql import functions as F
 
-    for field in columns:
-        if field.name in keys:
-            # Spark looks up keys faster where NULL need not equal NULL.
-            equal = "<=>" if field.nullable else "="
-            met = F.expr(f"{ident(field.name)} {equal} {KEY}")
-            rows = rows.join(F.broadcast(keys[field.name]), met, "left_semi")
+    for name in (f.name for f in columns if f.name in keys):
+        met = F.expr(f"{ident(name)} {equals(name, filled)} {KEY}")
+        rows = rows.join(F.broadcast(keys[name]), met, "left_semi")
     return rows

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -70,38 +69,23 @@ class KeyValues:
 
 @dataclass(frozen=True)
 class _Plans:
-    """What the plans of a pipeline read of each object, and which of its columns they compare.
+    """What the plans of a pipeline read: a scan of each object, and which columns they compare.
 
     `equal` has by column the columns that any plan compares with it.
     """
 
-    scans: Mapping[str, Sequence[tuple[n.Scan, frozenset[str]]]]
+    scans: Mapping[str, n.Scan]
     equal: Mapping[tuple[str, str], frozenset[tuple[str, str]]]
 
     @staticmethod
     def of(plans: Sequence[StreamPlan]) -> _Plans:
         """Return what some plans read."""
-        scans = defaultdict[str, list[tuple[n.Scan, frozenset[str]]]](list)
-        for plan in plans:
-            compared = equal_columns([plan])
-            for scan in n.scans(plan.root):
-                columns = frozenset(c for object_, c in compared if object_ == scan.object)
-                scans[scan.object].append((scan, columns))
+        scans: dict[str, n.Scan] = {}
+        for scan in (scan for plan in plans for scan in n.scans(plan.root)):
+            before = scans.get(scan.object, scan).columns
+            columns = {f.name: f for f in (*before, *scan.columns)}
+            scans[scan.object] = replace(scan, columns=tuple(columns.values()))
         return _Plans(scans, equal_columns(plans))
-
-    def scan(self, object_: str, columns: Collection[str]) -> n.Scan | None:
-        """Return a scan of what the plans read that compare one of some columns.
-
-        Where none does, of what any reads. None where there is no telling.
-        """
-        known = self.scans.get(object_, ())
-        chosen = [scan for scan, compared in known if compared.intersection(columns)]
-        scans = chosen or [scan for scan, _ in known]
-        if not scans:
-            return None
-        read = {f.name: f for scan in scans for f in scan.columns}
-        whole = replace(scans[0], columns=tuple(read.values()), watermarks=(), metadata=())
-        return whole if read.keys() >= set(columns) else None
 
 
 class KeyedReads:
@@ -199,7 +183,7 @@ class _Reading:
 
     def rows(self, read: KeyedRead, name: str) -> KeyedRows | None:
         """Read a table by keys, in one query."""
-        scan = self.reads.plans(self.inputs).scan(read.object, [c for c, _ in read.keys])
+        scan = self.reads.plans(self.inputs).scans.get(read.object)
         if scan is None or self.inputs.objects[read.object].period:
             return None
         keys: dict[str, DataFrame] = {}
@@ -237,12 +221,12 @@ class _Reading:
         inputs, column = self.inputs, source.column
         if isinstance(source, FoundValues):
             found = self.reads.rows(source.read, inputs, self.stages)
-            if found is None or column not in {f.name for f in found.columns}:
+            if found is None:
                 return None
             rows, files = found.read(inputs, _STAYS, _GOES, _COMES), found.files
             lie, count = file_bounds(files, [column]) or {}, rows_of(files)
         else:
-            scan = self.reads.plans(inputs).scan(source.object, [column])
+            scan = self.reads.plans(inputs).scans.get(source.object)
             if scan is None:
                 return None
             changes = inputs.changes(scan)
@@ -261,16 +245,21 @@ def before_and_after(
     Rows that were there before are those after without those that came, and with those that went.
     """
     names = [ident(name) for name in scan.names]
-    after, changes = inputs.rows_after(scan, keeps), inputs.changes(scan)
+    filled = inputs.filled_columns(scan)
+
+    def narrow(rows: DataFrame) -> DataFrame:
+        return rows_of_keys(rows, scan.columns, keys, filled)
+
+    after, changes = inputs.rows_after(scan, keeps, narrow), inputs.changes(scan)
     parts = []
     if after is not None:
-        rows = rows_of_keys(after, scan.columns, keys)
+        rows = after
         if changes is not None:
             come = changes.frame.where(f"{WEIGHT} > 0")
-            rows = keyed.anti_join(rows, come, scan.stream_key, few=True)
+            rows = keyed.anti_join(rows, come, scan.stream_key, few=True, filled=filled)
         parts.append(rows.selectExpr(*names, f"{_STAYS} AS {ROUTE}"))
     if changes is not None:
-        rows = rows_of_keys(changes.frame, scan.columns, keys)
+        rows = narrow(changes.frame)
         route = f"CASE WHEN {WEIGHT} > 0 THEN {_COMES} ELSE {_GOES} END AS {ROUTE}"
         parts.append(rows.selectExpr(*names, route))
     return reduce(lambda a, b: a.unionAll(b), parts) if parts else None

@@ -166,10 +166,10 @@ class OperatorOutput:
                 )
                 if keyed is not None:
                     return batch.Leaf(*keyed)
-            found = dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, after=after)
-            if found is None or found.rows is None:
-                return found
-            return batch.Leaf(ctx.rows_of_keys(found.rows, op.node.schema, keys))
+            narrow = ctx.narrow(op.node.schema, keys)
+            if narrow is None:
+                return batch.Leaf(None)
+            return dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, narrow, after=after)
 
         def finish(op: StreamOperator[Any], rows: DataFrame | None) -> DataFrame | None:
             output = self._outputs[op.node]

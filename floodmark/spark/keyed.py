@@ -5,7 +5,7 @@ NULL equals NULL here: keys are those of rows at rest, not of a join's condition
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.limits import Limits
@@ -41,9 +41,19 @@ def prune_stored(
     return semi_join(rows, keys, key, few=False)
 
 
-def anti_join(rows: DataFrame, others: DataFrame, key: Sequence[str], *, few: bool) -> DataFrame:
-    """Return the rows whose key the others have not; `few` tells that there are few others."""
-    return rows.join(_keys(others, key, few), _equal(key), "left_anti")
+def anti_join(
+    rows: DataFrame,
+    others: DataFrame,
+    key: Sequence[str],
+    *,
+    few: bool,
+    filled: Collection[str] = (),
+) -> DataFrame:
+    """Return the rows whose key the others have not; `few` tells that there are few others.
+
+    The columns `filled` are NULL in none of the rows.
+    """
+    return rows.join(_keys(others, key, few), _equal(key, filled), "left_anti")
 
 
 def left_join(
@@ -78,7 +88,16 @@ def _key_aliases(key: Sequence[str]) -> list[str]:
     return [f"{ident(c)} AS {ident(_PREFIX + c)}" for c in key]
 
 
-def _equal(key: Sequence[str]) -> Column:
+def _equal(key: Sequence[str], filled: Collection[str] = ()) -> Column:
     from pyspark.sql import functions as F
 
-    return F.expr(" AND ".join(f"{ident(c)} <=> {ident(_PREFIX + c)}" for c in key) or "TRUE")
+    tests = (f"{ident(c)} {equals(c, filled)} {ident(_PREFIX + c)}" for c in key)
+    return F.expr(" AND ".join(tests) or "TRUE")
+
+
+def equals(column: str, filled: Collection[str]) -> str:
+    """Return the operator by which keys are equal: NULL equals NULL, where rows have any.
+
+    Where they have none, Spark looks a key up in less time: one integer in much less.
+    """
+    return "=" if column in filled else "<=>"

@@ -7,7 +7,7 @@ in time or order does not grow with the history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from floodmark.storage.table import DataFile
@@ -30,6 +30,11 @@ def file_bounds(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | Non
         if known and not any(file.nulls.get(name, 1) for file in files):
             out[name] = (min(lows), max(highs))
     return out
+
+
+def filled_columns(files: Sequence[DataFile], names: Iterable[str]) -> frozenset[str]:
+    """Return the columns that are NULL in no row of some files, as far as these tell."""
+    return frozenset(name for name in names if all(file.nulls.get(name) == 0 for file in files))
 
 
 def keeper(op: StreamOperator[Any], wanted: Bounds) -> FileFilter:

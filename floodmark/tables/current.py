@@ -7,7 +7,7 @@ fold replaces the table's row with its key. Older rows are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
+from floodmark.tables.bounds import filled_columns
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns, find_cutoff
 from floodmark.tables.tables import Tables, rows_of
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ADDS = f"{KIND} IN {ADDED}"
+
+
+Narrow = Callable[["DataFrame"], "DataFrame"]
+"""Leaves rows out, each by its own values: it can be asked before layers are laid over rows."""
+
+
+def all_rows(rows: DataFrame) -> DataFrame:
+    """Leave no row out."""
+    return rows
 
 
 @dataclass(frozen=True)
@@ -91,13 +101,14 @@ class CurrentRows:
         tables: Tables,
         files: Sequence[DataFile] | None = None,
         names: Collection[str] | None = None,
+        narrow: Narrow = all_rows,
     ) -> DataFrame | None:
         """Return the rows, with the columns of the table at rest; None when there are none.
 
         `files` are those of the table that matter, rows of the layer are all there; `names` are the
-        columns that matter.
+        columns that matter. `narrow` leaves rows out by these.
         """
-        rows = self.all_rows(tables, files, names)
+        rows = self.all_rows(tables, files, names, narrow)
         return None if rows is None else self._filter_visible(rows, names)
 
     def _filter_visible(self, rows: DataFrame, names: Collection[str] | None) -> DataFrame:
@@ -123,6 +134,7 @@ class CurrentRows:
         tables: Tables,
         files: Sequence[DataFile] | None = None,
         names: Collection[str] | None = None,
+        narrow: Narrow = all_rows,
     ) -> DataFrame | None:
         """Return all rows, including those that are not visible; see `visible_rows`."""
         if names is not None:
@@ -130,14 +142,18 @@ class CurrentRows:
         schema, over = layout.current_schema(self.obj), self.layer_files
         if self.layer is None or not over:
             wanted = schema if names is None else [f for f in schema if f.name in names]
-            return tables.read(self.base, tuple(wanted), files)
+            rows = tables.read(self.base, tuple(wanted), files)
+            return None if rows is None else narrow(rows)
         rows = tables.read(self.base, schema, files)
         layer = tables.read(self.layer, layout.layer_schema(self.obj), over)
         assert layer is not None
         few = rows_of(over) <= tables.limits.broadcast_rows
-        return self.overlaid(rows, layer.where(f"{EPOCH} > {self.fold_epoch}"), few=few)
+        newer = layer.where(f"{EPOCH} > {self.fold_epoch}")
+        return self._overlaid(None if rows is None else narrow(rows), newer, narrow, few=few)
 
-    def overlaid(self, rows: DataFrame | None, layer: DataFrame, *, few: bool) -> DataFrame:
+    def _overlaid(
+        self, rows: DataFrame | None, layer: DataFrame, narrow: Narrow, *, few: bool
+    ) -> DataFrame:
         """Return rows of the table, replaced by the newest rows of the layer."""
         from pyspark.sql import functions as F
 
@@ -146,9 +162,11 @@ class CurrentRows:
         newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), struct({EPOCH}, {_ADDS}))"
         last = layer.groupBy(*map(ident, key)).agg(F.expr(newest).alias("newest"))
         alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
+        alive = narrow(alive)
         if rows is None:
             return alive
-        kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=few)
+        filled = filled_columns(self.base.files, key)
+        kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=few, filled=filled)
         return kept.unionAll(alive)
 
 

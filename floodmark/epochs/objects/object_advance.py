@@ -20,6 +20,7 @@ from floodmark.dataflow import materialize
 from floodmark.dataflow.inputs import EpochInputs, ObjectSeed
 from floodmark.dataflow.intake import source
 from floodmark.dataflow.intake.defaults import delivery_seed
+from floodmark.dataflow.key_sets import rows_of_keys
 from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.merge import merge
 from floodmark.dataflow.merge.merge_output import SILENT
@@ -41,6 +42,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
+from floodmark.tables.bounds import filled_columns
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables, Writer, rows_of
@@ -274,11 +276,14 @@ class ObjectAdvance:
         pairs = merge.pairs(chosen, stored, columns, key, small=small, few=few)
         return materialize.as_changes(pairs, columns, self.input.epoch)
 
-    def rows_before(self, within: Bounds, coming: int = 0) -> tuple[DataFrame | None, bool]:
+    def rows_before(
+        self, within: Bounds, coming: int = 0, keys: Mapping[str, DataFrame] | None = None
+    ) -> tuple[DataFrame | None, bool]:
         """Return the rows before the epoch, at least those within bounds, and whether they are few.
 
         Includes rows that are not visible. They also count as few if they are not many more than
-        the incoming ones.
+        the incoming ones. Of others those are left out that have none of the `keys`, few rows by
+        column.
         """
         rows = current_at_cut(self.tables.store, self.obj, self.input.before)
         if rows is None:
@@ -287,7 +292,14 @@ class ObjectAdvance:
         limits = self.tables.limits
         few = rows.bytes_of(files) < limits.whole_bytes
         few = few or rows_of((*files, *rows.layer_files)) <= limits.whole_factor * coming
-        return rows.all_rows(self.tables, files), few
+        if few or not keys:
+            return rows.all_rows(self.tables, files), few
+        schema, held = layout.current_schema(self.obj), (*rows.base.files, *rows.layer_files)
+        filled = filled_columns(held, keys)
+        narrowed = rows.all_rows(
+            self.tables, files, narrow=lambda rows: rows_of_keys(rows, schema, keys, filled)
+        )
+        return narrowed, few
 
     def apply(
         self,

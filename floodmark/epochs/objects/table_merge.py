@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE
 from floodmark.dataflow import materialize
 from floodmark.dataflow.intake import messages
+from floodmark.dataflow.key_sets import KEY
 from floodmark.dataflow.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.merge import conflicts, merge
 from floodmark.dataflow.merge.merge_output import Outcome
@@ -156,15 +158,17 @@ class TableMerge(TablePart):
         """Return the changes of the stored rows; `rows` is an estimate of the incoming rows."""
         key, within = layout.merge_key(self.obj), hull([o.within for o in operations])
         rows = rows_in + sum(o.ended for o in operations)
-        stored, small = self._rows_to_meet(within, rows)
+        few = rows <= self.advance.tables.limits.broadcast_rows
+        few = few and not self.advance.input.created & {*self.obj.feeders}
+        frames = [o.frame for o in operations]
+        keys = _first_keys(frames, key) if few else {}
+        stored, small = self._rows_to_meet(within, rows, keys)
         if self._are_new(operations, stored):
             self.added = operations[0].adds
             epoch = self.advance.input.epoch
             return materialize.insert(operations[0].frame, self.columns, epoch)
         ties = [o.tie for o in operations if o.tie is not None]
-        gathered = merge.gather_operations([o.frame for o in operations], ties)
-        few = rows <= self.advance.tables.limits.broadcast_rows
-        few = few and not self.advance.input.created & {*self.obj.feeders}
+        gathered = merge.gather_operations(frames, ties)
         owners = self.obj.owners
         if self.replaces:
             firsts = self.firsts
@@ -199,9 +203,11 @@ class TableMerge(TablePart):
         note = key_uniqueness.each_once(first.paths, self.columns, key, limits)
         return keyed.is_unique(first.frame, key) if note is None else note
 
-    def _rows_to_meet(self, within: Bounds, coming: int) -> tuple[DataFrame | None, bool]:
+    def _rows_to_meet(
+        self, within: Bounds, coming: int, keys: Mapping[str, DataFrame]
+    ) -> tuple[DataFrame | None, bool]:
         """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
-        stored, small = self.advance.rows_before(within, coming)
+        stored, small = self.advance.rows_before(within, coming, keys)
         stored = drop_expired(stored, self.obj, self.advance.input.before.records.get(self.obj.key))
         if stored is not None and self.cutoff is not None and not self.cutoff.ttl.deletes:
             # What is discarded is at rest until it is reclaimed, and holds its key no more.
@@ -243,3 +249,9 @@ class TableMerge(TablePart):
             counts["differs"] = f"count_if({messages.differs(before, self.declaration)})"
         columns = [F.expr(text).alias(name) for name, text in counts.items()]
         return pairs.observe(self.observation, *columns)
+
+
+def _first_keys(frames: Sequence[DataFrame], key: Sequence[str]) -> dict[str, DataFrame]:
+    """Return the values of the key's first column: one is looked up faster than several."""
+    values = [frame.selectExpr(f"{ident(c)} AS {KEY}") for c in key[:1] for frame in frames]
+    return {c: reduce(lambda a, b: a.unionAll(b), values) for c in key[:1]}
