@@ -194,7 +194,7 @@ class Limits:
         "So are stored rows that are no more than so many times the incoming ones.",
     )
     reread_bytes: int = _limit(
-        32 * 2**20,
+        4 * 2**20,
         "bytes",
         "A join or a group that is computed again for few changes, of so many bytes or more, reads "
         "their keys alone.",

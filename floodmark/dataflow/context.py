@@ -70,6 +70,9 @@ class Input(Changes, Protocol):
     def sources(self, column: str) -> Sources | None:
         """Return where a column's values in the changes are found; None where nothing tells."""
 
+    def finds(self, keys: KeySets) -> bool:
+        """Tell whether its rows are read by keys, or are few: no large table is read whole."""
+
     def single_use(self) -> DataFrame | None:
         """Return the changes without failing rows, for an operator that reads them once."""
 

@@ -34,7 +34,7 @@ class Evaluation:
     ) -> None:
         self.plan = plan
         self._outputs: dict[n.Node, OperatorOutput] = {}
-        reads = keyed_reads or KeyedReads()
+        reads = KeyedReads(alone=plan) if keyed_reads is None else keyed_reads
         ctx, parts = EpochContext(inputs, stages, reads), PlanSplitter(stages)
         keys = KeySources(
             lambda op: self._outputs[op.node].is_changed, partial(reads.equals, inputs)

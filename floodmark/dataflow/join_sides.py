@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.context import EpochContext, Input, keys_to_read
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, frames_in, key_sets
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
@@ -37,12 +37,18 @@ class JoinSides:
     def delta(self, side: Input) -> DataFrame | None:
         """Return the changes of an input without failing rows.
 
-        They are read once, but where they are looked up for keys, and where they decide which
-        matches of the other side are recomputed.
+        They are written first where they are read again: for keys, or for the matches of the other
+        side. So are those that were joined and meet a large table: Spark has to know that they are
+        few, to send them to its rows.
         """
-        keys = (self._keys(read, side) for read in (self.kept, self.other))
-        again = any(not isinstance(values, frozenset) for of in keys for values in of.values())
+        if side.rows is None:
+            return None
+        sides = (self.kept, self.other)
+        keys = {read: self._keys(read, side) for read in sides}
+        again = any(frames_in(of) for of in keys.values())
         again |= self.matches is not None and side is self.other
+        if not again and not side.operator.is_scanned and not self.ctx.inputs.fills:
+            again = any(not read.finds(keys[read]) for read in sides if read is not side)
         return side.materialize() if again else side.single_use()
 
     def old(self, side: Input, near: Input) -> DataFrame | None:

@@ -52,10 +52,18 @@ class KeyedRows:
     paths: Mapping[int, tuple[str, ...]]
     files: tuple[DataFile, ...]
 
-    def read(self, inputs: EpochInputs, *routes: int) -> DataFrame | None:
-        """Return the rows of some routes; None when there are none."""
-        paths = [path for route in routes for path in self.paths.get(route, ())]
-        return inputs.tables.read_paths(paths, self.columns) if paths else None
+    def read(
+        self, inputs: EpochInputs, names: Sequence[str], *, after: bool | None
+    ) -> DataFrame | None:
+        """Return columns of the rows before or `after` the epoch, of both for None.
+
+        None when there are none.
+        """
+        moved = {True: (_COMES,), False: (_GOES,), None: (_GOES, _COMES)}[after]
+        paths = [path for route in (_STAYS, *moved) for path in self.paths.get(route, ())]
+        if not paths:
+            return None
+        return inputs.tables.read_paths(paths, self.columns).selectExpr(*map(ident, names))
 
 
 @dataclass(frozen=True)
@@ -91,10 +99,12 @@ class _Plans:
 class KeyedReads:
     """The keyed reads of one epoch: who asks first does one, the others wait for it.
 
-    Views that advance side by side ask from threads of their own.
+    Views that advance side by side ask from threads of their own. `alone` is the plan that asks
+    where the others of the pipeline do not.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alone: StreamPlan | None = None) -> None:
+        self._alone = alone
         self._lock = threading.Lock()
         self._gates: dict[KeyedRead, threading.Lock] = {}
         self._found: dict[KeyedRead, KeyedRows | None] = {}
@@ -105,8 +115,9 @@ class KeyedReads:
         """Return what the plans of the pipeline read."""
         with self._lock:
             if self._plans is None:
-                plans = [obj.plan for obj in inputs.objects.values() if obj.plan is not None]
-                self._plans = _Plans.of(plans)
+                plans = [obj.plan for obj in inputs.objects.values()]
+                asking = plans if self._alone is None else [self._alone]
+                self._plans = _Plans.of([plan for plan in asking if plan is not None])
             return self._plans
 
     def equals(self, inputs: EpochInputs, object_: str, column: str) -> Sources:
@@ -150,22 +161,6 @@ class KeyedReads:
                 self._found[read] = _Reading(self, inputs, stages).rows(read, name)
             return self._found[read]
 
-    def rows_of_scan(
-        self,
-        scan: n.Scan,
-        read: KeyedRead,
-        inputs: EpochInputs,
-        stages: ObjectStages,
-        *,
-        after: bool,
-    ) -> tuple[DataFrame | None] | None:
-        """Return a scan's rows with keys, before or after the epoch; None for no telling."""
-        found = self.rows(read, inputs, stages)
-        if found is None or not set(scan.names) <= {f.name for f in found.columns}:
-            return None
-        rows = found.read(inputs, _STAYS, _COMES if after else _GOES)
-        return (None if rows is None else rows.selectExpr(*map(ident, scan.names)),)
-
     def values(
         self, sources: Sources, inputs: EpochInputs, stages: ObjectStages
     ) -> KeyValues | None:
@@ -183,8 +178,8 @@ class _Reading:
 
     def rows(self, read: KeyedRead, name: str) -> KeyedRows | None:
         """Read a table by keys, in one query."""
-        scan = self.reads.plans(self.inputs).scans.get(read.object)
-        if scan is None or self.inputs.objects[read.object].period:
+        scan = self.reads.plans(self.inputs).scans[read.object]
+        if self.inputs.objects[read.object].period:
             return None
         keys: dict[str, DataFrame] = {}
         within: dict[str, tuple[Any, Any]] = {}
@@ -223,12 +218,10 @@ class _Reading:
             found = self.reads.rows(source.read, inputs, self.stages)
             if found is None:
                 return None
-            rows, files = found.read(inputs, _STAYS, _GOES, _COMES), found.files
+            rows, files = found.read(inputs, [column], after=None), found.files
             lie, count = file_bounds(files, [column]) or {}, rows_of(files)
         else:
-            scan = self.reads.plans(inputs).scans.get(source.object)
-            if scan is None:
-                return None
+            scan = self.reads.plans(inputs).scans[source.object]
             changes = inputs.changes(scan)
             rows = None if changes is None else changes.frame
             lie, count = inputs.bounds(scan) or {}, inputs.count_changes(source.object)

@@ -67,6 +67,10 @@ class OperatorInput:
         """Return where a column's values in the changes are found; None where nothing tells."""
         return self._output.sources(column)
 
+    def finds(self, keys: KeySets) -> bool:
+        """Tell whether its rows are read by keys, or are few: no large table is read whole."""
+        return self._output.finds(keys)
+
     def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""
         return self._output.materialize()

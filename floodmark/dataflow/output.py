@@ -12,6 +12,7 @@ from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, sources_in
 from floodmark.dataflow.key_sources import KeySources
+from floodmark.dataflow.keyed_reads import KeyedRows
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -125,6 +126,24 @@ class OperatorOutput:
         """Return where a column's values in the changes are found; None where nothing tells."""
         return self._keys.of_changes(self.operator, column)
 
+    def finds(self, keys: KeySets) -> bool:
+        """Tell whether its rows are read by keys, or are few: see `Input.finds`."""
+        op, ctx = self.operator, self._ctx
+        if isinstance(op, StreamScan):
+            few = ctx.inputs.bytes_at_rest(op.node) < ctx.inputs.limits.reread_bytes
+            return few or self._find(op, keys) is not None
+        near = self._keys.spread(op, op.input_bounds(keys))
+        below = (self._outputs[i] for i in op.node.inputs)
+        return all(output.finds(theirs) for output, theirs in zip(below, near, strict=True))
+
+    def _find(self, op: StreamScan, keys: KeySets) -> KeyedRows | None:
+        """Return a table's rows that have keys; None where it is not read by them."""
+        sources = sources_in(keys)
+        if not sources:
+            return None
+        ctx, read = self._ctx, self._keys.read(op, sources)
+        return ctx.keyed_reads.rows(read, ctx.inputs, ctx.stages)
+
     @property
     def is_changed(self) -> bool:
         """Tell whether the epoch may change rows; nothing is computed for it."""
@@ -159,13 +178,9 @@ class OperatorOutput:
         def leaf(
             op: StreamOperator[Any], within: Bounds, keeps: FileFilter | None, keys: KeySets
         ) -> batch.Leaf | None:
-            if isinstance(op, StreamScan) and sources_in(keys):
-                read = self._keys.read(op, sources_in(keys))
-                keyed = ctx.keyed_reads.rows_of_scan(
-                    op.node, read, ctx.inputs, ctx.stages, after=after
-                )
-                if keyed is not None:
-                    return batch.Leaf(*keyed)
+            found = self._find(op, keys) if isinstance(op, StreamScan) else None
+            if found is not None:
+                return batch.Leaf(found.read(ctx.inputs, op.names, after=after))
             narrow = ctx.narrow(op.node.schema, keys)
             if narrow is None:
                 return batch.Leaf(None)
