@@ -48,7 +48,7 @@ LeafOf = Callable[[n.Node], Leaf | None]
 """Returns the rows of a leaf; None for a node that is computed from its inputs."""
 LeafWithin = Callable[[StreamOperator[Any], Bounds, FileFilter | None, KeySets], Leaf | None]
 """The same for an operator, at least those within bounds, of the files that matter, with keys."""
-Spread = Callable[[StreamOperator[Any], Sequence[KeySets]], Sequence[KeySets]]
+CompleteKeys = Callable[[StreamOperator[Any], Sequence[KeySets]], Sequence[KeySets]]
 """Returns the keys of an operator's inputs, with those that one of them has for another one."""
 Finish = Callable[[StreamOperator[Any], "DataFrame | None"], "DataFrame | None"]
 """Returns the rows of an operator, perhaps written; it is not asked within a row-local chain."""
@@ -88,7 +88,7 @@ def rows_in_bounds(
     now: int,
     finish: Finish = lambda op, rows: rows,
     keys: KeySets = ALL_KEYS,
-    spread: Spread = lambda op, keys: keys,
+    complete_keys: CompleteKeys = lambda op, keys: keys,
 ) -> DataFrame | None:
     """Return the rows of an operator from those of its leaves.
 
@@ -107,7 +107,7 @@ def rows_in_bounds(
         inner = top is not None and (known is not None or op.is_row_local)
         if known is None:
             below = chain if chain[1] and op.is_row_local else None
-            their_keys = spread(op, op.input_bounds(keys))
+            their_keys = complete_keys(op, op.input_bounds(keys))
             near = zip(op.inputs, op.input_bounds(within), their_keys, strict=True)
             frames = [rows(i, its_bounds, its_keys, below) for i, its_bounds, its_keys in near]
             known = Leaf(batch(computed(op.node), frames, spark, now))

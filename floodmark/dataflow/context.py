@@ -11,9 +11,9 @@ from floodmark.dataflow.key_sets import (
     ALL_KEYS,
     KeySets,
     Sources,
-    frames_in,
     rows_of_keys,
-    sources_in,
+    select_frames,
+    select_sources,
 )
 from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.stages import ObjectStages
@@ -112,8 +112,8 @@ class EpochContext:
 
     def narrow(self, columns: Schema, keys: KeySets) -> Narrow | None:
         """Return what leaves out stored rows without the keys; None where none has them."""
-        frames = frames_in(keys)
-        for column, sources in sources_in(keys).items():
+        frames = select_frames(keys)
+        for column, sources in select_sources(keys).items():
             values = self.keyed_reads.values(sources, self.inputs, self.stages)
             if values is not None and values.frame is None:
                 return None

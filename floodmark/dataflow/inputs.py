@@ -26,7 +26,7 @@ from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.operators.walks import KnownValues, propagate
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds, layout
-from floodmark.tables.bounds import FileFilter, filled_columns
+from floodmark.tables.bounds import FileFilter, columns_without_null
 from floodmark.tables.current import Narrow, all_rows, current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
@@ -249,12 +249,12 @@ class EpochInputs:
         rows = current_at_cut(self.tables.store, self.objects[object_], self._after)
         return 0 if rows is None else rows_of(rows.base.files)
 
-    def filled_columns(self, scan: n.Scan) -> frozenset[str]:
+    def columns_without_null(self, scan: n.Scan) -> frozenset[str]:
         """Return the columns that are NULL in no row before or after the epoch."""
         obj = self.objects[scan.object]
         found = (current_at_cut(self.tables.store, obj, cut) for cut in (self._before, self._after))
         parts = [files for rows in found if rows is not None for _, files in rows.parts]
-        return filled_columns([file for files in parts for file in files], scan.names)
+        return columns_without_null([file for files in parts for file in files], scan.names)
 
     def count_changes(self, object_: str) -> int:
         """Return how many rows the files have in which the epoch's changes of an object are."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.context import EpochContext, Input, keys_to_read
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, frames_in, key_sets
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets, select_frames
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
@@ -45,7 +45,7 @@ class JoinSides:
             return None
         sides = (self.kept, self.other)
         keys = {read: self._keys(read, side) for read in sides}
-        again = any(frames_in(of) for of in keys.values())
+        again = any(select_frames(of) for of in keys.values())
         again |= self.matches is not None and side is self.other
         if not again and not side.operator.is_scanned and not self.ctx.inputs.fills:
             again = any(not read.finds(keys[read]) for read in sides if read is not side)
@@ -68,7 +68,7 @@ class JoinSides:
             return ALL_KEYS
 
         def look() -> KeySets:
-            changes = near.materialize() if self._is_looked_up(side, near) else None
+            changes = near.materialize() if self._looks_for_keys(side, near) else None
             return ALL_KEYS if changes is None else key_sets(changes, columns)
 
         return keys_to_read(side, {mine: [(near, theirs)] for mine, theirs in columns}, look)
@@ -76,7 +76,7 @@ class JoinSides:
     def _column(self, pair: tuple[str, str], side: Input) -> str:
         return pair[0] if side is self.kept else pair[1]
 
-    def _is_looked_up(self, side: Input, near: Input) -> bool:
+    def _looks_for_keys(self, side: Input, near: Input) -> bool:
         """Tell whether changes of `near` are read for keys: what meets them as it is needs none."""
         meets = side.operator.is_scanned and near.operator.is_scanned
         return self.matches is not None or (side is not near and not meets)

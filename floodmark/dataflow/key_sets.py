@@ -70,12 +70,12 @@ def key_sets(changes: DataFrame, columns: Iterable[tuple[str, str]]) -> KeySets:
     return {c: changes.selectExpr(f"{ident(values)} AS {KEY}") for c, values in columns}
 
 
-def sources_in(keys: KeySets) -> dict[str, Sources]:
+def select_sources(keys: KeySets) -> dict[str, Sources]:
     """Return the sources of those keys that have some."""
     return {c: values for c, values in keys.items() if isinstance(values, frozenset)}
 
 
-def frames_in(keys: KeySets) -> dict[str, DataFrame]:
+def select_frames(keys: KeySets) -> dict[str, DataFrame]:
     """Return those keys that are rows."""
     return {c: values for c, values in keys.items() if not isinstance(values, frozenset)}
 

@@ -17,7 +17,7 @@ from floodmark.dataflow.key_sets import (
     KeyedRead,
     KeySets,
     Sources,
-    sources_in,
+    select_sources,
 )
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.aggregate import StreamAggregate
@@ -46,47 +46,47 @@ class KeySources:
         self._equals = equals
         self._known: dict[tuple[str, str], Sources | None] = {}
 
-    def of_changes(self, op: _Op, column: str) -> Sources | None:
+    def trace_changes(self, op: _Op, column: str) -> Sources | None:
         """Return where a column's values in the changes of an operator are found.
 
         None where that is not known.
         """
         at = (op.identifier, column)
         if at not in self._known:
-            self._known[at] = self._of_changes(op, column) if self._changes(op) else _NONE
+            self._known[at] = self._trace(op, column) if self._changes(op) else _NONE
         return self._known[at]
 
-    def _of_changes(self, op: _Op, column: str) -> Sources | None:
+    def _trace(self, op: _Op, column: str) -> Sources | None:
         match op:
             case StreamScan():
                 return frozenset({ChangedValues(op.node.object, column)})
             case StreamFilter() | StreamProject() | StreamAggregate():
                 (below,) = op.input_bounds({column: True})
                 name = next(iter(below), None)
-                return None if name is None else self.of_changes(op.input, name)
+                return None if name is None else self.trace_changes(op.input, name)
             case StreamJoin():
-                return self._of_joined_changes(op, column)
+                return self._trace_joined(op, column)
             case _:
                 return None
 
-    def _of_joined_changes(self, op: StreamJoin, column: str) -> Sources | None:
+    def _trace_joined(self, op: StreamJoin, column: str) -> Sources | None:
         """Return the values that changes of a side have, and its rows that meet changed ones."""
         place = _unpadded_side(op, column)
         if place is None:
             return None
         side, other = op.inputs[place], op.inputs[1 - place]
-        own = self.of_changes(side, column)
+        own = self.trace_changes(side, column)
         if own is None or not self._changes(other):
             return own
         met: dict[str, Sources] = {}
         for pair in op.node.equi:
-            theirs = self.of_changes(other, pair[1 - place])
+            theirs = self.trace_changes(other, pair[1 - place])
             if theirs is not None:
                 met[pair[place]] = theirs
-        found = self.of_rows(side, met, column)
+        found = self.trace_rows(side, met, column)
         return None if found is None else own | found
 
-    def of_rows(self, op: _Op, keys: ByColumn[Sources], column: str) -> Sources | None:
+    def trace_rows(self, op: _Op, keys: ByColumn[Sources], column: str) -> Sources | None:
         """Return where a column's values in those rows of an operator are found that have keys."""
         if not keys:
             return None
@@ -94,22 +94,22 @@ class KeySources:
             return keys[column]
         match op:
             case StreamScan() if not op.node.drops_silently:
-                return frozenset({FoundValues(self.read(op, keys), column)})
+                return frozenset({FoundValues(self.plan_read(op, keys), column)})
             case StreamFilter() | StreamProject() | StreamAggregate():
                 (below,) = op.input_bounds({column: True})
                 (near,) = op.input_bounds(keys)
                 name = next(iter(below), None)
-                return None if name is None else self.of_rows(op.input, near, name)
+                return None if name is None else self.trace_rows(op.input, near, name)
             case StreamJoin():
                 place = _unpadded_side(op, column)
                 if place is None:
                     return None
-                sides = self.spread(op, op.input_bounds(keys))
-                return self.of_rows(op.inputs[place], sources_in(sides[place]), column)
+                sides = self.complete_keys(op, op.input_bounds(keys))
+                return self.trace_rows(op.inputs[place], select_sources(sides[place]), column)
             case _:
                 return None
 
-    def read(self, scan: StreamScan, keys: Mapping[str, Sources]) -> KeyedRead:
+    def plan_read(self, scan: StreamScan, keys: Mapping[str, Sources]) -> KeyedRead:
         """Return the read of a table's rows with keys, the same for all who ask with equal keys.
 
         It has all keys of changes that meet the column in any plan: then others can share it.
@@ -118,7 +118,7 @@ class KeySources:
         wider = ((c, of | self._equals(object_, c)) for c, of in sorted(keys.items()))
         return KeyedRead(object_, tuple(wider))
 
-    def spread(self, op: _Op, keys: Sequence[KeySets]) -> Sequence[KeySets]:
+    def complete_keys(self, op: _Op, keys: Sequence[KeySets]) -> Sequence[KeySets]:
         """Return the keys of each input, of a join's side also those of rows that meet the other's.
 
         That is a side without keys, whose rows without a match matter to nobody.
@@ -126,12 +126,12 @@ class KeySources:
         if not isinstance(op, StreamJoin):
             return keys
         for place in (0, 1):
-            known = sources_in(keys[1 - place])
+            known = select_sources(keys[1 - place])
             if keys[place] or not known or not _only_matches(op.node.kind, place):
                 continue
             found: dict[str, Sources] = {}
             for pair in op.node.equi:
-                values = self.of_rows(op.inputs[1 - place], known, pair[1 - place])
+                values = self.trace_rows(op.inputs[1 - place], known, pair[1 - place])
                 if values is not None:
                     found[pair[place]] = values
             return [found if i == place else keys[i] for i in (0, 1)]
@@ -150,19 +150,21 @@ def equal_columns(
         for op in plan.operators.values():
             if isinstance(op, StreamJoin):
                 for a, b in op.node.equi:
-                    lefts, rights = _scanned(op.left, a), _scanned(op.right, b)
+                    lefts, rights = _scan_columns(op.left, a), _scan_columns(op.right, b)
                     for one, others in ((lefts, rights), (rights, lefts)):
                         for column in one:
                             found[column] |= {column} | others
     return {column: frozenset(others) for column, others in found.items()}
 
 
-def _scanned(op: _Op, column: str) -> set[tuple[str, str]]:
+def _scan_columns(op: _Op, column: str) -> set[tuple[str, str]]:
     """Return the columns of objects that a column's values are from."""
     if isinstance(op, StreamScan):
         return {(op.node.object, column)}
     near = zip(op.inputs, op.input_bounds({column: True}), strict=True)
-    return {origin for below, names in near for name in names for origin in _scanned(below, name)}
+    return {
+        origin for below, names in near for name in names for origin in _scan_columns(below, name)
+    }
 
 
 def _unpadded_side(op: StreamJoin, column: str) -> int | None:

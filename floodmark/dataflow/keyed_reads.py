@@ -52,7 +52,7 @@ class KeyedRows:
     paths: Mapping[int, tuple[str, ...]]
     files: tuple[DataFile, ...]
 
-    def read(
+    def load(
         self, inputs: EpochInputs, names: Sequence[str], *, after: bool | None
     ) -> DataFrame | None:
         """Return columns of the rows before or `after` the epoch, of both for None.
@@ -67,7 +67,7 @@ class KeyedRows:
 
 
 @dataclass(frozen=True)
-class KeyValues:
+class KeyColumn:
     """Values of keys, at most so many rows, and where they lie; `frame` is None where none are."""
 
     frame: DataFrame | None = None
@@ -85,16 +85,6 @@ class _Plans:
     scans: Mapping[str, n.Scan]
     equal: Mapping[tuple[str, str], frozenset[tuple[str, str]]]
 
-    @staticmethod
-    def of(plans: Sequence[StreamPlan]) -> _Plans:
-        """Return what some plans read."""
-        scans: dict[str, n.Scan] = {}
-        for scan in (scan for plan in plans for scan in n.scans(plan.root)):
-            before = scans.get(scan.object, scan).columns
-            columns = {f.name: f for f in (*before, *scan.columns)}
-            scans[scan.object] = replace(scan, columns=tuple(columns.values()))
-        return _Plans(scans, equal_columns(plans))
-
 
 class KeyedReads:
     """The keyed reads of one epoch: who asks first does one, the others wait for it.
@@ -107,7 +97,7 @@ class KeyedReads:
         self._alone = alone
         self._lock = threading.Lock()
         self._gates: dict[KeyedRead, threading.Lock] = {}
-        self._found: dict[KeyedRead, KeyedRows | None] = {}
+        self._rows_by_read: dict[KeyedRead, KeyedRows | None] = {}
         self._numbers = itertools.count(1)
         self._plans: _Plans | None = None
 
@@ -117,7 +107,7 @@ class KeyedReads:
             if self._plans is None:
                 plans = [obj.plan for obj in inputs.objects.values()]
                 asking = plans if self._alone is None else [self._alone]
-                self._plans = _Plans.of([plan for plan in asking if plan is not None])
+                self._plans = _survey([plan for plan in asking if plan is not None])
             return self._plans
 
     def equals(self, inputs: EpochInputs, object_: str, column: str) -> Sources:
@@ -156,14 +146,14 @@ class KeyedReads:
         with self._lock:
             gate = self._gates.setdefault(read, threading.Lock())
         with gate:
-            if read not in self._found:
+            if read not in self._rows_by_read:
                 name = f"keyed{next(self._numbers)}"
-                self._found[read] = _Reading(self, inputs, stages).rows(read, name)
-            return self._found[read]
+                self._rows_by_read[read] = _Reading(self, inputs, stages).rows(read, name)
+            return self._rows_by_read[read]
 
     def values(
         self, sources: Sources, inputs: EpochInputs, stages: ObjectStages
-    ) -> KeyValues | None:
+    ) -> KeyColumn | None:
         """Return the values of sources; None where it does not pay to find them."""
         return _Reading(self, inputs, stages).values(sources)
 
@@ -193,32 +183,32 @@ class _Reading:
                 return KeyedRows(scan.columns, {}, ())
             keys[column] = values.frame
             within |= {} if values.ends is None else {column: values.ends}
-        rows = before_and_after(self.inputs, scan, keys, _keeper(within))
+        rows = route_rows(self.inputs, scan, keys, _keeper(within))
         table, writer = self.stages.table(name), self.stages.writer
         routed = {} if rows is None else writer.write_routed(table, rows)
         paths = {route: tuple(writer.paths(table, files)) for route, files in routed.items()}
         return KeyedRows(scan.columns, paths, tuple(f for files in routed.values() for f in files))
 
-    def values(self, sources: Sources) -> KeyValues | None:
+    def values(self, sources: Sources) -> KeyColumn | None:
         """Return the values of sources; None where it does not pay to find them."""
-        parts = [self._values_of(source) for source in sources]
+        parts = [self._source_values(source) for source in sources]
         known = [part for part in parts if part is not None]
         frames = [part.frame for part in known if part.frame is not None]
         if len(known) < len(parts):
             return None
         if not frames:
-            return KeyValues()
+            return KeyColumn()
         ends = enclosing([part.ends for part in known if part.frame is not None])
         rows = sum(part.rows for part in known)
-        return KeyValues(reduce(lambda a, b: a.unionAll(b), frames), rows, ends)
+        return KeyColumn(reduce(lambda a, b: a.unionAll(b), frames), rows, ends)
 
-    def _values_of(self, source: ChangedValues | FoundValues) -> KeyValues | None:
+    def _source_values(self, source: ChangedValues | FoundValues) -> KeyColumn | None:
         inputs, column = self.inputs, source.column
         if isinstance(source, FoundValues):
             found = self.reads.rows(source.read, inputs, self.stages)
             if found is None:
                 return None
-            rows, files = found.read(inputs, [column], after=None), found.files
+            rows, files = found.load(inputs, [column], after=None), found.files
             lie, count = file_bounds(files, [column]) or {}, rows_of(files)
         else:
             scan = self.reads.plans(inputs).scans[source.object]
@@ -226,11 +216,11 @@ class _Reading:
             rows = None if changes is None else changes.frame
             lie, count = inputs.bounds(scan) or {}, inputs.count_changes(source.object)
         if rows is None:
-            return KeyValues()
-        return KeyValues(rows.selectExpr(f"{ident(column)} AS {KEY}"), count, lie.get(column))
+            return KeyColumn()
+        return KeyColumn(rows.selectExpr(f"{ident(column)} AS {KEY}"), count, lie.get(column))
 
 
-def before_and_after(
+def route_rows(
     inputs: EpochInputs, scan: n.Scan, keys: Mapping[str, DataFrame], keeps: FileFilter
 ) -> DataFrame | None:
     """Return the rows with keys before and after the epoch, each once, with their route.
@@ -238,7 +228,7 @@ def before_and_after(
     Rows that were there before are those after without those that came, and with those that went.
     """
     names = [ident(name) for name in scan.names]
-    filled = inputs.filled_columns(scan)
+    filled = inputs.columns_without_null(scan)
 
     def narrow(rows: DataFrame) -> DataFrame:
         return rows_of_keys(rows, scan.columns, keys, filled)
@@ -266,3 +256,13 @@ def _keeper(within: Bounds) -> FileFilter:
         return all(within[c][0] <= high and low <= within[c][1] for c, (low, high) in lie.items())
 
     return keeps
+
+
+def _survey(plans: Sequence[StreamPlan]) -> _Plans:
+    """Return what some plans read."""
+    scans: dict[str, n.Scan] = {}
+    for scan in (scan for plan in plans for scan in n.scans(plan.root)):
+        before = scans.get(scan.object, scan).columns
+        columns = {f.name: f for f in (*before, *scan.columns)}
+        scans[scan.object] = replace(scan, columns=tuple(columns.values()))
+    return _Plans(scans, equal_columns(plans))

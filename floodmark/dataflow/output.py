@@ -10,7 +10,7 @@ from floodmark.cached import cached_property
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, sources_in
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, select_sources
 from floodmark.dataflow.key_sources import KeySources
 from floodmark.dataflow.keyed_reads import KeyedRows
 from floodmark.dataflow.plan_splitter import PlanSplitter
@@ -124,7 +124,7 @@ class OperatorOutput:
 
     def sources(self, column: str) -> Sources | None:
         """Return where a column's values in the changes are found; None where nothing tells."""
-        return self._keys.of_changes(self.operator, column)
+        return self._keys.trace_changes(self.operator, column)
 
     def finds(self, keys: KeySets) -> bool:
         """Tell whether its rows are read by keys, or are few: see `Input.finds`."""
@@ -132,16 +132,16 @@ class OperatorOutput:
         if isinstance(op, StreamScan):
             few = ctx.inputs.bytes_at_rest(op.node) < ctx.inputs.limits.reread_bytes
             return few or self._find(op, keys) is not None
-        near = self._keys.spread(op, op.input_bounds(keys))
+        near = self._keys.complete_keys(op, op.input_bounds(keys))
         below = (self._outputs[i] for i in op.node.inputs)
         return all(output.finds(theirs) for output, theirs in zip(below, near, strict=True))
 
     def _find(self, op: StreamScan, keys: KeySets) -> KeyedRows | None:
         """Return a table's rows that have keys; None where it is not read by them."""
-        sources = sources_in(keys)
+        sources = select_sources(keys)
         if not sources:
             return None
-        ctx, read = self._ctx, self._keys.read(op, sources)
+        ctx, read = self._ctx, self._keys.plan_read(op, sources)
         return ctx.keyed_reads.rows(read, ctx.inputs, ctx.stages)
 
     @property
@@ -180,7 +180,7 @@ class OperatorOutput:
         ) -> batch.Leaf | None:
             found = self._find(op, keys) if isinstance(op, StreamScan) else None
             if found is not None:
-                return batch.Leaf(found.read(ctx.inputs, op.names, after=after))
+                return batch.Leaf(found.load(ctx.inputs, op.names, after=after))
             narrow = ctx.narrow(op.node.schema, keys)
             if narrow is None:
                 return batch.Leaf(None)
@@ -192,5 +192,5 @@ class OperatorOutput:
 
         spark = ctx.inputs.spark
         plan = self.operator
-        spread = self._keys.spread
-        return batch.rows_in_bounds(plan, within, leaf, spark, ctx.now, finish, keys, spread)
+        complete_keys = self._keys.complete_keys
+        return batch.rows_in_bounds(plan, within, leaf, spark, ctx.now, finish, keys, complete_keys)

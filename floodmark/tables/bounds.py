@@ -32,7 +32,7 @@ def file_bounds(files: Sequence[DataFile], names: Sequence[str]) -> Bounds | Non
     return out
 
 
-def filled_columns(files: Sequence[DataFile], names: Iterable[str]) -> frozenset[str]:
+def columns_without_null(files: Sequence[DataFile], names: Iterable[str]) -> frozenset[str]:
     """Return the columns that are NULL in no row of some files, as far as these tell."""
     return frozenset(name for name in names if all(file.nulls.get(name) == 0 for file in files))
 

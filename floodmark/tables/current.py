@@ -23,7 +23,7 @@ from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, Store
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
-from floodmark.tables.bounds import filled_columns
+from floodmark.tables.bounds import columns_without_null
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns, find_cutoff
 from floodmark.tables.tables import Tables, rows_of
@@ -165,7 +165,7 @@ class CurrentRows:
         alive = narrow(alive)
         if rows is None:
             return alive
-        filled = filled_columns(self.base.files, key)
+        filled = columns_without_null(self.base.files, key)
         kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=few, filled=filled)
         return kept.unionAll(alive)
 

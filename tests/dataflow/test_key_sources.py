@@ -47,7 +47,7 @@ def _sources(plan: StreamPlan, changed: str, equal: Mapping[str, str] | None = N
 
 def _of(root: n.Node, changed: str, column: str) -> Sources | None:
     plan = lower(root)
-    return _sources(plan, changed).of_changes(plan.top, column)
+    return _sources(plan, changed).trace_changes(plan.top, column)
 
 
 AB = _join(A, B, "a_id", "b_a")
@@ -137,7 +137,7 @@ def test_a_left_join_keeps_what_its_left_side_has() -> None:
 def test_keys_of_one_side_give_those_of_the_other() -> None:
     plan = lower(AB)
     keys = {"b_id": frozenset({_changed("c_b")})}
-    found = _sources(plan, "c").spread(plan.top, plan.top.input_bounds(keys))
+    found = _sources(plan, "c").complete_keys(plan.top, plan.top.input_bounds(keys))
     assert found == [{"a_id": {_found("b_a", "b_id", keys["b_id"])}}, keys]
 
 
@@ -150,7 +150,7 @@ def test_a_side_that_is_kept_without_a_match_gets_no_keys(
 ) -> None:
     plan = lower(_join(A, B, "a_id", "b_a", kind))
     keys = {column: frozenset({_changed("c_b")})}
-    found = _sources(plan, "c").spread(plan.top, plan.top.input_bounds(keys))
+    found = _sources(plan, "c").complete_keys(plan.top, plan.top.input_bounds(keys))
     assert not found[left_alone]
 
 
@@ -159,9 +159,9 @@ def test_a_read_has_the_keys_of_others_who_compare_the_column() -> None:
     sources = _sources(plan, "abc", {"a_id": "b_a c_b"})
     scan = plan.operators[A]
     mine = {"a_id": frozenset({_changed("b_a")})}
-    wider = sources.read(scan, mine)  # type: ignore[arg-type]
+    wider = sources.plan_read(scan, mine)  # type: ignore[arg-type]
     assert wider == KeyedRead("a", (("a_id", frozenset({_changed("b_a"), _changed("c_b")})),))
-    assert wider == sources.read(scan, {"a_id": frozenset({_changed("c_b")})})  # type: ignore[arg-type]
+    assert wider == sources.plan_read(scan, {"a_id": frozenset({_changed("c_b")})})  # type: ignore[arg-type]
 
 
 def test_columns_that_joins_compare() -> None:

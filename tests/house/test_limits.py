@@ -75,6 +75,7 @@ FIXED = {
         "connectors/copy/values.py _DAY_MICROS", "connectors/formats/logical_types.py DAY_MICROS",
         "dataflow/partitions/affected_frames.py _START _ROW _END",
         "dataflow/intake/source.py GOOD DEAD LATE NOTHING WITHDRAWN",
+        "dataflow/keyed_reads.py _STAYS _GOES _COMES",
         "dataflow/partitions/frames.py _DAY",
         "plan/bind/frames.py _DAY", "plan/rules/interval_join.py DAY",
         "plan/rules/inverses.py _DAY", "spark/confs.py MEBIBYTE", "spark/failures.py NEGATIVE",

@@ -166,7 +166,7 @@ JOINS = (
     ),
     Planted(
         "rows that have come are there before, where a table is read by key",
-        "floodmark.dataflow.keyed_reads:before_and_after",
+        "floodmark.dataflow.keyed_reads:route_rows",
         "come = changes.frame.where(f'{WEIGHT} > 0')",
         "come = changes.frame.where('FALSE')",
         (

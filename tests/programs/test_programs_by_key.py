@@ -46,7 +46,7 @@ def test_rows_read_by_key_are_those_of_the_programs(
 
         monkeypatch.setattr(module, name, counted)
 
-    count(keyed_reads, "before_and_after", "shared")
+    count(keyed_reads, "route_rows", "shared")
     count(context, "rows_of_keys", "apart")
     monkeypatch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
     cases = cases_of(names, tmp_path)

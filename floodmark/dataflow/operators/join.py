@@ -69,7 +69,7 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
         if matches is None:
             parts.append(_join(node, after, theirs, now))
         elif after is not None:
-            parts += _matches_anew(sides, matches, after, theirs, ctx)
+            parts += _recompute_matches(sides, matches, after, theirs, ctx)
     present = [part for part in parts if part is not None]
     if not present:
         return None
@@ -78,7 +78,7 @@ def _delta(sides: JoinSides, ctx: EpochContext) -> Rows | None:
     return Rows(frame, failing=failing, inserts=_inserts(matches, kept.rows, other.rows))
 
 
-def _matches_anew(
+def _recompute_matches(
     sides: JoinSides,
     matches: RecomputeMatches,
     after: DataFrame,
@@ -94,7 +94,7 @@ def _matches_anew(
     touched = _touching(node, matches, after, theirs, now, few=ctx.inputs.few)
     pairs: list[DataFrame | None] = []
     if matches.pads:
-        written = _written(sides, touched, ctx) if sides.kept.pays_by_key else touched
+        written = _write_touched(sides, touched, ctx) if sides.kept.pays_by_key else touched
         if written is None:
             return []
         touched = written
@@ -119,10 +119,10 @@ def _matches_anew(
     names = [ident(c) for c in sides.kept.operator.names]
     both = touched.selectExpr(*names, f"explode(array(1, -1)) AS {WEIGHT}")
     matched = reduce(lambda a, b: a.unionAll(b), tagged)
-    return [*pairs, _kept_or_padded(node, matches, both, matched, now)]
+    return [*pairs, _compare_matches(node, matches, both, matched, now)]
 
 
-def _written(sides: JoinSides, touched: DataFrame, ctx: EpochContext) -> DataFrame | None:
+def _write_touched(sides: JoinSides, touched: DataFrame, ctx: EpochContext) -> DataFrame | None:
     """Return rows that are read twice, and few of many, from files; None when there are none."""
     columns = (*sides.kept.operator.node.schema, WEIGHT_FIELD)
     name = f"{sides.op.identifier}_touched"
@@ -130,7 +130,7 @@ def _written(sides: JoinSides, touched: DataFrame, ctx: EpochContext) -> DataFra
     return None if written is None else written.drop(WEIGHT)
 
 
-def _kept_or_padded(
+def _compare_matches(
     node: n.Join, matches: RecomputeMatches, kept: DataFrame, others: DataFrame, now: int
 ) -> DataFrame | None:
     """Return the kept rows whose weight says after or before, as far as they are padded or there.
@@ -140,7 +140,7 @@ def _kept_or_padded(
     apart = f"{WEIGHT} = {_SIDE}"
     if not matches.pads:
         return semi_or_anti_join(node, kept, others, now, apart)
-    alone = kept.join(others, _matched(condition_of(node, now, apart)), "left_anti")
+    alone = kept.join(others, _condition(condition_of(node, now, apart)), "left_anti")
     columns = (
         [*map(ident, node.left.names), *nulls(node.right)]
         if matches.kept == "left"
@@ -178,8 +178,8 @@ def batch(
     semi, anti = node.kind is n.JoinKind.SEMI, node.kind is n.JoinKind.ANTI
     text = _holds(node, now) if semi else condition_of(node, now)
     if not text:
-        return left.crossJoin(right) if how == "inner" else left.join(right, _matched(""), how)
-    condition = _matched(text)
+        return left.crossJoin(right) if how == "inner" else left.join(right, _condition(""), how)
+    condition = _condition(text)
     failing = failing_residual(node, now)
     names = [ident(c) for c in node.names]
     if failing is None or ((semi or anti) and not strict):
@@ -190,7 +190,7 @@ def batch(
     stop = f"CASE WHEN {refuses} THEN {raise_text(failing.error, failing.message)} ELSE FALSE END"
     if semi or anti:
         kept = left.join(right, condition, how).selectExpr(*names)
-        stopping = left.join(right, _matched(_refuses(node, failing)), "inner").where(stop)
+        stopping = left.join(right, _condition(_refuses(node, failing)), "inner").where(stop)
         return kept.unionAll(stopping.selectExpr(*names))
     joined = add_flag(left, LEFT).join(add_flag(right, RIGHT), condition, how)
     refused = f"coalesce({LEFT} AND {RIGHT} AND ({failing.error}) IS NOT NULL, FALSE)"
@@ -302,11 +302,11 @@ def semi_or_anti_join(
         return left.selectExpr(*columns, *_no_error(failing)) if anti else None
     left, right = matchable(node, left, right, _HOW[node.kind])
     test = condition_of(node, now, *more) if anti else _holds(node, now, *more)
-    kept = left.join(right, _matched(test), _HOW[node.kind])
+    kept = left.join(right, _condition(test), _HOW[node.kind])
     kept = kept.selectExpr(*columns, *_no_error(failing))
     if failing is None:
         return kept
-    refused = left.join(right, _matched(_refuses(node, failing, *more)), "inner")
+    refused = left.join(right, _condition(_refuses(node, failing, *more)), "inner")
     return kept.unionAll(refused.selectExpr(*columns, pair_error(node, failing)))
 
 
@@ -315,7 +315,7 @@ def _refuses(node: n.Pairing, failing: CompiledExpr, *more: str) -> str:
     return " AND ".join([*_equal(node), *more, f"({failing.error}) IS NOT NULL"])
 
 
-def _matched(text: str) -> Column:
+def _condition(text: str) -> Column:
     """Return the condition of a join; without a text all pairs meet."""
     from pyspark.sql import functions as F
 
@@ -368,7 +368,7 @@ def _pairs(node: n.Pairing, left: DataFrame, right: DataFrame, how: str, now: in
     elif failing is not None:
         right, extra = add_flag(right, RIGHT), [pair_error(node, failing, RIGHT)]
     if text or how != "inner":
-        joined = left.join(right, _matched(text), how)
+        joined = left.join(right, _condition(text), how)
     else:
         joined = left.crossJoin(right)
     return joined.selectExpr(*map(ident, node.names), WEIGHT, *extra)
@@ -390,7 +390,7 @@ def _touching(
         if node.residual is not None and node.only_existence and not failing_residual(node, now):
             kept = kept.where(compile_expr(node.residual, now).value)
         some = changes.limit(1).selectExpr("TRUE AS __some")
-        return kept.join(F.broadcast(some), _matched(""), "left_semi")
+        return kept.join(F.broadcast(some), _condition(""), "left_semi")
     side = node.left if matches.kept == "left" else node.right
     kept = _with_key(kept, side, [a for a, _ in matches.pairs])
     names = [(a, f"__k{i}", b) for i, (a, b) in enumerate(matches.pairs)]

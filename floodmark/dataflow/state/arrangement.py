@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, frames_in, rows_of_keys
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, rows_of_keys, select_frames
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import (
@@ -159,7 +159,7 @@ class Arrangement:
         from pyspark.sql import functions as F
 
         log = reduce(lambda a, b: a.unionAll(b), parts)
-        rows = rows_of_keys(log, self.columns, frames_in(keys))
+        rows = rows_of_keys(log, self.columns, select_frames(keys))
         names = [ident(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
         there = never_negative(WEIGHT, f"{WEIGHT} > 0")

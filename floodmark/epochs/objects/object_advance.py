@@ -42,7 +42,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.objects.analysed import AnalysedObject, Pipeline
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import layout
-from floodmark.tables.bounds import filled_columns
+from floodmark.tables.bounds import columns_without_null
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.tables import Tables, Writer, rows_of
@@ -233,7 +233,7 @@ class ObjectAdvance:
         settled: Rows | None = rows
         if rows is not None and rows.failing and rows.has_kinds and not rows.extra_columns:
             # Groups are read back from files: a second time costs less than another query.
-            return self.apply(self._with_letters(rows), stages, routed=True)
+            return self.apply(self._add_letters(rows), stages, routed=True)
         if rows is not None and rows.failing:
             columns = (*relation.columns, WEIGHT_FIELD)
             frame = stages.settle("root", rows, columns)
@@ -251,7 +251,7 @@ class ObjectAdvance:
             )
         return self.apply(changes, stages)
 
-    def _with_letters(self, rows: Rows) -> DataFrame:
+    def _add_letters(self, rows: Rows) -> DataFrame:
         """Return the changes of rows, and the dead letters among them, with their routes."""
         relation, epoch = self.obj.relation, self.input.epoch
         names = [ident(f.name) for f in relation.columns]
@@ -295,7 +295,7 @@ class ObjectAdvance:
         if few or not keys:
             return rows.all_rows(self.tables, files), few
         schema, held = layout.current_schema(self.obj), (*rows.base.files, *rows.layer_files)
-        filled = filled_columns(held, keys)
+        filled = columns_without_null(held, keys)
         narrowed = rows.all_rows(
             self.tables, files, narrow=lambda rows: rows_of_keys(rows, schema, keys, filled)
         )
