@@ -249,6 +249,16 @@ class EpochInputs:
         rows = current_at_cut(self.tables.store, self.objects[object_], self._after)
         return 0 if rows is None else rows_of(rows.base.files)
 
+    def whole_numbers(self, object_: str, column: str) -> int | None:
+        """Return how many whole numbers lie where a column's values do; None for other values."""
+        rows = current_at_cut(self.tables.store, self.objects[object_], self._after)
+        files = () if rows is None else rows.base.files
+        ends = [end for f in files for end in (f.low.get(column), f.high.get(column))]
+        numbers = [end for end in ends if isinstance(end, int)]
+        if not numbers or len(numbers) < len(ends):
+            return None
+        return max(numbers) - min(numbers) + 1
+
     def columns_without_null(self, scan: n.Scan) -> frozenset[str]:
         """Return the columns that are NULL in no row before or after the epoch."""
         obj = self.objects[scan.object]

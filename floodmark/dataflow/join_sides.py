@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.context import EpochContext, Input, keys_to_read
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets, select_frames
+from floodmark.dataflow.key_sources import scan_columns
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
 from floodmark.stream.properties.bounds import Bounds, hull
@@ -66,9 +67,11 @@ class JoinSides:
         columns = [(self._column(pair, side), self._column(pair, near)) for pair in self._pairs]
         if near.rows is None or not columns:
             return ALL_KEYS
+        if self._meets_once(side, near):
+            return ALL_KEYS
 
         def look() -> KeySets:
-            changes = near.materialize() if self._looks_for_keys(side, near) else None
+            changes = None if side is near and self.matches is None else near.materialize()
             return ALL_KEYS if changes is None else key_sets(changes, columns)
 
         return keys_to_read(side, {mine: [(near, theirs)] for mine, theirs in columns}, look)
@@ -76,10 +79,17 @@ class JoinSides:
     def _column(self, pair: tuple[str, str], side: Input) -> str:
         return pair[0] if side is self.kept else pair[1]
 
-    def _looks_for_keys(self, side: Input, near: Input) -> bool:
-        """Tell whether changes of `near` are read for keys: what meets them as it is needs none."""
-        meets = side.operator.is_scanned and near.operator.is_scanned
-        return self.matches is not None or (side is not near and not meets)
+    def _meets_once(self, side: Input, near: Input) -> bool:
+        """Tell whether rows of a table meet changes of another one here alone.
+
+        Then one pass over them is all there is; the changes are broadcast as they are.
+        """
+        if self.matches is not None or not side.operator.is_scanned:
+            return False
+        reads, inputs = self.ctx.keyed_reads, self.ctx.inputs
+        mine = [self._column(pair, side) for pair in self._pairs]
+        found = (at for column in mine for at in scan_columns(side.operator, column))
+        return near.operator.is_scanned and not any(reads.is_shared(inputs, *at) for at in found)
 
     def keep(self) -> None:
         """Record both arrangements, also where the join did not need their new rows."""

@@ -7,6 +7,7 @@ the operator's changes have, never less.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -140,30 +141,27 @@ class KeySources:
 
 def equal_columns(
     plans: Iterable[StreamPlan],
-) -> Mapping[tuple[str, str], frozenset[tuple[str, str]]]:
-    """Return by object and column with which columns of objects some join compares it.
-
-    A column that is compared with any is compared with itself, too.
-    """
-    found = defaultdict[tuple[str, str], set[tuple[str, str]]](set)
+) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
+    """Return by object and column with which columns of objects joins compare it, one for each."""
+    found = defaultdict[tuple[str, str], list[tuple[str, str]]](list)
     for plan in plans:
         for op in plan.operators.values():
             if isinstance(op, StreamJoin):
                 for a, b in op.node.equi:
-                    lefts, rights = _scan_columns(op.left, a), _scan_columns(op.right, b)
-                    for one, others in ((lefts, rights), (rights, lefts)):
-                        for column in one:
-                            found[column] |= {column} | others
-    return {column: frozenset(others) for column, others in found.items()}
+                    lefts, rights = scan_columns(op.left, a), scan_columns(op.right, b)
+                    for left, right in itertools.product(lefts, rights):
+                        found[left].append(right)
+                        found[right].append(left)
+    return found
 
 
-def _scan_columns(op: _Op, column: str) -> set[tuple[str, str]]:
+def scan_columns(op: _Op, column: str) -> set[tuple[str, str]]:
     """Return the columns of objects that a column's values are from."""
     if isinstance(op, StreamScan):
         return {(op.node.object, column)}
     near = zip(op.inputs, op.input_bounds({column: True}), strict=True)
     return {
-        origin for below, names in near for name in names for origin in _scan_columns(below, name)
+        origin for below, names in near for name in names for origin in scan_columns(below, name)
     }
 
 

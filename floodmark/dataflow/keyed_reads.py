@@ -79,11 +79,15 @@ class KeyColumn:
 class _Plans:
     """What the plans of a pipeline read: a scan of each object, and which columns they compare.
 
-    `equal` has by column the columns that any plan compares with it.
+    `equal` has by column the columns that joins compare with it, one for each join.
     """
 
     scans: Mapping[str, n.Scan]
-    equal: Mapping[tuple[str, str], frozenset[tuple[str, str]]]
+    equal: Mapping[tuple[str, str], Sequence[tuple[str, str]]]
+
+    def comparable(self, object_: str, column: str) -> set[tuple[str, str]]:
+        """Return a column, and those that some join compares with it."""
+        return {(object_, column), *self.equal.get((object_, column), ())}
 
 
 class KeyedReads:
@@ -115,28 +119,32 @@ class KeyedReads:
 
         Those with the fewest rows, as long as reading by their keys pays.
         """
-        others = self.plans(inputs).equal.get((object_, column), ())
-        counted = sorted(
-            (inputs.count_changes(o), o, c) for o, c in others if inputs.has_changes(o)
-        )
+        equal = self.plans(inputs).comparable(object_, column)
+        counted = sorted((inputs.count_changes(o), o, c) for o, c in equal if inputs.has_changes(o))
         sums = itertools.accumulate(rows for rows, _, _ in counted)
         fits = (self.pays(inputs, object_, column, rows) for rows in sums)
         return frozenset(
             ChangedValues(o, c) for (_, o, c), pays in zip(counted, fits, strict=True) if pays
         )
 
+    def is_shared(self, inputs: EpochInputs, object_: str, column: str) -> bool:
+        """Tell whether several joins can read an object by a column."""
+        return len(self.plans(inputs).equal.get((object_, column), ())) > 1
+
     def pays(self, inputs: EpochInputs, object_: str, column: str, rows: int) -> bool:
         """Tell whether an object is to be read by a column that has one of so many values.
 
-        A column that is compared with the only key of another object has no more values than that
-        has rows.
+        It is to be one that has many more values. It has no more than objects have rows of which a
+        column that some plan compares with it is the only key, and no more than lie between whole
+        numbers. Where neither is known, a value may be that of most rows.
         """
-        among = [object_]
-        for other, name in self.plans(inputs).equal.get((object_, column), ()):
-            if inputs.objects[other].relation.stream_key == (name,):
-                among.append(other)
-        held = min(map(inputs.rows_at_rest, among))
-        return rows * inputs.limits.keyed_factor <= held
+        factor = inputs.limits.keyed_factor
+        equal = self.plans(inputs).comparable(object_, column)
+        keyed_by = [o for o, c in equal if inputs.objects[o].relation.stream_key == (c,)]
+        most = [inputs.rows_at_rest(o) for o in keyed_by]
+        between = inputs.whole_numbers(object_, column)
+        most += [] if between is None else [between]
+        return not factor or (any(most) and rows * factor <= min(most))
 
     def rows(self, read: KeyedRead, inputs: EpochInputs, stages: ObjectStages) -> KeyedRows | None:
         """Return the rows of a read; None where it does not pay to look for its keys.

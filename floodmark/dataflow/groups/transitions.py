@@ -87,12 +87,13 @@ def transitions(
 
 
 def _keys_of_groups(node: GroupingNode, below: Input, changes: DataFrame) -> KeySets:
-    """Return the keys of the touched groups, by which an input is read; it may be met as it is."""
+    """Return the keys of the touched groups, by which an input is read that is computed."""
 
     def look() -> KeySets:
-        scanned = below.operator.is_scanned
-        return ALL_KEYS if scanned else key_sets(changes, ((c, c) for c in node.group))
+        return key_sets(changes, ((c, c) for c in node.group))
 
+    if below.operator.is_scanned:
+        return ALL_KEYS
     return keys_to_read(below, {c: [(below, c)] for c in node.group}, look)
 
 

@@ -119,7 +119,8 @@ def delta_from_own(
     (within,) = _bounds_of_scopes([below], [scope], [changes])
     names = [ident(c) for c in op.names]
     parts = []
-    after = below.rows_after(within, _key_sets(0, [below], [scope], keys))
+    sets = ALL_KEYS if below.operator.is_scanned else _key_sets(0, [below], [scope], keys)
+    after = below.rows_after(within, sets)
     for rows, weight in ((own.rows_before(within), -1), (after, 1)):
         if rows is not None:
             among = _rows_of_keys(rows, keys, scope, ctx)
