@@ -76,9 +76,9 @@ CHANGES = (
 GROUPS = (
     Planted(
         "the group of NULL forgets what it had",
-        "floodmark.spark.keyed:_equal",
-        "f'{ident(c)} <=> {ident(_PREFIX + c)}'",
-        "f'{ident(c)} = {ident(_PREFIX + c)}'",
+        "floodmark.spark.keyed:equals",
+        "'=' if column in filled else '<=>'",
+        "'='",
         on_spark("aggregate_null_group"),
     ),
     Planted(
@@ -142,16 +142,16 @@ JOINS = (
     ),
     Planted(
         "padding stays when a match comes",
-        "floodmark.dataflow.operators.join:_delta",
-        "parts.append(None if before is None else negate(before))",
-        "parts.append(None if sides.old(other) is None else negate(before))",
+        "floodmark.dataflow.operators.join:_recompute_matches",
+        "((new, 1), (old, -1))",
+        "((new, 1), (new, -1))",
         on_spark("join_left_padding"),
     ),
     Planted(
         "a row of a semi join goes with the first of its matches",
-        "floodmark.dataflow.operators.join:_delta",
-        "_join_kept_side(node, touched, sides.new(other, other), now)",
-        "_join_kept_side(node, touched, theirs.where(f'{WEIGHT} > 0').drop(WEIGHT), now)",
+        "floodmark.dataflow.operators.join:_recompute_matches",
+        "((new, 1), (old, -1))",
+        "((theirs.where(f'{WEIGHT} > 0').drop(WEIGHT), 1), (old, -1))",
         on_spark("join_semi_and_anti"),
     ),
     Planted(
