@@ -203,8 +203,8 @@ class Limits:
     keyed_factor: int = _limit(
         4,
         "times",
-        "A table is read by keys, once for all views, where it has at least so many times their "
-        "rows.",
+        "A table is read by the keys of changes, once for all views, where their column can have "
+        "at least so many times as many values.",
         least=0,
     )
     exact_keys: int = _limit(

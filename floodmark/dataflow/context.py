@@ -134,7 +134,7 @@ class EpochContext:
 def keys_to_read(
     below: Input,
     givers: Mapping[str, Sequence[tuple[Input, str]]],
-    look: Callable[[], KeySets] = lambda: ALL_KEYS,
+    look: Callable[[], KeySets],
 ) -> KeySets:
     """Return the keys by which an input is read for changes.
 

@@ -49,8 +49,12 @@ class JoinSides:
         again = any(select_frames(of) for of in keys.values())
         again |= self.matches is not None and side is self.other
         if not again and not side.operator.is_scanned and not self.ctx.inputs.fills:
-            again = any(not read.finds(keys[read]) for read in sides if read is not side)
+            again = any(self.reads_whole(read, side) for read in sides if read is not side)
         return side.materialize() if again else side.single_use()
+
+    def reads_whole(self, side: Input, near: Input) -> bool:
+        """Tell whether a large table is read whole for an input's rows that match changes."""
+        return not side.finds(self._keys(side, near))
 
     def old(self, side: Input, near: Input) -> DataFrame | None:
         """Return the input's rows before the epoch, at least those that match changes of `near`."""

@@ -46,6 +46,7 @@ class KeySources:
         self._changes = changes
         self._equals = equals
         self._known: dict[tuple[str, str], Sources | None] = {}
+        self._wider: dict[tuple[str, str, Sources], Sources] = {}
 
     def trace_changes(self, op: _Op, column: str) -> Sources | None:
         """Return where a column's values in the changes of an operator are found.
@@ -116,8 +117,16 @@ class KeySources:
         It has all keys of changes that meet the column in any plan: then others can share it.
         """
         object_ = scan.node.object
-        wider = ((c, of | self._equals(object_, c)) for c, of in sorted(keys.items()))
-        return KeyedRead(object_, tuple(wider))
+        return KeyedRead(
+            object_, tuple((c, self._widen(object_, c, keys[c])) for c in sorted(keys))
+        )
+
+    def _widen(self, object_: str, column: str, sources: Sources) -> Sources:
+        """Return sources with those of others; it is asked often, and counts rows of files."""
+        at = (object_, column, sources)
+        if at not in self._wider:
+            self._wider[at] = sources | self._equals(object_, column)
+        return self._wider[at]
 
     def complete_keys(self, op: _Op, keys: Sequence[KeySets]) -> Sequence[KeySets]:
         """Return the keys of each input, of a join's side also those of rows that meet the other's.

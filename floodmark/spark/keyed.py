@@ -98,6 +98,6 @@ def _equal(key: Sequence[str], filled: Collection[str] = ()) -> Column:
 def equals(column: str, filled: Collection[str]) -> str:
     """Return the operator by which keys are equal: NULL equals NULL, where rows have any.
 
-    Where they have none, Spark looks a key up in less time: one integer in much less.
+    Where they have none, Spark looks up the values alone, without a mark for NULL beside each.
     """
     return "=" if column in filled else "<=>"

@@ -94,7 +94,8 @@ def _recompute_matches(
     touched = _touching(node, matches, after, theirs, now, few=ctx.inputs.few)
     pairs: list[DataFrame | None] = []
     if matches.pads:
-        written = _write_touched(sides, touched, ctx) if sides.kept.pays_by_key else touched
+        whole = sides.reads_whole(sides.kept, other)
+        written = _write_touched(sides, touched, ctx) if whole else touched
         if written is None:
             return []
         touched = written

@@ -163,6 +163,8 @@ class TableMerge(TablePart):
         frames = [o.frame for o in operations]
         keys = _first_keys(frames, key) if few else {}
         stored, small = self._rows_to_meet(within, rows, keys)
+        # Of a key of one column only the rows are left that meet others.
+        small |= keys.keys() == {*key}
         if self._are_new(operations, stored):
             self.added = operations[0].adds
             epoch = self.advance.input.epoch
