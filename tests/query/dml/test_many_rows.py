@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.client.core import SparkConnectClient
 
+from floodmark.epochs.objects import object_advance
 from floodmark.limits import Limits
 from floodmark.query import staging as staged_rows
 from floodmark.spark import keyed, server
@@ -164,26 +165,46 @@ def _asking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[boo
     return asked
 
 
-@pytest.mark.parametrize(("count", "chooses"), [(30, False), (5, True)])
+@pytest.mark.parametrize(
+    ("key", "count", "chosen"),
+    [("k", 30, []), ("k", 5, ["first column"]), ("k, g", 5, ["first column", "key"])],
+)
 def test_keys_are_looked_for_first_where_far_more_rows_are_stored_than_come(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, chooses: bool
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    count: int,
+    chosen: list[str],
 ) -> None:
-    chosen, among = [], keyed.semi_join
-
-    def choosing(*rest: Any, **named: Any) -> Any:
-        chosen.append(rest)
-        return among(*rest, **named)
-
-    monkeypatch.setattr(keyed, "semi_join", choosing)
+    called = list[str]()
+    for module, name, what in (
+        (object_advance, "rows_of_keys", "first column"),
+        (keyed, "semi_join", "key"),
+    ):
+        _noting(monkeypatch, module, name, called, what)
     path = tmp_path / "a.csv"
-    site.define("CREATE TABLE t (k INT PRIMARY KEY, g VARCHAR);")
+    site.define(f"CREATE TABLE t (k INT, g VARCHAR, n INT, PRIMARY KEY ({key}));")
     with site.connect(limits=Limits(whole_bytes=0)) as fm:
         for first, rows in ((0, 40), (38 - count, count)):
-            path.write_text("".join(f"{k},{rows}\n" for k in range(first, first + rows)))
+            path.write_text("".join(f"{k},g,{rows}\n" for k in range(first, first + rows)))
             fm.execute(f"COPY t FROM '{path}'")
-        found = fm.execute("SELECT g, count(*) FROM t GROUP BY g").rows
-    assert dict(found) == {str(count): count, "40": 40 - count}
-    assert bool(chosen) is chooses
+        found = fm.execute("SELECT n, count(*) FROM t GROUP BY n").rows
+    assert dict(found) == {count: count, 40: 40 - count}
+    assert called == chosen
+
+
+def _noting(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, called: list[str], what: str
+) -> None:
+    """Note `what` in a list whenever a function is called."""
+    function = getattr(module, name)
+
+    def noting(*rest: Any, **named: Any) -> Any:
+        called.append(what)
+        return function(*rest, **named)
+
+    monkeypatch.setattr(module, name, noting)
 
 
 def _ranked(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
