@@ -200,6 +200,32 @@ class Limits:
         "their keys alone.",
         least=0,
     )
+    search_bytes: int = _limit(
+        2**29,
+        "bytes",
+        "Rows with keys are found in the engine's process in files of so many bytes, in more of "
+        "them by Spark.",
+        least=0,
+    )
+    search_files_bytes: int = _limit(
+        2**33,
+        "bytes",
+        "Of files of so many bytes those are left out that have no such key, as the engine's "
+        "process reads the columns of keys.",
+        least=0,
+    )
+    search_piece: int = _limit(131_072, "rows", "So many of them are looked at together.")
+    search_held_bytes: int = _limit(
+        16 * 2**20, "bytes", "So many bytes of rows that were found are held, then written."
+    )
+    search_rows: int = _limit(
+        20_000,
+        "rows",
+        "Groups of an aggregate are looked for that way where so many are stored; fewer are joined "
+        "as they are.",
+        least=0,
+    )
+    search_share: int = _limit(8, "times", "And where one row in so many, or fewer, has such keys.")
     keyed_factor: int = _limit(
         4,
         "times",

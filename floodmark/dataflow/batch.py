@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, assert_never, get_args
 
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets
@@ -48,8 +48,14 @@ LeafOf = Callable[[n.Node], Leaf | None]
 """Returns the rows of a leaf; None for a node that is computed from its inputs."""
 LeafWithin = Callable[[StreamOperator[Any], Bounds, FileFilter | None, KeySets], Leaf | None]
 """The same for an operator, at least those within bounds, of the files that matter, with keys."""
-CompleteKeys = Callable[[StreamOperator[Any], Sequence[KeySets]], Sequence[KeySets]]
-"""Returns the keys of an operator's inputs, with those that one of them has for another one."""
+RowsOfInput = Callable[[int, KeySets], "DataFrame | None"]
+"""Returns the rows of an operator's input, by its place, that have keys."""
+CompleteKeys = Callable[
+    [StreamOperator[Any], Sequence[KeySets], RowsOfInput],
+    tuple[Sequence[KeySets], Mapping[int, "DataFrame | None"]],
+]
+"""Returns the keys of an operator's inputs, with those that one has for another one, and the rows
+of those inputs that it has asked for."""
 Finish = Callable[[StreamOperator[Any], "DataFrame | None"], "DataFrame | None"]
 """Returns the rows of an operator, perhaps written; it is not asked within a row-local chain."""
 
@@ -88,7 +94,7 @@ def rows_in_bounds(
     now: int,
     finish: Finish = lambda op, rows: rows,
     keys: KeySets = ALL_KEYS,
-    complete_keys: CompleteKeys = lambda op, keys: keys,
+    complete_keys: CompleteKeys = lambda op, keys, input_rows: (keys, {}),
 ) -> DataFrame | None:
     """Return the rows of an operator from those of its leaves.
 
@@ -107,9 +113,16 @@ def rows_in_bounds(
         inner = top is not None and (known is not None or op.is_row_local)
         if known is None:
             below = chain if chain[1] and op.is_row_local else None
-            their_keys = complete_keys(op, op.input_bounds(keys))
-            near = zip(op.inputs, op.input_bounds(within), their_keys, strict=True)
-            frames = [rows(i, its_bounds, its_keys, below) for i, its_bounds, its_keys in near]
+            near = op.input_bounds(within)
+
+            def input_rows(place: int, keys: KeySets) -> DataFrame | None:
+                return rows(op.inputs[place], near[place], keys, below)
+
+            their_keys, asked = complete_keys(op, op.input_bounds(keys), input_rows)
+            frames = [
+                asked[place] if place in asked else input_rows(place, keys_of)
+                for place, keys_of in enumerate(their_keys)
+            ]
             known = Leaf(batch(computed(op.node), frames, spark, now))
         return known.rows if inner else finish(op, known.rows)
 

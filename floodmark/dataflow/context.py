@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.key_sets import (
     ALL_KEYS,
+    FoundValues,
     KeySets,
     Sources,
-    rows_of_keys,
-    select_frames,
     select_sources,
+    select_values,
 )
 from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.stages import ObjectStages
+from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
-from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.current import Narrow
+from floodmark.tables.keyed_rows import KeyColumn, Narrow, Scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -110,16 +110,34 @@ class EpochContext:
         """Return the epoch's time in microseconds."""
         return self.inputs.now
 
-    def narrow(self, columns: Schema, keys: KeySets) -> Narrow | None:
-        """Return what leaves out stored rows without the keys; None where none has them."""
-        frames = select_frames(keys)
+    def narrow(self, op: StreamOperator[Any], keys: KeySets) -> Narrow | None:
+        """Return what leaves out an operator's rows without the keys; None where none has them."""
+        known = select_values(keys)
         for column, sources in select_sources(keys).items():
             values = self.keyed_reads.values(sources, self.inputs, self.stages)
             if values is not None and values.frame is None:
                 return None
-            if values is not None and values.frame is not None:
-                frames[column] = values.frame
-        return lambda rows: rows_of_keys(rows, columns, frames)
+            if values is not None:
+                known[column] = values
+        scratch = Scratch(self.stages.writer, self.stages.table("found"))
+        scan = op.node if isinstance(op.node, n.Scan) and known else None
+        filled = () if scan is None else self.inputs.columns_without_null(scan)
+        return Narrow(op.node.schema, known, filled, scratch)
+
+    def find_keys(self, below: Input, columns: Sequence[str]) -> dict[str, KeyColumn]:
+        """Return where few values of columns of an input's changes are written, as far as known.
+
+        They are given without a frame: for those who look for keys in files, and nowhere else.
+        """
+        inputs, found = self.inputs, dict[str, KeyColumn]()
+        for column in () if inputs.fills else columns:
+            sources = below.sources(column)
+            if not sources or any(isinstance(source, FoundValues) for source in sources):
+                continue
+            values = self.keyed_reads.values(sources, inputs, self.stages)
+            if values is not None and values.written and values.rows <= inputs.limits.exact_keys:
+                found[column] = replace(values, frame=None)
+        return found
 
     def seed(self, operator: StreamOperator[Any], epoch: str | None = None) -> RowSeed:
         """Return what identifies a row of an operator, for values that each replay gives again.

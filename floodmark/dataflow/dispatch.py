@@ -37,7 +37,7 @@ from floodmark.stream.operators import Operator
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.strategy import Method, RecomputeScopes
 from floodmark.tables.bounds import FileFilter
-from floodmark.tables.current import Narrow
+from floodmark.tables.keyed_rows import Narrow
 
 
 def delta(op: Operator, inputs: Sequence[Input], ctx: EpochContext) -> Rows | None:
@@ -113,6 +113,6 @@ def at_rest(
             return Leaf(read(op.node, keeps, narrow))
         case ops.StreamAggregate():
             groups = aggregate.group_rows(op, own, ctx, keeps, after=after)
-            return Leaf(None if groups is None else narrow(groups))
+            return Leaf(None if groups is None else narrow.rows(groups))
         case _:
             return None

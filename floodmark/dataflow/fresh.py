@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.dataflow.stages import ObjectStages
@@ -12,6 +14,7 @@ from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import Handle
 from floodmark.stream.properties.bounds import Bounds
+from floodmark.tables.keyed_rows import KeyColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,7 +40,13 @@ class FreshStages(ObjectStages):
 
 @dataclass
 class _FreshGroups(AggregateState):
-    def find_groups(self, keys: DataFrame, key: tuple[str, ...], within: Bounds) -> None:
+    def find_groups(
+        self,
+        keys: DataFrame,
+        key: tuple[str, ...],
+        within: Bounds,
+        written: Mapping[str, KeyColumn] = MappingProxyType({}),
+    ) -> None:
         return None
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:

@@ -19,6 +19,7 @@ from floodmark.scalar.functions.intervals import micros_of
 from floodmark.scalar.types import Schema
 from floodmark.spark.rows import Rows, set_weight
 from floodmark.spark.types import ident
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.logs.object_record import ObjectRecord
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
@@ -27,9 +28,10 @@ from floodmark.stream.operators.walks import KnownValues, propagate
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables import bounds, layout
 from floodmark.tables.bounds import FileFilter, columns_without_null
-from floodmark.tables.current import Narrow, all_rows, current_at_cut
+from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns
+from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
 from floodmark.tables.tables import Tables, rows_of
 from floodmark.tables.validity_period import crossing, moving, valid_at
 
@@ -203,6 +205,17 @@ class EpochInputs:
         files = self.tables.files_of_epochs(handle, self._first, self.epoch)
         return bounds.file_bounds([*files, *self._moving(scan.object)], scan.names)
 
+    def file_column(self, object_: str, column: str) -> FileColumn | None:
+        """Return where the values of a column are written that the epoch's changes have.
+
+        None where nobody knows: the time alone changes rows, too, and views begin with all.
+        """
+        if self.fills or self.objects[object_].period:
+            return None
+        handle, _ = self._changes_of(object_)
+        files = self.tables.files_of_epochs(handle, self._first, self.epoch)
+        return FileColumn(column, tuple(self.tables.store.paths(handle, files)))
+
     def _moving(self, object_: str) -> tuple[DataFile, ...]:
         """Return the files with rows that come and go because of the time alone."""
         obj = self.objects[object_]
@@ -224,7 +237,7 @@ class EpochInputs:
         return handle, columns
 
     def rows_before(
-        self, scan: n.Scan, keeps: FileFilter | None = None, narrow: Narrow = all_rows
+        self, scan: n.Scan, keeps: FileFilter | None = None, narrow: Narrow = EVERY_ROW
     ) -> DataFrame | None:
         """Return the object's rows before the epoch.
 
@@ -233,7 +246,7 @@ class EpochInputs:
         return self._rows(self._before, scan, keeps, narrow)
 
     def rows_after(
-        self, scan: n.Scan, keeps: FileFilter | None = None, narrow: Narrow = all_rows
+        self, scan: n.Scan, keeps: FileFilter | None = None, narrow: Narrow = EVERY_ROW
     ) -> DataFrame | None:
         """Return the object's rows after the epoch, as `rows_before` does."""
         return self._rows(self._after, scan, keeps, narrow)

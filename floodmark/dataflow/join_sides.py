@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from floodmark.dataflow.context import EpochContext, Input, keys_to_read
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets, select_frames
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets, select_values
 from floodmark.dataflow.key_sources import scan_columns
 from floodmark.plan.rules.interval_join import all_distances
 from floodmark.stream.operators.join import StreamJoin
@@ -46,7 +46,7 @@ class JoinSides:
             return None
         sides = (self.kept, self.other)
         keys = {read: self._keys(read, side) for read in sides}
-        again = any(select_frames(of) for of in keys.values())
+        again = any(select_values(of) for of in keys.values())
         again |= self.matches is not None and side is self.other
         if not again and not side.operator.is_scanned and not self.ctx.inputs.fills:
             again = any(self.reads_whole(read, side) for read in sides if read is not side)

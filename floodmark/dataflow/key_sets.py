@@ -6,20 +6,16 @@ drops all other rows before it joins or groups any.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from floodmark.scalar.types import Schema
-from floodmark.spark.keyed import equals
 from floodmark.spark.types import ident
+from floodmark.tables.keyed_rows import KEY, KeyColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-KEY = "__key"
-"""The column of keys."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +49,8 @@ class KeyedRead:
     keys: tuple[tuple[str, Sources], ...]
 
 
-KeySets = Mapping[str, "DataFrame | Sources"]
-"""By column, the values that matter, and perhaps some more. NULL is a value.
-
-They are few rows of one column, `__key`, or the sources of these.
+KeySets = Mapping[str, KeyColumn | Sources]
+"""By column, the values that matter, and perhaps some more, or where these are found. NULL is one.
 """
 ALL_KEYS: KeySets = MappingProxyType({})
 """All rows matter."""
@@ -67,7 +61,7 @@ def key_sets(changes: DataFrame, columns: Iterable[tuple[str, str]]) -> KeySets:
 
     `columns` has both names of each, that of the changes last.
     """
-    return {c: changes.selectExpr(f"{ident(values)} AS {KEY}") for c, values in columns}
+    return {c: KeyColumn(changes.selectExpr(f"{ident(values)} AS {KEY}")) for c, values in columns}
 
 
 def select_sources(keys: KeySets) -> dict[str, Sources]:
@@ -75,24 +69,6 @@ def select_sources(keys: KeySets) -> dict[str, Sources]:
     return {c: values for c, values in keys.items() if isinstance(values, frozenset)}
 
 
-def select_frames(keys: KeySets) -> dict[str, DataFrame]:
-    """Return those keys that are rows."""
+def select_values(keys: KeySets) -> dict[str, KeyColumn]:
+    """Return those keys that are known."""
     return {c: values for c, values in keys.items() if not isinstance(values, frozenset)}
-
-
-def rows_of_keys(
-    rows: DataFrame,
-    columns: Schema,
-    keys: Mapping[str, DataFrame],
-    filled: Collection[str] = (),
-) -> DataFrame:
-    """Return the rows that have the keys; `columns` are those of the rows.
-
-    Those `filled` are NULL in none of the rows.
-    """
-    from pyspark.sql import functions as F
-
-    for name in (f.name for f in columns if f.name in keys):
-        met = F.expr(f"{ident(name)} {equals(name, filled)} {KEY}")
-        rows = rows.join(F.broadcast(keys[name]), met, "left_semi")
-    return rows

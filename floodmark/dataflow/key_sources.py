@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from floodmark.dataflow.key_sets import (
@@ -20,6 +21,7 @@ from floodmark.dataflow.key_sets import (
     Sources,
     select_sources,
 )
+from floodmark.limits import Limits
 from floodmark.plan import nodes as n
 from floodmark.stream.operators.aggregate import StreamAggregate
 from floodmark.stream.operators.base import StreamOperator
@@ -148,6 +150,37 @@ class KeySources:
         return keys
 
 
+@dataclass(frozen=True)
+class LargeSide:
+    """A large side of a join beside a small one that filters; `pairs` have its own column first."""
+
+    place: int
+    pairs: tuple[tuple[str, str], ...]
+
+    @property
+    def other(self) -> int:
+        """Return the place of the small side."""
+        return 1 - self.place
+
+
+def large_side(op: _Op, bytes_of: Callable[[n.Node], int], limits: Limits) -> LargeSide | None:
+    """Return the side of a join whose rows matter with a match alone, of which there are few.
+
+    `bytes_of` returns the size of all that a plan scans.
+    """
+    if not isinstance(op, StreamJoin) or not op.node.equi:
+        return None
+    for place in (0, 1):
+        held, small = bytes_of(op.inputs[place].node), op.inputs[1 - place].node
+        if held < limits.reread_bytes or bytes_of(small) * limits.search_share > held:
+            continue
+        filters = any(isinstance(node, n.Filter) for node in n.walk(small))
+        if filters and _only_matches(op.node.kind, place):
+            pairs = tuple((pair[place], pair[1 - place]) for pair in op.node.equi)
+            return LargeSide(place, pairs)
+    return None
+
+
 def equal_columns(
     plans: Iterable[StreamPlan],
 ) -> Mapping[tuple[str, str], Sequence[tuple[str, str]]]:
@@ -184,4 +217,4 @@ def _only_matches(kind: n.JoinKind, place: int) -> bool:
     """Tell whether rows of a side matter only where they meet rows of the other one."""
     if place:
         return not kind.pads_left
-    return kind in (n.JoinKind.INNER, n.JoinKind.RIGHT)
+    return kind in (n.JoinKind.INNER, n.JoinKind.RIGHT, n.JoinKind.SEMI)

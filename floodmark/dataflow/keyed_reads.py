@@ -12,17 +12,15 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.key_sets import (
-    KEY,
     ChangedValues,
     FoundValues,
     KeyedRead,
     Sources,
-    rows_of_keys,
 )
 from floodmark.dataflow.key_sources import equal_columns
 from floodmark.dataflow.stages import ObjectStages
@@ -31,10 +29,12 @@ from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.table import DataFile
 from floodmark.stream.operators.lower import StreamPlan
-from floodmark.stream.properties.bounds import Bounds, enclosing
+from floodmark.stream.properties.bounds import enclosing
 from floodmark.tables.bounds import FileFilter, file_bounds
+from floodmark.tables.keyed_rows import KEY, KeyColumn, Narrow, Scratch
 from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
@@ -52,6 +52,10 @@ class KeyedRows:
     paths: Mapping[int, tuple[str, ...]]
     files: tuple[DataFile, ...]
 
+    def file_column(self, column: str) -> FileColumn:
+        """Return where the values of a column are written."""
+        return FileColumn(column, tuple(path for paths in self.paths.values() for path in paths))
+
     def load(
         self, inputs: EpochInputs, names: Sequence[str], *, after: bool | None
     ) -> DataFrame | None:
@@ -64,15 +68,6 @@ class KeyedRows:
         if not paths:
             return None
         return inputs.tables.read_paths(paths, self.columns).selectExpr(*map(ident, names))
-
-
-@dataclass(frozen=True)
-class KeyColumn:
-    """Values of keys, at most so many rows, and where they lie; `frame` is None where none are."""
-
-    frame: DataFrame | None = None
-    rows: int = 0
-    ends: tuple[Any, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +147,9 @@ class KeyedReads:
         It is done in the epoch of the object that asks first, whose stages keep the rows.
         """
         with self._lock:
+            # Of those that are done alone: two that wait for one another would wait for ever.
+            done = [known for known, rows in list(self._rows_by_read.items()) if rows is not None]
+            read = next((known for known in done if _has(known, read)), read)
             gate = self._gates.setdefault(read, threading.Lock())
         with gate:
             if read not in self._rows_by_read:
@@ -179,8 +177,7 @@ class _Reading:
         scan = self.reads.plans(self.inputs).scans[read.object]
         if self.inputs.objects[read.object].period:
             return None
-        keys: dict[str, DataFrame] = {}
-        within: dict[str, tuple[Any, Any]] = {}
+        keys: dict[str, KeyColumn] = {}
         for column, sources in read.keys:
             values = self.values(sources)
             if values is None:
@@ -189,10 +186,9 @@ class _Reading:
                 return None
             if values.frame is None:
                 return KeyedRows(scan.columns, {}, ())
-            keys[column] = values.frame
-            within |= {} if values.ends is None else {column: values.ends}
-        rows = route_rows(self.inputs, scan, keys, _keeper(within))
+            keys[column] = values
         table, writer = self.stages.table(name), self.stages.writer
+        rows = route_rows(self.inputs, scan, keys, Scratch(writer, self.stages.table("found")))
         routed = {} if rows is None else writer.write_routed(table, rows)
         paths = {route: tuple(writer.paths(table, files)) for route, files in routed.items()}
         return KeyedRows(scan.columns, paths, tuple(f for files in routed.values() for f in files))
@@ -206,9 +202,12 @@ class _Reading:
             return None
         if not frames:
             return KeyColumn()
-        ends = enclosing([part.ends for part in known if part.frame is not None])
-        rows = sum(part.rows for part in known)
-        return KeyColumn(reduce(lambda a, b: a.unionAll(b), frames), rows, ends)
+        some = [part for part in known if part.frame is not None]
+        ends = enclosing([part.ends for part in some])
+        rows = sum(part.rows for part in some)
+        written = [part.written for part in some]
+        places = None if None in written else tuple(c for part in written for c in part or ())
+        return KeyColumn(reduce(lambda a, b: a.unionAll(b), frames), rows, ends, places)
 
     def _source_values(self, source: ChangedValues | FoundValues) -> KeyColumn | None:
         inputs, column = self.inputs, source.column
@@ -218,18 +217,29 @@ class _Reading:
                 return None
             rows, files = found.load(inputs, [column], after=None), found.files
             lie, count = file_bounds(files, [column]) or {}, rows_of(files)
+            written: FileColumn | None = found.file_column(column)
         else:
             scan = self.reads.plans(inputs).scans[source.object]
             changes = inputs.changes(scan)
             rows = None if changes is None else changes.frame
             lie, count = inputs.bounds(scan) or {}, inputs.count_changes(source.object)
+            written = inputs.file_column(source.object, column)
         if rows is None:
             return KeyColumn()
-        return KeyColumn(rows.selectExpr(f"{ident(column)} AS {KEY}"), count, lie.get(column))
+        values = rows.selectExpr(f"{ident(column)} AS {KEY}")
+        return KeyColumn(values, count, lie.get(column), None if written is None else (written,))
+
+
+def _has(known: KeyedRead, read: KeyedRead) -> bool:
+    """Tell whether a read finds all rows of another one: it looks for at least its keys."""
+    if known.object != read.object or len(known.keys) != len(read.keys):
+        return False
+    pairs = zip(known.keys, read.keys, strict=True)
+    return all(mine == theirs and keys >= asked for (mine, keys), (theirs, asked) in pairs)
 
 
 def route_rows(
-    inputs: EpochInputs, scan: n.Scan, keys: Mapping[str, DataFrame], keeps: FileFilter
+    inputs: EpochInputs, scan: n.Scan, keys: Mapping[str, KeyColumn], scratch: Scratch
 ) -> DataFrame | None:
     """Return the rows with keys before and after the epoch, each once, with their route.
 
@@ -237,10 +247,7 @@ def route_rows(
     """
     names = [ident(name) for name in scan.names]
     filled = inputs.columns_without_null(scan)
-
-    def narrow(rows: DataFrame) -> DataFrame:
-        return rows_of_keys(rows, scan.columns, keys, filled)
-
+    narrow, keeps = Narrow(scan.columns, keys, filled, scratch), _keeper(keys)
     after, changes = inputs.rows_after(scan, keeps, narrow), inputs.changes(scan)
     parts = []
     if after is not None:
@@ -250,14 +257,15 @@ def route_rows(
             rows = keyed.anti_join(rows, come, scan.stream_key, few=True, filled=filled)
         parts.append(rows.selectExpr(*names, f"{_STAYS} AS {ROUTE}"))
     if changes is not None:
-        rows = narrow(changes.frame)
+        rows = narrow.rows(changes.frame)
         route = f"CASE WHEN {WEIGHT} > 0 THEN {_COMES} ELSE {_GOES} END AS {ROUTE}"
         parts.append(rows.selectExpr(*names, route))
     return reduce(lambda a, b: a.unionAll(b), parts) if parts else None
 
 
-def _keeper(within: Bounds) -> FileFilter:
-    """Return the test whether a file can hold rows within bounds."""
+def _keeper(keys: Mapping[str, KeyColumn]) -> FileFilter:
+    """Return the test whether a file can hold rows with keys, by its statistics."""
+    within = {c: values.ends for c, values in keys.items() if values.ends is not None}
 
     def keeps(file: DataFile) -> bool:
         lie = file_bounds((file,), list(within)) or {}

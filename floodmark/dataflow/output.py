@@ -11,7 +11,7 @@ from floodmark.changelog import WEIGHT
 from floodmark.dataflow import batch, dispatch
 from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, select_sources
-from floodmark.dataflow.key_sources import KeySources
+from floodmark.dataflow.key_sources import KeySources, large_side, scan_columns
 from floodmark.dataflow.keyed_reads import KeyedRows
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
@@ -50,6 +50,7 @@ class OperatorOutput:
         self._keys = keys
         self._outputs = outputs
         self._is_materialized = False
+        self._met = 0
 
     @cached_property
     def rows(self) -> Rows | None:
@@ -181,7 +182,7 @@ class OperatorOutput:
             found = self._find(op, keys) if isinstance(op, StreamScan) else None
             if found is not None:
                 return batch.Leaf(found.load(ctx.inputs, op.names, after=after))
-            narrow = ctx.narrow(op.node.schema, keys)
+            narrow = ctx.narrow(op, keys)
             if narrow is None:
                 return batch.Leaf(None)
             return dispatch.at_rest(op, self._outputs[op.node], ctx, keeps, narrow, after=after)
@@ -192,5 +193,33 @@ class OperatorOutput:
 
         spark = ctx.inputs.spark
         plan = self.operator
-        complete_keys = self._keys.complete_keys
-        return batch.rows_in_bounds(plan, within, leaf, spark, ctx.now, finish, keys, complete_keys)
+        complete = self._complete_keys
+        return batch.rows_in_bounds(plan, within, leaf, spark, ctx.now, finish, keys, complete)
+
+    def _complete_keys(
+        self, op: StreamOperator[Any], keys: Sequence[KeySets], input_rows: batch.RowsOfInput
+    ) -> tuple[Sequence[KeySets], Mapping[int, DataFrame | None]]:
+        """Return the keys of an operator's inputs, and the rows of one that gives another some.
+
+        Of a large side of a join that is read whole, the rows are looked for that a small side
+        meets: it is written first.
+        """
+        keys, ctx = self._keys.complete_keys(op, keys), self._ctx
+        few = ctx.inputs.few and not ctx.inputs.fills
+        large = large_side(op, ctx.inputs.bytes_at_rest, ctx.inputs.limits) if few else None
+        if large is None or self._outputs[op.node.inputs[large.place]].finds(keys[large.place]):
+            return keys, {}
+        rows = input_rows(large.other, keys[large.other])
+        self._met += 1
+        name = f"{self.operator.identifier}_meets{self._met}"
+        schema = op.inputs[large.other].node.schema
+        written = None if rows is None else ctx.stages.write(name, rows, schema)
+        if written is None:
+            return keys, {large.other: None}
+        met = dict(keys[large.place])
+        for mine, theirs in large.pairs:
+            columns = scan_columns(op.inputs[large.place], mine)
+            if all(ctx.keyed_reads.pays(ctx.inputs, *at, written.count) for at in columns):
+                met[mine] = written.key_column(theirs)
+        completed = [met if place == large.place else keys[place] for place in (0, 1)]
+        return completed, {large.other: written.rows}

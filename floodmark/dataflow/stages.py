@@ -21,13 +21,29 @@ from floodmark.scalar.types import Schema
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.rows import Rows, epoch_expr
 from floodmark.spark.types import ident
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.table import DataFile
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.state import OwnTableState
+from floodmark.tables.keyed_rows import KEY, KeyColumn
 from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """Rows that were written, how many, and the paths of their files."""
+
+    rows: DataFrame
+    count: int
+    paths: tuple[str, ...]
+
+    def key_column(self, name: str) -> KeyColumn:
+        """Return the values of a column."""
+        keys = self.rows.selectExpr(f"{ident(name)} AS {KEY}")
+        return KeyColumn(keys, self.count, written=(FileColumn(name, self.paths),))
 
 
 @dataclass
@@ -64,6 +80,15 @@ class ObjectStages(StateIO):
         files_of = self.writer.write_routed(scratch, routed)
         self.add_dead_letters(scratch, files_of.get(DEAD, ()), files_of.get(WITHDRAWN, ()))
         return self.read_scratch(scratch, files_of.get(GOOD, ()), columns)
+
+    def write(self, name: str, rows: DataFrame, columns: Schema) -> WrittenRows | None:
+        """Write rows that are read several times; None when there are none."""
+        scratch = self.table(name)
+        files = self.writer.write(scratch, rows.selectExpr(*(ident(f.name) for f in columns)))
+        if not files:
+            return None
+        paths = tuple(self.writer.paths(scratch, files))
+        return WrittenRows(self.tables.read_paths(paths, columns), rows_of(files), paths)
 
     def add_dead_letters(
         self, table: str, files: tuple[DataFile, ...], withdrawn: tuple[DataFile, ...] = ()

@@ -60,15 +60,17 @@ def file_size(path: str) -> int:
     return check_plain(Path(path)).st_size
 
 
-def open_parquet(path: str) -> pq.ParquetFile:
+def open_parquet(path: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a Parquet file of a table, by a path of `Store.paths`.
+
+    The columns `coded` come as numbers into dictionaries, as they may be kept.
 
     Raises what `read_plain` does, and `OSError` for what is no Parquet file.
     """
     from pyarrow import parquet as pq
 
     with _path_errors(path):
-        return pq.ParquetFile(plain(path))
+        return pq.ParquetFile(plain(path), read_dictionary=list(coded))
 
 
 def read_parquet(path: str, columns: Sequence[str]) -> pa.Table:

@@ -7,7 +7,7 @@ fold replaces the table's row with its key. Older rows are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from floodmark.tables import layout
 from floodmark.tables.bounds import columns_without_null
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns, find_cutoff
+from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
 from floodmark.tables.tables import Tables, rows_of
 from floodmark.tables.validity_period import valid_at
 from floodmark.tables.watermark_ttl import drop_expired
@@ -34,15 +35,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ADDS = f"{KIND} IN {ADDED}"
-
-
-Narrow = Callable[["DataFrame"], "DataFrame"]
-"""Leaves rows out, each by its own values: it can be asked before layers are laid over rows."""
-
-
-def all_rows(rows: DataFrame) -> DataFrame:
-    """Leave no row out."""
-    return rows
 
 
 @dataclass(frozen=True)
@@ -101,7 +93,7 @@ class CurrentRows:
         tables: Tables,
         files: Sequence[DataFile] | None = None,
         names: Collection[str] | None = None,
-        narrow: Narrow = all_rows,
+        narrow: Narrow = EVERY_ROW,
     ) -> DataFrame | None:
         """Return the rows, with the columns of the table at rest; None when there are none.
 
@@ -134,7 +126,7 @@ class CurrentRows:
         tables: Tables,
         files: Sequence[DataFile] | None = None,
         names: Collection[str] | None = None,
-        narrow: Narrow = all_rows,
+        narrow: Narrow = EVERY_ROW,
     ) -> DataFrame | None:
         """Return all rows, including those that are not visible; see `visible_rows`."""
         if names is not None:
@@ -142,14 +134,13 @@ class CurrentRows:
         schema, over = layout.current_schema(self.obj), self.layer_files
         if self.layer is None or not over:
             wanted = schema if names is None else [f for f in schema if f.name in names]
-            rows = tables.read(self.base, tuple(wanted), files)
-            return None if rows is None else narrow(rows)
-        rows = tables.read(self.base, schema, files)
+            return narrow.stored_rows(tables, self.base, tuple(wanted), files)
+        rows = narrow.stored_rows(tables, self.base, schema, files)
         layer = tables.read(self.layer, layout.layer_schema(self.obj), over)
         assert layer is not None
         few = rows_of(over) <= tables.limits.broadcast_rows
         newer = layer.where(f"{EPOCH} > {self.fold_epoch}")
-        return self._overlaid(None if rows is None else narrow(rows), newer, narrow, few=few)
+        return self._overlaid(rows, newer, narrow, few=few)
 
     def _overlaid(
         self, rows: DataFrame | None, layer: DataFrame, narrow: Narrow, *, few: bool
@@ -158,11 +149,13 @@ class CurrentRows:
         from pyspark.sql import functions as F
 
         key = self.obj.relation.stream_key
+        # What a row's key says holds for all versions of it.
+        layer = narrow.select(key).rows(layer)
         names = [ident(f.name) for f in layout.current_schema(self.obj)]
         newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), struct({EPOCH}, {_ADDS}))"
         last = layer.groupBy(*map(ident, key)).agg(F.expr(newest).alias("newest"))
         alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
-        alive = narrow(alive)
+        alive = narrow.rows(alive)
         if rows is None:
             return alive
         filled = columns_without_null(self.base.files, key)

@@ -261,6 +261,11 @@ class Writer:
         charge(Price(bytes_read=_size_of(read), bytes_written=_size_of(files)))
         return files
 
+    def scratch_file(self, table: str) -> str:
+        """Return the path of a new file of this attempt, which nobody commits."""
+        folder = self.tables.store.stage(table, self.epoch, self.attempt)
+        return f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
+
     def paths(self, table: str, files: Sequence[DataFile]) -> list[str]:
         """Return absolute paths of files that this attempt has written."""
         stage = self.tables.store.stage(table, self.epoch, self.attempt)

@@ -161,7 +161,7 @@ JOINS = (
         "changes.limit(1).selectExpr(f'{ident(values)} AS {KEY}')",
         (
             "tests/programs/test_programs_by_key.py"
-            "::test_rows_read_by_key_are_those_of_the_programs[some-apart]",
+            "::test_rows_read_by_key_are_those_of_the_programs[some-spark-apart]",
         ),
     ),
     Planted(
@@ -171,8 +171,32 @@ JOINS = (
         "come = changes.frame.where('FALSE')",
         (
             "tests/programs/test_programs_by_key.py"
-            "::test_rows_read_by_key_are_those_of_the_programs[some-shared]",
+            "::test_rows_read_by_key_are_those_of_the_programs[some-spark-shared]",
         ),
+    ),
+    Planted(
+        "a layer's older rows are chosen by what the newer ones do not have",
+        "floodmark.tables.current:CurrentRows._overlaid",
+        "narrow.select(key).rows(layer)",
+        "narrow.rows(layer)",
+        (
+            "tests/programs/test_programs_by_key.py"
+            "::test_rows_read_by_key_are_those_of_the_programs[some-here-apart]",
+        ),
+    ),
+    Planted(
+        "of rows with several keys one is enough",
+        "floodmark.storage.files.key_search:_masks",
+        "pc.and_(mask, met)",
+        "pc.or_(mask, met)",
+        ("tests/storage/files/test_key_search.py",),
+    ),
+    Planted(
+        "a side is looked through for matches, and has rows without one",
+        "floodmark.dataflow.key_sources:_only_matches",
+        "return kind in (n.JoinKind.INNER, n.JoinKind.RIGHT, n.JoinKind.SEMI)",
+        "return True",
+        ("tests/dataflow/test_met_keys.py::test_views_equal_their_queries[spark]",),
     ),
     Planted(
         "a full join pairs rows before with rows after",

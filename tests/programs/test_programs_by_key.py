@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from floodmark.dataflow import context, keyed_reads
+from floodmark.dataflow import keyed_reads
+from floodmark.dataflow.context import EpochContext
 from floodmark.epochs import run as epoch_run
 from floodmark.limits import Limits
 from floodmark.spark.session import Sessions
+from floodmark.storage.files import key_search
+from floodmark.tables.keyed_rows import Narrow
 from tests.program_spark import isolated, mismatches, run_all
 from tests.programs.test_programs_spark import cases_of
 
@@ -22,37 +27,48 @@ DAILY = (
 )  # fmt: skip
 SHARED, APART = 0, 10**9
 """How many times the rows of its keys a table has that is read once for all views."""
+HERE, BY_SPARK = 2**29, 0
+"""How many bytes of files are looked through in the engine's process."""
 
 
 @pytest.mark.parametrize("factor", [SHARED, APART], ids=["shared", "apart"])
+@pytest.mark.parametrize("lookup", [HERE, BY_SPARK], ids=["here", "spark"])
 @pytest.mark.parametrize(
     "names", [pytest.param(DAILY, id="some"), pytest.param((), id="all", marks=pytest.mark.long)]
 )
 def test_rows_read_by_key_are_those_of_the_programs(
     names: tuple[str, ...],
+    lookup: int,
     factor: int,
     sessions: Sessions,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read = {"shared": 0, "apart": 0}
+    called = Counter[str]()
 
-    def count(module: Any, name: str, kind: str) -> None:
-        reading = getattr(module, name)
+    def count(place: Any, name: str, kind: str) -> None:
+        function = getattr(place, name)
 
         def counted(*arguments: Any) -> Any:
-            read[kind] += bool(arguments[2])  # the keys
-            return reading(*arguments)
+            found = function(*arguments)
+            called[kind] += found is not None
+            return found
 
-        monkeypatch.setattr(module, name, counted)
+        monkeypatch.setattr(place, name, counted)
 
     count(keyed_reads, "route_rows", "shared")
-    count(context, "rows_of_keys", "apart")
+    count(EpochContext, "narrow", "apart")
+    count(key_search, "copy_rows", "here")
+    count(Narrow, "rows", "spark")
     monkeypatch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
     cases = cases_of(names, tmp_path)
-    limits = Limits(reread_bytes=0, keyed_factor=factor)
+    limits = Limits(reread_bytes=0, keyed_factor=factor, search_bytes=lookup, search_share=1)
+    if lookup:
+        limits = replace(limits, search_rows=0)
+        limits = replace(limits, layer_bytes=0, layer_factor=0, layer_share=0, layer_epochs=3)
     outcome = run_all(cases, tmp_path, sessions, limits).outcome()
     assert not outcome.broken
     assert not [text for case in cases for text in mismatches(case, outcome)]
-    assert read["apart"]
-    assert bool(read["shared"]) == (factor == SHARED)
+    assert called["apart"] and called["spark"]
+    assert bool(called["shared"]) == (factor == SHARED)
+    assert bool(called["here"]) == (lookup == HERE)

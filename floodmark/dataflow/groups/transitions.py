@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
@@ -29,6 +30,7 @@ from floodmark.stream.operators.accumulator_columns import (
 )
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.strategy import KeepGroups, Upkeep
+from floodmark.tables.keyed_rows import KeyColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,7 +85,8 @@ def transitions(
         rows = below.rows_after(within, _keys_of_groups(node, below, changes))
         accept = None if rows is None else drop_refused(node, rows, ctx.now)
         partial = _with_scope(node, partial, scoped, accept, ctx.inputs.few)
-    return merge_stored(node, partial, changes, parts, state, within, ctx)
+    written = ctx.find_keys(below, node.group)
+    return merge_stored(node, partial, changes, parts, state, within, ctx, written)
 
 
 def _keys_of_groups(node: GroupingNode, below: Input, changes: DataFrame) -> KeySets:
@@ -105,13 +108,14 @@ def merge_stored(
     state: StoredGroups,
     within: Bounds,
     ctx: EpochContext,
+    written: Mapping[str, KeyColumn] = MappingProxyType({}),
 ) -> DataFrame:
     """Return the touched groups: their changes beside their stored accumulators, and both merged.
 
-    The keys of the touched groups lie within the bounds.
+    The keys of the touched groups lie within the bounds; `written` tells where they are in files.
     """
     keys = (partial if _has_many(ctx) else changes).selectExpr(*map(ident, node.group))
-    stored = state.find_groups(keys, node.group, within)
+    stored = state.find_groups(keys, node.group, within, written)
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _join(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)

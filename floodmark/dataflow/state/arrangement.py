@@ -14,7 +14,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from floodmark.changelog import WEIGHT
-from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, rows_of_keys, select_frames
+from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, select_values
 from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import (
@@ -34,6 +34,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
+from floodmark.tables.keyed_rows import Narrow
 from floodmark.tables.tables import TableChange
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Arrangement:
         from pyspark.sql import functions as F
 
         log = reduce(lambda a, b: a.unionAll(b), parts)
-        rows = rows_of_keys(log, self.columns, select_frames(keys))
+        rows = Narrow(self.columns, select_values(keys)).rows(log)
         names = [ident(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
         there = never_negative(WEIGHT, f"{WEIGHT} > 0")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.io import StateIO, replacement
@@ -17,6 +18,7 @@ from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables.bounds import FileFilter
+from floodmark.tables.keyed_rows import EVERY_ROW, KeyColumn, Narrow, Scratch
 from floodmark.tables.keys import files_with_keys
 from floodmark.tables.tables import TableChange, rows_of
 
@@ -34,16 +36,27 @@ class AggregateState:
     values: bool = False
 
     def find_groups(
-        self, keys: DataFrame, key: tuple[str, ...], within: Bounds
+        self,
+        keys: DataFrame,
+        key: tuple[str, ...],
+        within: Bounds,
+        written: Mapping[str, KeyColumn] = MappingProxyType({}),
     ) -> DataFrame | None:
-        """Return the stored groups as of the epoch before; None when there are none."""
+        """Return the stored groups as of the epoch before; None when there are none.
+
+        Those of other keys may be left out; `written` tells where the keys are in files.
+        """
         handle = self.io.handle_before(self.table)
         if handle is None:
             return None
         files = prune(handle, None, within)
-        rows = self.io.tables.read(handle, self.schema, files)
         held = sum(file.size for file in files)
         limits = self.io.tables.limits
+        narrow = EVERY_ROW
+        if rows_of(files) >= limits.search_rows:
+            scratch = Scratch(self.io.writer, self.io.table("found"))
+            narrow = Narrow(self.schema, written, scratch=scratch)
+        rows = narrow.stored_rows(self.io.tables, handle, self.schema, files)
         return None if rows is None else keyed.prune_stored(rows, held, keys, key, limits)
 
     def groups(self, keeps: FileFilter | None, *, after: bool) -> DataFrame | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.io import StateIO
@@ -14,6 +15,8 @@ from floodmark.storage.files.pruning import prune
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables import layout
 from floodmark.tables.current import current_at_cut
+from floodmark.tables.keyed_rows import EVERY_ROW, KeyColumn, Narrow, Scratch
+from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,13 +31,20 @@ class OwnGroups:
     values: bool = True
 
     def find_groups(
-        self, keys: DataFrame, key: tuple[str, ...], within: Bounds
+        self,
+        keys: DataFrame,
+        key: tuple[str, ...],
+        within: Bounds,
+        written: Mapping[str, KeyColumn] = MappingProxyType({}),
     ) -> DataFrame | None:
-        """Return the stored groups as of the epoch before; None when there are none."""
+        """Return the stored groups as of the epoch before; None when there are none.
+
+        Those of other keys may be left out; `written` tells where the keys are in files.
+        """
         home = self.io.obj
         assert home.plan is not None
         names = home.plan.names_above_projections
-        held, rows = _rows_before(self.io, names, within)
+        held, rows = _rows_before(self.io, names, within, written)
         if rows is None:
             return None
         renamed = [f"{ident(names[c])} AS {ident(c)}" for c in self.node.names]
@@ -61,11 +71,22 @@ class OwnRows:
 
 
 def _rows_before(
-    io: StateIO, names: Mapping[str, str], within: Bounds
+    io: StateIO,
+    names: Mapping[str, str],
+    within: Bounds,
+    written: Mapping[str, KeyColumn] = MappingProxyType({}),
 ) -> tuple[int, DataFrame | None]:
-    """Return the object's rows before the epoch, at least those within bounds, and their bytes."""
+    """Return the object's rows before the epoch, at least those within bounds, and their bytes.
+
+    Of many rows those may be left out whose keys are not `written` in files.
+    """
     current = current_at_cut(io.tables.store, io.obj, io.before)
     if current is None:
         return 0, None
     files = prune(current.base, None, {names[c]: ends for c, ends in within.items()})
-    return current.bytes_of(files), current.visible_rows(io.tables, files)
+    held, keys = current.bytes_of(files), {names[c]: keys for c, keys in written.items()}
+    narrow = EVERY_ROW
+    if rows_of(files) >= io.tables.limits.search_rows:
+        scratch = Scratch(io.writer, io.table("found"))
+        narrow = Narrow(layout.current_schema(io.obj), keys, scratch=scratch)
+    return held, current.visible_rows(io.tables, files, narrow=narrow)

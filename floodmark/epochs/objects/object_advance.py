@@ -20,7 +20,6 @@ from floodmark.dataflow import materialize
 from floodmark.dataflow.inputs import EpochInputs, ObjectSeed
 from floodmark.dataflow.intake import source
 from floodmark.dataflow.intake.defaults import delivery_seed
-from floodmark.dataflow.key_sets import rows_of_keys
 from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.merge import merge
 from floodmark.dataflow.merge.merge_output import SILENT
@@ -45,6 +44,7 @@ from floodmark.tables import layout
 from floodmark.tables.bounds import columns_without_null
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
+from floodmark.tables.keyed_rows import KeyColumn, Narrow, Scratch
 from floodmark.tables.tables import Tables, Writer, rows_of
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class ObjectAdvance:
         return materialize.as_changes(pairs, columns, self.input.epoch)
 
     def rows_before(
-        self, within: Bounds, coming: int = 0, keys: Mapping[str, DataFrame] | None = None
+        self, within: Bounds, coming: int = 0, keys: Mapping[str, KeyColumn] | None = None
     ) -> tuple[DataFrame | None, bool]:
         """Return the rows before the epoch, at least those within bounds, and whether they are few.
 
@@ -296,10 +296,9 @@ class ObjectAdvance:
             return rows.all_rows(self.tables, files), few
         schema, held = layout.current_schema(self.obj), (*rows.base.files, *rows.layer_files)
         filled = columns_without_null(held, keys)
-        narrowed = rows.all_rows(
-            self.tables, files, narrow=lambda rows: rows_of_keys(rows, schema, keys, filled)
-        )
-        return narrowed, few
+        scratch = Scratch(self.writer, layout.state_table(self.obj, "found"))
+        narrow = Narrow(schema, keys, filled, scratch)
+        return rows.all_rows(self.tables, files, narrow=narrow), few
 
     def apply(
         self,

@@ -287,14 +287,16 @@ class TableIngest(TablePart):
             hidden = [] if self.obj.relation.primary_key else [f"CAST(NULL AS STRING) AS {ORIGIN}"]
             mine = add_owners(good.selectExpr("*", *hidden), self.obj)
             operations = merge.connector_operations(mine, self.columns)
-        return Operations(operations, self._key_bounds(accepted))
+        paths = advance.writer.paths(scratch, accepted)
+        return Operations(operations, self._key_bounds(accepted), paths=paths)
 
     def _take_late(self, scratch: str, files: tuple[DataFile, ...], columns: Schema) -> None:
         """Remember that late rows have taken the place of their keys' rows, and are not seen."""
         rows = self.stages.read_scratch(scratch, files, columns)
         if rows is not None and self.declaration.ttl_column is not None:
             deletes = merge.connector_operations(rows, self.columns, str(merge.OUTDATED))
-            self._late_keys.append(Operations(deletes, self._key_bounds(files)))
+            paths = self.advance.writer.paths(scratch, files)
+            self._late_keys.append(Operations(deletes, self._key_bounds(files), paths=paths))
 
     def _connector_fields(self) -> Schema:
         fields = tuple(Field(c.name, c.type) for c in self.declaration.columns)

@@ -11,7 +11,6 @@ from floodmark.changelog import OWNERS, ROW_ID, WEIGHT
 from floodmark.connectors.base import BEFORE
 from floodmark.dataflow import materialize
 from floodmark.dataflow.intake import messages
-from floodmark.dataflow.key_sets import KEY
 from floodmark.dataflow.materialize import NEW_ROW, OLD_ROW
 from floodmark.dataflow.merge import conflicts, merge
 from floodmark.dataflow.merge.merge_output import Outcome
@@ -20,12 +19,14 @@ from floodmark.epochs.objects.watermarks import CONNECTOR
 from floodmark.spark import keyed
 from floodmark.spark.round_trips import new_observation
 from floodmark.spark.types import ident
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.table import DataFile
 from floodmark.stream.properties.bounds import Bounds, hull
 from floodmark.tables import key_uniqueness, layout
 from floodmark.tables.bounds import file_bounds
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cutoff import Cutoff
+from floodmark.tables.keyed_rows import KEY, KeyColumn
 from floodmark.tables.watermark_ttl import drop_expired
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ class Operations:
     """The operations of one writer on the table: a frame, the bounds of its keys, its partition.
 
     `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
-    can be over, of which it takes those that are. Statements that delete no row add so many, which
-    are in the files `paths`; rows that are `fresh` have row ids that no other row has.
+    can be over, of which it takes those that are. The files `paths` have its rows, and perhaps some
+    more; there are none of rows that are not written. Statements that delete no row add so many;
+    rows that are `fresh` have row ids that no other row has.
     """
 
     frame: DataFrame
@@ -161,7 +163,7 @@ class TableMerge(TablePart):
         few = rows <= self.advance.tables.limits.broadcast_rows
         few = few and not self.advance.input.created & {*self.obj.feeders}
         frames = [o.frame for o in operations]
-        keys = _first_keys(frames, key) if few else {}
+        keys = _first_keys(operations, key) if few else {}
         stored, small = self._rows_to_meet(within, rows, keys)
         # Of a key of one column only the rows are left that meet others.
         small |= keys.keys() == {*key}
@@ -206,7 +208,7 @@ class TableMerge(TablePart):
         return keyed.is_unique(first.frame, key) if note is None else note
 
     def _rows_to_meet(
-        self, within: Bounds, coming: int, keys: Mapping[str, DataFrame]
+        self, within: Bounds, coming: int, keys: Mapping[str, KeyColumn]
     ) -> tuple[DataFrame | None, bool]:
         """Return the rows that those that come can meet; and: to look for the keys pays nothing."""
         stored, small = self.advance.rows_before(within, coming, keys)
@@ -253,7 +255,13 @@ class TableMerge(TablePart):
         return pairs.observe(self.observation, *columns)
 
 
-def _first_keys(frames: Sequence[DataFrame], key: Sequence[str]) -> dict[str, DataFrame]:
+def _first_keys(operations: Sequence[Operations], key: Sequence[str]) -> dict[str, KeyColumn]:
     """Return the values of the key's first column: one is looked up faster than several."""
-    values = [frame.selectExpr(f"{ident(c)} AS {KEY}") for c in key[:1] for frame in frames]
-    return {c: reduce(lambda a, b: a.unionAll(b), values) for c in key[:1]}
+    found = dict[str, KeyColumn]()
+    for column in key[:1]:
+        frames = [o.frame.selectExpr(f"{ident(column)} AS {KEY}") for o in operations]
+        written = [FileColumn(column, tuple(o.paths)) for o in operations]
+        places = tuple(written) if all(c.paths for c in written) else None
+        frame = reduce(lambda a, b: a.unionAll(b), frames)
+        found[column] = KeyColumn(frame, written=places)
+    return found

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql.connect.client.core import SparkConnectClient
 
-from floodmark.epochs.objects import object_advance
 from floodmark.limits import Limits
 from floodmark.query import staging as staged_rows
 from floodmark.spark import keyed, server
 from floodmark.spark.confs import SparkConfig
-from floodmark.tables import key_uniqueness
+from floodmark.storage.files import key_search
+from floodmark.tables import key_uniqueness, keyed_rows
 from tests.warehouses import Site, differing, replay_all
 
 pytestmark = pytest.mark.spark
@@ -166,8 +166,13 @@ def _asking(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[boo
 
 
 @pytest.mark.parametrize(
-    ("key", "count", "chosen"),
-    [("k", 30, []), ("k", 5, ["first column"]), ("k, g", 5, ["first column", "key"])],
+    ("key", "count", "lookup", "chosen"),
+    [
+        ("k", 30, 2**29, []),
+        ("k", 5, 2**29, ["here"]),
+        ("k", 5, 0, ["Spark"]),
+        ("k, g", 5, 2**29, ["here", "key"]),
+    ],
 )
 def test_keys_are_looked_for_first_where_far_more_rows_are_stored_than_come(
     site: Site,
@@ -175,17 +180,20 @@ def test_keys_are_looked_for_first_where_far_more_rows_are_stored_than_come(
     monkeypatch: pytest.MonkeyPatch,
     key: str,
     count: int,
+    lookup: int,
     chosen: list[str],
 ) -> None:
     called = list[str]()
     for module, name, what in (
-        (object_advance, "rows_of_keys", "first column"),
+        (key_search, "copy_rows", "here"),
+        (keyed_rows, "rows_of_keys", "Spark"),
         (keyed, "semi_join", "key"),
     ):
         _noting(monkeypatch, module, name, called, what)
     path = tmp_path / "a.csv"
     site.define(f"CREATE TABLE t (k INT, g VARCHAR, n INT, PRIMARY KEY ({key}));")
-    with site.connect(limits=Limits(whole_bytes=0)) as fm:
+    limits = Limits(whole_bytes=0, search_bytes=lookup, search_share=1)
+    with site.connect(limits=limits) as fm:
         for first, rows in ((0, 40), (38 - count, count)):
             path.write_text("".join(f"{k},g,{rows}\n" for k in range(first, first + rows)))
             fm.execute(f"COPY t FROM '{path}'")
