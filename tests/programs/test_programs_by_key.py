@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(2400)]
 
 DAILY = (
     "join_three_with_padding", "join_semi_and_anti", "join_outer_over_aggregates",
-    "join_full_padding",
+    "join_full_padding", "aggregate_wide_sums",
 )  # fmt: skip
 SHARED, APART = 0, 10**9
 """How many times the rows of its keys a table has that is read once for all views."""

@@ -258,12 +258,12 @@ class ObjectAdvance:
         accepted = rows.frame.where(f"{ERROR} IS NULL")
         good = replace(rows, frame=accepted, failing=False, has_kinds=False)
         changes = materialize.changelog(good, relation.columns, relation.stream_key, epoch)
-        no_error = f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}"
+        no_letter = (f"CAST(NULL AS INT) AS {WEIGHT}", f"CAST(NULL AS {ERROR_TYPE}) AS {ERROR}")
         dead = f"CASE WHEN {WEIGHT} < 0 THEN {source.WITHDRAWN} ELSE {source.DEAD} END AS {ROUTE}"
         refused = rows.frame.where(f"{ERROR} IS NOT NULL")
-        return changes.selectExpr("*", no_error, f"{source.GOOD} AS {ROUTE}").unionAll(
+        return changes.selectExpr("*", *no_letter, f"{source.GOOD} AS {ROUTE}").unionAll(
             refused.selectExpr(
-                epoch_expr(epoch), f"CAST(NULL AS STRING) AS {KIND}", *names, ERROR, dead
+                epoch_expr(epoch), f"CAST(NULL AS STRING) AS {KIND}", *names, WEIGHT, ERROR, dead
             )
         )
 
