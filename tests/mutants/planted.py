@@ -171,7 +171,7 @@ JOINS = (
         "come = changes.frame.where('FALSE')",
         (
             "tests/programs/test_programs_by_key.py"
-            "::test_rows_read_by_key_are_those_of_the_programs[some-spark-shared]",
+            "::test_rows_read_by_key_are_those_of_the_programs[some-here-shared]",
         ),
     ),
     Planted(
@@ -181,7 +181,7 @@ JOINS = (
         "narrow.rows(layer)",
         (
             "tests/programs/test_programs_by_key.py"
-            "::test_rows_read_by_key_are_those_of_the_programs[some-here-apart]",
+            "::test_rows_read_by_key_are_those_of_the_programs[some-here-shared]",
         ),
     ),
     Planted(

@@ -29,12 +29,20 @@ SHARED, APART = 0, 10**9
 """How many times the rows of its keys a table has that is read once for all views."""
 HERE, BY_SPARK = 2**29, 0
 """How many bytes of files are looked through in the engine's process."""
+WAYS = {
+    "here-shared": (HERE, SHARED),
+    "spark-apart": (BY_SPARK, APART),
+    "here-apart": (HERE, APART),
+    "spark-shared": (BY_SPARK, SHARED),
+}
 
 
-@pytest.mark.parametrize("factor", [SHARED, APART], ids=["shared", "apart"])
-@pytest.mark.parametrize("lookup", [HERE, BY_SPARK], ids=["here", "spark"])
 @pytest.mark.parametrize(
-    "names", [pytest.param(DAILY, id="some"), pytest.param((), id="all", marks=pytest.mark.long)]
+    ("names", "lookup", "factor"),
+    [
+        *(pytest.param(DAILY, *WAYS[way], id=f"some-{way}") for way in list(WAYS)[:2]),
+        *(pytest.param((), *WAYS[w], id=f"all-{w}", marks=pytest.mark.long) for w in WAYS),
+    ],
 )
 def test_rows_read_by_key_are_those_of_the_programs(
     names: tuple[str, ...],
