@@ -214,10 +214,6 @@ class Limits:
         "process reads the columns of keys.",
         least=0,
     )
-    search_piece: int = _limit(131_072, "rows", "So many of them are looked at together.")
-    search_held_bytes: int = _limit(
-        16 * 2**20, "bytes", "So many bytes of rows that were found are held, then written."
-    )
     search_rows: int = _limit(
         20_000,
         "rows",
@@ -225,7 +221,11 @@ class Limits:
         "as they are.",
         least=0,
     )
-    search_share: int = _limit(8, "times", "And where one row in so many, or fewer, has such keys.")
+    search_share: int = _limit(
+        8,
+        "times",
+        "So are they where no more than one in so many of the first rows has such keys.",
+    )
     keyed_factor: int = _limit(
         4,
         "times",

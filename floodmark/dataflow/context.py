@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.key_sets import (
     ALL_KEYS,
-    FoundValues,
+    ChangedValues,
     KeySets,
     Sources,
     select_sources,
@@ -20,9 +20,10 @@ from floodmark.dataflow.stages import ObjectStages
 from floodmark.plan import nodes as n
 from floodmark.scalar.functions.volatile import RowSeed
 from floodmark.spark.rows import Rows
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.stream.operators.base import StreamOperator
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.keyed_rows import KeyColumn, Narrow, Scratch
+from floodmark.tables.keyed_rows import Narrow, make_narrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -119,25 +120,28 @@ class EpochContext:
                 return None
             if values is not None:
                 known[column] = values
-        scratch = Scratch(self.stages.writer, self.stages.table("found"))
         scan = op.node if isinstance(op.node, n.Scan) and known else None
         filled = () if scan is None else self.inputs.columns_without_null(scan)
-        return Narrow(op.node.schema, known, filled, scratch)
+        return make_narrow(op.node.schema, known, filled, self.stages.scratch)
 
-    def find_keys(self, below: Input, columns: Sequence[str]) -> dict[str, KeyColumn]:
-        """Return where few values of columns of an input's changes are written, as far as known.
+    def key_files(self, below: Input, columns: Sequence[str]) -> dict[str, list[FileColumn]]:
+        """Return where few values of columns of an input's changes are written, if that is known.
 
-        They are given without a frame: for those who look for keys in files, and nowhere else.
+        Rows that are found by keys are not waited for.
         """
-        inputs, found = self.inputs, dict[str, KeyColumn]()
+        inputs, written = self.inputs, dict[str, list[FileColumn]]()
         for column in () if inputs.fills else columns:
-            sources = below.sources(column)
-            if not sources or any(isinstance(source, FoundValues) for source in sources):
+            sources = below.sources(column) or ()
+            changed = [s for s in sources if isinstance(s, ChangedValues)]
+            if len(changed) < len(sources):
                 continue
-            values = self.keyed_reads.values(sources, inputs, self.stages)
-            if values is not None and values.written and values.rows <= inputs.limits.exact_keys:
-                found[column] = replace(values, frame=None)
-        return found
+            changed = [s for s in changed if inputs.has_changes(s.object)]
+            rows = sum(inputs.count_changes(s.object) for s in changed)
+            places = [inputs.file_column(s.object, s.column) for s in changed]
+            known = [place for place in places if place is not None]
+            if known and len(known) == len(places) and rows <= inputs.limits.exact_keys:
+                written[column] = known
+        return written
 
     def seed(self, operator: StreamOperator[Any], epoch: str | None = None) -> RowSeed:
         """Return what identifies a row of an operator, for values that each replay gives again.

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from floodmark.dataflow.stages import ObjectStages
 from floodmark.dataflow.state.arrangement import Arrangement
-from floodmark.dataflow.state.groups import AggregateState
+from floodmark.dataflow.state.groups import AggregateState, GroupKeys
 from floodmark.dataflow.state.leaving_rows import ExpiredRows
 from floodmark.scalar.types import Schema
 from floodmark.storage.table import Handle
-from floodmark.stream.properties.bounds import Bounds
-from floodmark.tables.keyed_rows import KeyColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,13 +36,7 @@ class FreshStages(ObjectStages):
 
 @dataclass
 class _FreshGroups(AggregateState):
-    def find_groups(
-        self,
-        keys: DataFrame,
-        key: tuple[str, ...],
-        within: Bounds,
-        written: Mapping[str, KeyColumn] = MappingProxyType({}),
-    ) -> None:
+    def find_groups(self, keys: GroupKeys) -> None:
         return None
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:

@@ -34,7 +34,7 @@ from floodmark.storage.table import DataFile
 from floodmark.stream.operators.lower import StreamPlan
 from floodmark.stream.properties.bounds import enclosing
 from floodmark.tables.bounds import FileFilter, file_bounds
-from floodmark.tables.keyed_rows import KEY, KeyColumn, Narrow, Scratch
+from floodmark.tables.keyed_rows import KEY, KeyColumn, Scratch, make_narrow
 from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class KeyedReads:
         with self._lock:
             # Of those that are done alone: two that wait for one another would wait for ever.
             done = [known for known, rows in list(self._rows_by_read.items()) if rows is not None]
-            read = next((known for known in done if _has(known, read)), read)
+            read = next((known for known in done if _covers(known, read)), read)
             gate = self._gates.setdefault(read, threading.Lock())
         with gate:
             if read not in self._rows_by_read:
@@ -188,7 +188,7 @@ class _Reading:
                 return KeyedRows(scan.columns, {}, ())
             keys[column] = values
         table, writer = self.stages.table(name), self.stages.writer
-        rows = route_rows(self.inputs, scan, keys, Scratch(writer, self.stages.table("found")))
+        rows = route_rows(self.inputs, scan, keys, self.stages.scratch)
         routed = {} if rows is None else writer.write_routed(table, rows)
         paths = {route: tuple(writer.paths(table, files)) for route, files in routed.items()}
         return KeyedRows(scan.columns, paths, tuple(f for files in routed.values() for f in files))
@@ -230,7 +230,7 @@ class _Reading:
         return KeyColumn(values, count, lie.get(column), None if written is None else (written,))
 
 
-def _has(known: KeyedRead, read: KeyedRead) -> bool:
+def _covers(known: KeyedRead, read: KeyedRead) -> bool:
     """Tell whether a read finds all rows of another one: it looks for at least its keys."""
     if known.object != read.object or len(known.keys) != len(read.keys):
         return False
@@ -247,7 +247,7 @@ def route_rows(
     """
     names = [ident(name) for name in scan.names]
     filled = inputs.columns_without_null(scan)
-    narrow, keeps = Narrow(scan.columns, keys, filled, scratch), _keeper(keys)
+    narrow, keeps = make_narrow(scan.columns, keys, filled, scratch), _keeper(keys)
     after, changes = inputs.rows_after(scan, keeps, narrow), inputs.changes(scan)
     parts = []
     if after is not None:

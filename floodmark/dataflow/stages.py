@@ -66,13 +66,10 @@ class ObjectStages(StateIO):
 
         A name is used once: what is read back is all that lies under it.
         """
-        assert name not in self._used_names, name
-        self._used_names.add(name)
-        scratch = self.table(name)
-        names = [ident(f.name) for f in columns]
         if not rows.failing:
-            files = self.writer.write(scratch, rows.frame.selectExpr(*names))
-            return self.read_scratch(scratch, files, columns)
+            written = self.write(name, rows.frame, columns)
+            return None if written is None else written.rows
+        scratch, names = self._use(name), [ident(f.name) for f in columns]
         stamp = epoch_expr(self.writer.epoch)
         dead = f"CASE WHEN {WEIGHT} < 0 THEN {WITHDRAWN} ELSE {DEAD} END"
         route = f"CASE WHEN {ERROR} IS NULL THEN {GOOD} ELSE {dead} END AS {ROUTE}"
@@ -83,12 +80,18 @@ class ObjectStages(StateIO):
 
     def write(self, name: str, rows: DataFrame, columns: Schema) -> WrittenRows | None:
         """Write rows that are read several times; None when there are none."""
-        scratch = self.table(name)
+        scratch = self._use(name)
         files = self.writer.write(scratch, rows.selectExpr(*(ident(f.name) for f in columns)))
         if not files:
             return None
         paths = tuple(self.writer.paths(scratch, files))
         return WrittenRows(self.tables.read_paths(paths, columns), rows_of(files), paths)
+
+    def _use(self, name: str) -> str:
+        """Return the table of a name; what is read back is all that lies under it."""
+        assert name not in self._used_names, name
+        self._used_names.add(name)
+        return self.table(name)
 
     def add_dead_letters(
         self, table: str, files: tuple[DataFile, ...], withdrawn: tuple[DataFile, ...] = ()

@@ -134,8 +134,8 @@ class CurrentRows:
         schema, over = layout.current_schema(self.obj), self.layer_files
         if self.layer is None or not over:
             wanted = schema if names is None else [f for f in schema if f.name in names]
-            return narrow.stored_rows(tables, self.base, tuple(wanted), files)
-        rows = narrow.stored_rows(tables, self.base, schema, files)
+            return narrow.load_rows(tables, self.base, tuple(wanted), files)
+        rows = narrow.load_rows(tables, self.base, schema, files)
         layer = tables.read(self.layer, layout.layer_schema(self.obj), over)
         assert layer is not None
         few = rows_of(over) <= tables.limits.broadcast_rows

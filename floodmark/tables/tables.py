@@ -231,7 +231,7 @@ class Writer:
 
         A file has at most `rows_per_file` rows, any number where that is 0.
         """
-        folder = self.tables.store.stage(table, self.epoch, self.attempt)
+        folder = self.folder(table)
         writer = frame.write.mode("append")
         if rows_per_file:
             writer = writer.option("maxRecordsPerFile", rows_per_file)
@@ -244,7 +244,7 @@ class Writer:
 
     def write_routed(self, table: str, frame: DataFrame) -> dict[int, tuple[DataFile, ...]]:
         """Write a frame split by `__route`, in one Spark job; return the files of each route."""
-        folder = self.tables.store.stage(table, self.epoch, self.attempt)
+        folder = self.folder(table)
         frame.write.mode("append").partitionBy(ROUTE).parquet(folder)
         routed: dict[int, list[DataFile]] = {}
         for file in self.list_written(table):
@@ -261,22 +261,20 @@ class Writer:
         charge(Price(bytes_read=_size_of(read), bytes_written=_size_of(files)))
         return files
 
-    def scratch_file(self, table: str) -> str:
-        """Return the path of a new file of this attempt, which nobody commits."""
-        folder = self.tables.store.stage(table, self.epoch, self.attempt)
-        return f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
+    def folder(self, table: str) -> str:
+        """Return the folder of what this attempt writes for a table."""
+        return self.tables.store.stage(table, self.epoch, self.attempt)
 
     def paths(self, table: str, files: Sequence[DataFile]) -> list[str]:
         """Return absolute paths of files that this attempt has written."""
-        stage = self.tables.store.stage(table, self.epoch, self.attempt)
-        base = stage.rsplit("/", 1)[0]
+        base = self.folder(table).rsplit("/", 1)[0]
         return [f"{base}/{file.path}" for file in files]
 
     def move(self, source: str, files: Sequence[DataFile], target: str) -> tuple[DataFile, ...]:
         """Move written, uncommitted files of one route into another table's attempt folder."""
         if not files:
             return ()
-        folder = self.tables.store.stage(source, self.epoch, self.attempt)
+        folder = self.folder(source)
         route = _route_of(files[0].path)
         return self.tables.store.adopt(
             target, f"{folder}/{ROUTE}={route}", self.epoch, self.attempt

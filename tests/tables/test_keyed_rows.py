@@ -14,7 +14,7 @@ from floodmark.limits import Limits
 from floodmark.scalar.types import BIGINT, DOUBLE, Field
 from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.table import DataFile, Handle
-from floodmark.tables.keyed_rows import KeyColumn, Narrow
+from floodmark.tables.keyed_rows import Narrow
 
 COLUMNS = (Field("k", BIGINT), Field("v", BIGINT), Field("d", DOUBLE))
 ROWS = {"a": [1, 2, 3], "b": [2, None, 3]}
@@ -58,9 +58,9 @@ class _Case:
         type_ = pa.int64() if column == "k" else pa.float64()
         pq.write_table(pa.table({column: pa.array(keys, type_)}), written)
         places = (FileColumn(column, (str(written),)),)
-        known = {column: KeyColumn(written=places)}
-        narrow = Narrow(COLUMNS, known, scratch=self.tables if scratch else None)  # type: ignore[arg-type]
-        return narrow.stored_rows(self.tables, self.handle, COLUMNS, None)  # type: ignore[arg-type]
+        place = self.tables if scratch else None
+        narrow = Narrow(COLUMNS, written={column: places}, scratch=place)  # type: ignore[arg-type]
+        return narrow.load_rows(self.tables, self.handle, COLUMNS, None)  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import WEIGHT
@@ -12,12 +11,13 @@ from floodmark.dataflow.groups import accumulators as acc, panes
 from floodmark.dataflow.groups.shared_state import share_columns
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, key_sets
 from floodmark.dataflow.row_errors import raise_text
-from floodmark.dataflow.state.groups import AggregateState
+from floodmark.dataflow.state.groups import AggregateState, GroupKeys, WrittenKeys
 from floodmark.dataflow.state.own import OwnGroups
 from floodmark.scalar.types import Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.rows import never_negative
 from floodmark.spark.types import ident, spark_type
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.stream.operators.accumulator_columns import (
     NEW,
     OLD,
@@ -30,7 +30,6 @@ from floodmark.stream.operators.accumulator_columns import (
 )
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.stream.properties.strategy import KeepGroups, Upkeep
-from floodmark.tables.keyed_rows import KeyColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -85,8 +84,11 @@ def transitions(
         rows = below.rows_after(within, _keys_of_groups(node, below, changes))
         accept = None if rows is None else drop_refused(node, rows, ctx.now)
         partial = _with_scope(node, partial, scoped, accept, ctx.inputs.few)
-    written = ctx.find_keys(below, node.group)
-    return merge_stored(node, partial, changes, parts, state, within, ctx, written)
+
+    def places() -> Mapping[str, Sequence[FileColumn]]:
+        return ctx.key_files(below, node.group)
+
+    return merge_stored(node, partial, changes, parts, state, within, ctx, places)
 
 
 def _keys_of_groups(node: GroupingNode, below: Input, changes: DataFrame) -> KeySets:
@@ -108,14 +110,14 @@ def merge_stored(
     state: StoredGroups,
     within: Bounds,
     ctx: EpochContext,
-    written: Mapping[str, KeyColumn] = MappingProxyType({}),
+    written: WrittenKeys = dict,
 ) -> DataFrame:
     """Return the touched groups: their changes beside their stored accumulators, and both merged.
 
-    The keys of the touched groups lie within the bounds; `written` tells where they are in files.
+    The keys of the touched groups lie within the bounds; see `GroupKeys`.
     """
-    keys = (partial if _has_many(ctx) else changes).selectExpr(*map(ident, node.group))
-    stored = state.find_groups(keys, node.group, within, written)
+    rows = (partial if _has_many(ctx) else changes).selectExpr(*map(ident, node.group))
+    stored = state.find_groups(GroupKeys(rows, node.group, within, written))
     values = tuple(node.field(name) for name, _ in node.aggregates) if state.values else ()
     merged = _join(node, partial, stored, parts, values)
     sides = _sides(node, parts, values, stored is not None)

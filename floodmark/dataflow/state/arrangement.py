@@ -34,7 +34,7 @@ from floodmark.spark.types import ident
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
-from floodmark.tables.keyed_rows import Narrow
+from floodmark.tables.keyed_rows import make_narrow
 from floodmark.tables.tables import TableChange
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Arrangement:
         from pyspark.sql import functions as F
 
         log = reduce(lambda a, b: a.unionAll(b), parts)
-        rows = Narrow(self.columns, select_values(keys)).rows(log)
+        rows = make_narrow(self.columns, select_values(keys)).rows(log)
         names = [ident(f.name) for f in self.columns]
         total = F.expr(f"sum({WEIGHT})").alias(WEIGHT)
         there = never_negative(WEIGHT, f"{WEIGHT} > 0")

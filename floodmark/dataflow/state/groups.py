@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from floodmark.dataflow.state.io import StateIO, replacement
@@ -13,17 +12,45 @@ from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, spark_type
 from floodmark.storage.files import rewrite
+from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.files.pruning import prune
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.operators.accumulator_columns import NEW, OLD, ROWS
 from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables.bounds import FileFilter
-from floodmark.tables.keyed_rows import EVERY_ROW, KeyColumn, Narrow, Scratch
+from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
 from floodmark.tables.keys import files_with_keys
 from floodmark.tables.tables import TableChange, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+WrittenKeys = Callable[[], Mapping[str, Sequence[FileColumn]]]
+"""Returns by column where the keys are written, of those columns of which somebody knows."""
+
+
+@dataclass(frozen=True)
+class GroupKeys:
+    """The keys of groups: rows of the columns `names`, which lie within bounds.
+
+    Where they are `written` is asked if there are many groups.
+    """
+
+    rows: DataFrame
+    names: tuple[str, ...]
+    within: Bounds
+    written: WrittenKeys = dict
+
+    def narrow(self, io: StateIO, columns: Schema, names: Mapping[str, str], groups: int) -> Narrow:
+        """Return what leaves out groups of other keys, of so many that are stored.
+
+        `names` are the names of the key's columns there, `columns` all that are stored.
+        """
+        if groups < io.tables.limits.search_rows:
+            return EVERY_ROW
+        written = {names[c]: places for c, places in self.written().items()}
+        return Narrow(columns, written=written, scratch=io.scratch)
 
 
 @dataclass
@@ -35,29 +62,21 @@ class AggregateState:
     schema: Schema
     values: bool = False
 
-    def find_groups(
-        self,
-        keys: DataFrame,
-        key: tuple[str, ...],
-        within: Bounds,
-        written: Mapping[str, KeyColumn] = MappingProxyType({}),
-    ) -> DataFrame | None:
-        """Return the stored groups as of the epoch before; None when there are none.
+    def find_groups(self, keys: GroupKeys) -> DataFrame | None:
+        """Return the stored groups of keys, and perhaps more; None when there are none.
 
-        Those of other keys may be left out; `written` tells where the keys are in files.
+        They are those of the epoch before.
         """
         handle = self.io.handle_before(self.table)
         if handle is None:
             return None
-        files = prune(handle, None, within)
-        held = sum(file.size for file in files)
-        limits = self.io.tables.limits
-        narrow = EVERY_ROW
-        if rows_of(files) >= limits.search_rows:
-            scratch = Scratch(self.io.writer, self.io.table("found"))
-            narrow = Narrow(self.schema, written, scratch=scratch)
-        rows = narrow.stored_rows(self.io.tables, handle, self.schema, files)
-        return None if rows is None else keyed.prune_stored(rows, held, keys, key, limits)
+        files = prune(handle, None, keys.within)
+        narrow = keys.narrow(self.io, self.schema, {c: c for c in keys.names}, rows_of(files))
+        rows = narrow.load_rows(self.io.tables, handle, self.schema, files)
+        held, limits = sum(file.size for file in files), self.io.tables.limits
+        return (
+            None if rows is None else keyed.prune_stored(rows, held, keys.rows, keys.names, limits)
+        )
 
     def groups(self, keeps: FileFilter | None, *, after: bool) -> DataFrame | None:
         """Return the groups before or after the epoch, at least those of the files that matter."""
@@ -132,7 +151,7 @@ class AggregateState:
         added = there.rename_columns([*key, *values])
         store, writer = self.io.tables.store, self.io.writer
         old = store.paths(handle, touched) if handle is not None and key else ()
-        folder = store.stage(self.table, writer.epoch, writer.attempt)
+        folder = writer.folder(self.table)
         gone, limits = moved.select(list(key)), self.io.tables.limits
         if not rewrite.replace_rows(old, gone, added, folder, limits):
             return None

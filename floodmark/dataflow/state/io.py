@@ -13,6 +13,7 @@ from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.cut import Cut
+from floodmark.tables.keyed_rows import Scratch
 from floodmark.tables.tables import TableChange, Tables, Writer
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ class StateIO:
     pin: Pin
     versions: dict[str, int] = field(default_factory=dict)
     due_times: list[int] = field(default_factory=list)
+
+    @property
+    def scratch(self) -> Scratch:
+        """Return where rows are written that were found by their keys."""
+        return Scratch(self.writer, self.table("found"))
 
     def table(self, name: str) -> str:
         """Return the state table of a name."""

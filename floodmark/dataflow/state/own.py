@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from floodmark.dataflow.state.groups import GroupKeys
 from floodmark.dataflow.state.io import StateIO
 from floodmark.plan import nodes as n
 from floodmark.spark import keyed
@@ -15,7 +15,7 @@ from floodmark.storage.files.pruning import prune
 from floodmark.stream.properties.bounds import EVERYWHERE, Bounds
 from floodmark.tables import layout
 from floodmark.tables.current import current_at_cut
-from floodmark.tables.keyed_rows import EVERY_ROW, KeyColumn, Narrow, Scratch
+from floodmark.tables.keyed_rows import EVERY_ROW
 from floodmark.tables.tables import rows_of
 
 if TYPE_CHECKING:
@@ -30,26 +30,20 @@ class OwnGroups:
     node: n.Node
     values: bool = True
 
-    def find_groups(
-        self,
-        keys: DataFrame,
-        key: tuple[str, ...],
-        within: Bounds,
-        written: Mapping[str, KeyColumn] = MappingProxyType({}),
-    ) -> DataFrame | None:
-        """Return the stored groups as of the epoch before; None when there are none.
+    def find_groups(self, keys: GroupKeys) -> DataFrame | None:
+        """Return the stored groups of keys, and perhaps more; None when there are none.
 
-        Those of other keys may be left out; `written` tells where the keys are in files.
+        They are those of the epoch before.
         """
         home = self.io.obj
         assert home.plan is not None
         names = home.plan.names_above_projections
-        held, rows = _rows_before(self.io, names, within, written)
+        held, rows = _rows_before(self.io, names, keys.within, keys)
         if rows is None:
             return None
         renamed = [f"{ident(names[c])} AS {ident(c)}" for c in self.node.names]
         groups = rows.selectExpr(*renamed, *(ident(f.name) for f in layout.own_state(home)))
-        return keyed.prune_stored(groups, held, keys, key, self.io.tables.limits)
+        return keyed.prune_stored(groups, held, keys.rows, keys.names, self.io.tables.limits)
 
 
 @dataclass
@@ -71,22 +65,17 @@ class OwnRows:
 
 
 def _rows_before(
-    io: StateIO,
-    names: Mapping[str, str],
-    within: Bounds,
-    written: Mapping[str, KeyColumn] = MappingProxyType({}),
+    io: StateIO, names: Mapping[str, str], within: Bounds, keys: GroupKeys | None = None
 ) -> tuple[int, DataFrame | None]:
     """Return the object's rows before the epoch, at least those within bounds, and their bytes.
 
-    Of many rows those may be left out whose keys are not `written` in files.
+    Rows without the `keys` may be left out.
     """
     current = current_at_cut(io.tables.store, io.obj, io.before)
     if current is None:
         return 0, None
     files = prune(current.base, None, {names[c]: ends for c, ends in within.items()})
-    held, keys = current.bytes_of(files), {names[c]: keys for c, keys in written.items()}
     narrow = EVERY_ROW
-    if rows_of(files) >= io.tables.limits.search_rows:
-        scratch = Scratch(io.writer, io.table("found"))
-        narrow = Narrow(layout.current_schema(io.obj), keys, scratch=scratch)
-    return held, current.visible_rows(io.tables, files, narrow=narrow)
+    if keys is not None:
+        narrow = keys.narrow(io, layout.current_schema(io.obj), names, rows_of(files))
+    return current.bytes_of(files), current.visible_rows(io.tables, files, narrow=narrow)

@@ -125,7 +125,7 @@ class ObjectRows:
         if not rewrite.is_small(touched, files, tuple(key), self.tables.limits):
             return False
         names = [f.name for f in (*layout.row_schema(self.obj), *layout.own_state(self.obj))]
-        folder = store.stage(current.table, self.writer.epoch, self.writer.attempt)
+        folder = self.writer.folder(current.table)
         return rewrite.rewrite(
             store.paths(current, touched),
             paths,

@@ -44,7 +44,7 @@ from floodmark.tables import layout
 from floodmark.tables.bounds import columns_without_null
 from floodmark.tables.current import current_at_cut
 from floodmark.tables.cut import Cut
-from floodmark.tables.keyed_rows import KeyColumn, Narrow, Scratch
+from floodmark.tables.keyed_rows import KeyColumn, Scratch, make_narrow
 from floodmark.tables.tables import Tables, Writer, rows_of
 
 if TYPE_CHECKING:
@@ -297,7 +297,7 @@ class ObjectAdvance:
         schema, held = layout.current_schema(self.obj), (*rows.base.files, *rows.layer_files)
         filled = columns_without_null(held, keys)
         scratch = Scratch(self.writer, layout.state_table(self.obj, "found"))
-        narrow = Narrow(schema, keys, filled, scratch)
+        narrow = make_narrow(schema, keys, filled, scratch)
         return rows.all_rows(self.tables, files, narrow=narrow), few
 
     def apply(

@@ -40,9 +40,9 @@ class Operations:
     """The operations of one writer on the table: a frame, the bounds of its keys, its partition.
 
     `tie` is the number of a sink whose rows of one key have an order, `ended` how many stored rows
-    can be over, of which it takes those that are. The files `paths` have its rows, and perhaps some
-    more; there are none of rows that are not written. Statements that delete no row add so many;
-    rows that are `fresh` have row ids that no other row has.
+    can be over, of which it takes those that are. `paths` are the files that its rows are read
+    from, if they are; statements that delete no row add so many. Rows that are `fresh` have row ids
+    that no other row has.
     """
 
     frame: DataFrame

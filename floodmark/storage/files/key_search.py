@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from floodmark.limits import Limits
-from floodmark.storage.plain_files import open_parquet, parquet_writer
+from floodmark.storage.files.rewrite import rows_at_a_time, types_at, write_rows
+from floodmark.storage.plain_files import open_parquet, parquet_footer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,9 +46,9 @@ def holds_any(path: str, keys: Mapping[str, pa.Array], limits: Limits) -> bool:
 
     True where the file has no such column, or one of another type.
     """
+    if not _are_alike([path], (), keys):
+        return True
     with open_parquet(path) as file:
-        if not _has_columns(file.schema_arrow, keys):
-            return True
         groups = range(file.metadata.num_row_groups)
         return any(_any(mask) for group in groups for mask in _masks(file, group, keys, limits))
 
@@ -65,23 +66,12 @@ def copy_rows(
     where no row is found. None where files differ in the types of their columns, or from the keys,
     and where more than one in `search_share` of the first rows would be written.
     """
-    import pyarrow as pa
-
     if not paths or not _are_alike(paths, names, keys):
         return None
     if _share_of_first(paths[0], keys, limits) * limits.search_share > 1:
         return None
-    written, writer = 0, None
     parts = (part for path in paths for part in _matching_rows(path, names, keys, limits))
-    for rows in _batches(parts, limits.search_held_bytes):
-        table = pa.Table.from_batches(rows)
-        if writer is None:
-            writer = parquet_writer(target, table.schema, compression="zstd")
-        writer.write_table(table)
-        written += table.num_rows
-    if writer is not None:
-        writer.close()
-    return written
+    return write_rows(target, parts, limits)
 
 
 def _share_of_first(path: str, keys: Mapping[str, pa.Array], limits: Limits) -> float:
@@ -94,47 +84,31 @@ def _share_of_first(path: str, keys: Mapping[str, pa.Array], limits: Limits) -> 
 
 
 def _are_alike(paths: Sequence[str], names: Sequence[str], keys: Mapping[str, pa.Array]) -> bool:
-    first = None
-    for path in paths:
-        with open_parquet(path) as file:
-            schema = file.schema_arrow
-        if not _has_columns(schema, keys) or any(name not in schema.names for name in names):
-            return False
-        types = [schema.field(name).type for name in names]
-        if first is not None and types != first:
-            return False
-        first = types
-    return True
-
-
-def _has_columns(schema: pa.Schema, keys: Mapping[str, pa.Array]) -> bool:
-    return all(c in schema.names and schema.field(c).type == v.type for c, v in keys.items())
+    """Tell whether files have the columns, of the same types, and keys of theirs."""
+    types = types_at(paths[0], [*keys, *names])
+    if None in types or types[: len(keys)] != [values.type for values in keys.values()]:
+        return False
+    return all(types_at(path, [*keys, *names]) == types for path in paths[1:])
 
 
 def _matching_rows(
     path: str, names: Sequence[str], keys: Mapping[str, pa.Array], limits: Limits
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file with keys; none is empty, their fields take NULLs."""
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file with keys, some at a time; their fields take NULLs."""
     import pyarrow as pa
 
-    with open_parquet(path) as file:
-        coded = _dictionary_columns(file.metadata, file.schema_arrow)
     # Few different texts are read as what they are in the file: numbers into a dictionary.
-    with open_parquet(path, coded) as file:
+    with open_parquet(path, _coded_columns(path)) as file:
+        most = rows_at_a_time(file.metadata, limits)
         for group in range(file.metadata.num_row_groups):
             masks = list(_masks(file, group, keys, limits))
             if not any(map(_any, masks)):
                 continue
             mask, start = pa.chunked_array(masks), 0
-            for piece in file.iter_batches(
-                limits.search_piece, row_groups=[group], columns=list(names)
-            ):
-                chosen = mask.slice(start, piece.num_rows).combine_chunks()
+            for piece in file.iter_batches(most, row_groups=[group], columns=list(names)):
+                rows = piece.filter(mask.slice(start, piece.num_rows).combine_chunks())
                 start += piece.num_rows
-                rows = piece.filter(chosen)
-                if rows.num_rows:
-                    columns = [_plain(rows.column(name)) for name in names]
-                    yield pa.RecordBatch.from_arrays(columns, list(names))
+                yield pa.table([_plain(rows.column(name)) for name in names], list(names))
 
 
 def _masks(
@@ -143,7 +117,9 @@ def _masks(
     """Yield which rows of a group of a file have a key in each column, some rows at a time."""
     from pyarrow import compute as pc
 
-    for piece in file.iter_batches(limits.search_piece, row_groups=[group], columns=list(keys)):
+    for piece in file.iter_batches(
+        limits.rewrite_group_rows, row_groups=[group], columns=list(keys)
+    ):
         mask = None
         for column, values in keys.items():
             met = pc.is_in(_plain(piece.column(column)), value_set=values)
@@ -163,29 +139,12 @@ def _plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
 
 
-def _dictionary_columns(metadata: pq.FileMetaData, schema: pa.Schema) -> list[str]:
+def _coded_columns(path: str) -> list[str]:
     """Return the columns of texts that are kept as numbers into dictionaries alone."""
     from pyarrow import types
 
-    texts = {f.name for f in schema if types.is_string(f.type)}
-    chunks = [
-        metadata.row_group(group).column(i)
-        for group in range(metadata.num_row_groups)
-        for i in range(metadata.num_columns)
-    ]
-    plain = {c.path_in_schema for c in chunks if "PLAIN" in c.encodings}
-    return sorted(texts - plain)
-
-
-def _batches(parts: Iterator[pa.RecordBatch], most: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield rows in groups that are as large as they may be; none is empty."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    for part in parts:
-        held.append(part)
-        size += part.nbytes
-        if size > most:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+    footer = parquet_footer(path)
+    texts = {f.name for f in footer.schema.to_arrow_schema() if types.is_string(f.type)}
+    groups = map(footer.row_group, range(footer.num_row_groups))
+    chunks = (group.column(i) for group in groups for i in range(footer.num_columns))
+    return sorted(texts - {c.path_in_schema for c in chunks if "PLAIN" in c.encodings})

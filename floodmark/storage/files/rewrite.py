@@ -75,7 +75,7 @@ def replace_rows(
 
     False, and nothing written, where files differ in the types of the columns of `added`.
     """
-    if any(_types_at(path, added.column_names) != _types(added) for path in old):
+    if any(types_at(path, added.column_names) != _types(added) for path in old):
         return False
     large = [[path] for path in old if file_size(path) >= limits.rewrite_file_bytes]
     small = [path for path in old if [path] not in large]
@@ -93,16 +93,29 @@ def _write(
     folder: str, paths: Sequence[str], gone: pa.Table, added: pa.Table, limits: Limits
 ) -> None:
     """Write one file: the rows of others but those whose key is gone, and the added ones."""
-    file = f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
-    writer = None
-    for rows in _group_rows(_rows_that_stay(paths, gone, added, limits), limits):
+    write_rows(new_part(folder), _rows_that_stay(paths, gone, added, limits), limits)
+
+
+def new_part(folder: str) -> str:
+    """Return the path of a file in a folder that is not there yet."""
+    return f"{folder}/part-00000-{secrets.token_hex(16)}.zstd.parquet"
+
+
+def write_rows(path: str, parts: Iterable[pa.Table], limits: Limits) -> int:
+    """Write rows into a file, in groups as large as they may be; return how many.
+
+    There is no file where there are none. It has bounds of those columns alone whose bounds hold.
+    """
+    writer, count = None, 0
+    for rows in _group_rows(parts, limits):
         if writer is None:
-            writer = parquet_writer(
-                file, added.schema, compression="zstd", write_statistics=columns_with_bounds(added)
-            )
+            bounds = columns_with_bounds(rows)
+            writer = parquet_writer(path, rows.schema, compression="zstd", write_statistics=bounds)
         writer.write_table(rows)
+        count += rows.num_rows
     if writer is not None:
         writer.close()
+    return count
 
 
 def _rows_that_stay(
@@ -113,7 +126,7 @@ def _rows_that_stay(
 
     for path in paths:
         with open_parquet(path) as file:
-            most = _rows_at_a_time(file.metadata, limits)
+            most = rows_at_a_time(file.metadata, limits)
             for batch in file.iter_batches(most, columns=added.column_names):
                 # The fields of a file that Spark wrote may refuse NULLs.
                 arrays = [batch.column(name) for name in added.column_names]
@@ -122,7 +135,7 @@ def _rows_that_stay(
     yield added
 
 
-def _rows_at_a_time(metadata: pa.parquet.FileMetaData, limits: Limits) -> int:
+def rows_at_a_time(metadata: pa.parquet.FileMetaData, limits: Limits) -> int:
     groups = range(metadata.num_row_groups)
     held = sum(int(metadata.row_group(i).total_byte_size) for i in groups)
     per_row = max(1, held // max(1, int(metadata.num_rows)))
@@ -179,7 +192,7 @@ def _types(rows: pa.Table) -> list[Any]:
     return [field.type for field in rows.schema]
 
 
-def _types_at(path: str, columns: Sequence[str]) -> list[Any]:
+def types_at(path: str, columns: Sequence[str]) -> list[Any]:
     """Return the types of a file's columns, None for one that it has not."""
     schema = parquet_footer(path).schema.to_arrow_schema()
     return [schema.field(c).type if c in schema.names else None for c in columns]

@@ -31,8 +31,8 @@ Row = tuple[Any, ...]
 def test_the_rows_with_a_key_in_each_column_are_copied(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     limits = Limits(
-        search_piece=rng.choice([1, 3, 64]),
-        search_held_bytes=rng.choice([1, 2**20]),
+        rewrite_group_rows=rng.choice([1, 3, 64]),
+        rewrite_group_bytes=rng.choice([1, 2**20]),
         search_share=1,
     )
     types = [rng.choice(list(VALUES)) for _ in range(rng.randint(1, 4))]
