@@ -368,16 +368,17 @@ class Limits:
         3_600, "seconds", "The pause doubles with each try up to that."
     )
 
+    # Queries that are computed in the engine's process.
+    in_process_rows: int = _process_limit(500_000, "rows", "A query computed there has no more.")
+    in_process_bytes: int = _process_limit(64 * 2**20, "bytes", "Nor do its files have more.")
+    in_process_texts: int = _process_limit(20_000, "texts", "So many expressions stay parsed.")
+    in_process_tries: int = _process_limit(3, "tries", "What failed so often is sent to Spark.")
     # Spark's server: that of several warehouses.
-    server_start_seconds: int = _process_limit(
-        180, "seconds", "The start of a server may take so long."
-    )
+    server_start_seconds: int = _process_limit(180, "seconds", "Its start may take so long.")
     server_answer_seconds: int = _process_limit(
         60, "seconds", "A server that does not answer for so long is stopped."
     )
-    server_stop_seconds: int = _process_limit(
-        15, "seconds", "A server that has not stopped after so long is killed."
-    )
+    server_stop_seconds: int = _process_limit(15, "seconds", "After so long it is killed.")
     server_archive_seconds: int = _process_limit(
         90, "seconds", "The same bound for a server that still writes an archive of its classes."
     )

@@ -19,8 +19,8 @@ class Price:
 
     `queries` were sent to Spark. `bytes_read` is the size of the files that they, and this process,
     were given to read. `bytes_written` is that of the data files that were written, those for a
-    next query of the same turn included. `query_s` seconds went by in queries, `commit_s` in
-    looking at written files and in commits.
+    next query of the same turn included. `query_s` seconds went by in queries, those that this
+    process computed included, `commit_s` in looking at written files and in commits.
     """
 
     queries: int = 0

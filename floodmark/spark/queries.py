@@ -34,7 +34,7 @@ def _charged(send: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(send)
     def send_and_charge(plan: Any, *rest: Any, **options: Any) -> Any:
         if somebody_pays():
-            charge(Price(bytes_read=sum(map(_size_of, files_of(plan)))))
+            charge(Price(bytes_read=sum(map(size_of, files_of(plan)))))
         with charge_time(_query_price):
             return send(plan, *rest, **options)
 
@@ -65,7 +65,8 @@ def _has_files(field: Any) -> bool:
     return not (kind is None or kind.name in _NO_FILES or kind.GetOptions().map_entry)
 
 
-def _size_of(path: str) -> int:
+def size_of(path: str) -> int:
+    """Return the bytes of a file; 0 where there is none here."""
     with suppress(OSError):
         return os.path.getsize(path)
     return 0

@@ -25,6 +25,7 @@ from floodmark.spark import server
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
 from floodmark.spark.failures import ENDED, LOST, UNKNOWN, server_loss, translate
+from floodmark.spark.in_process.command import compute_small_queries
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 from floodmark.spark.queries import charge_queries
 
@@ -318,6 +319,7 @@ def _create(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSessi
     try:
         _retry_briefly(session, local=token is not None)
         charge_queries(session)
+        compute_small_queries(session)
         for key, value in confs.items():
             session.conf.set(key, value)
     except BaseException as error:

@@ -82,6 +82,7 @@ def test_what_every_command_refuses_is_refused(home: Path, what: str, command: s
     ("variable", "value", "code"),
     [
         ("FLOODMARK_DURABLE", "maybe", "E0436"),
+        ("FLOODMARK_IN_PROCESS", "maybe", "E0452"),
         ("FLOODMARK_BACKFILL_BYTES", "x", "E0881"),
         ("FLOODMARK_BACKFILL_BYTES", "", "E0881"),
         ("FLOODMARK_BACKFILL_BYTES", "-1", "E0881"),

@@ -34,6 +34,13 @@ GO_BY_THE_DEFAULT = {
     "plan/nodes/size.py": _LANGUAGE,
     "plan/nodes/sources.py": "the rows that the parser reads as data",
     "stream/objects/supported.py": _LANGUAGE,
+    **dict.fromkeys(
+        (
+            f"spark/in_process/{name}.py"
+            for name in ("command", "parquet", "query", "shapes", "texts")
+        ),
+        "a session serves several warehouses",
+    ),
     "warehouse/settings.py": "a warehouse has no others of the shared ones",
     "spark/bindings.py": _TEXT,
     "spark/expressions.py": _TEXT,
@@ -96,6 +103,8 @@ FIXED = {
         "plan/bind/wide_numbers.py _MOST", "sql/parser/types.py _MAX_DIMENSIONS",
         "plan/build/constant_rows.py _DIGITS", "tables/cutoff.py LAST",
         "dataflow/partitions/affected_frames.py _WIDER",
+        "spark/in_process/functions/times.py _FIRST _LAST",
+        "spark/in_process/quotients.py _WORD", "spark/in_process/types.py MOST_DIGITS",
     ),
     "what is on the disk, or in a record": (
         "connectors/sources/delta/commits.py PARTITION",

@@ -19,6 +19,7 @@ from floodmark.spark.session import Sessions
 from floodmark.testing.program import Program, load
 from floodmark.testing.text import encode
 from tests.explained_state import explained_roles, written_state
+from tests.in_process import SideBySide
 from tests.program_reference import compile_sql
 from tests.program_spark import (
     Case,
@@ -143,6 +144,7 @@ def runs(
     request: pytest.FixtureRequest,
     sessions: Sessions,
     compiling_sessions: Sessions,
+    side_by_side: SideBySide,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Runs]:
     """Yield the runs of the programs that this session of pytest selected."""
@@ -167,7 +169,14 @@ def runs(
     root = tmp_path_factory.mktemp("programs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(epoch_run, "advance_object", isolated(epoch_run.advance_object))
+        side_by_side.install(patch)
         yield Runs(programs, compared, in_one, row_by_row, root, sessions, compiling_sessions)
+
+
+@pytest.fixture(scope="module")
+def side_by_side(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
+    """Return what compares each query that is computed here with Spark."""
+    return SideBySide(sessions, tmp_path_factory.mktemp("spark"))
 
 
 def _case(results: Results, path: Path) -> tuple[Case, Outcome]:
@@ -187,6 +196,14 @@ def test_spark_emits_what_the_program_says(runs: Runs, path: Path) -> None:
     assert not found, "\n\n".join(found)
     # P5: what came is counted, over all epochs, and where the counts say.
     assert not {k: faults for k, faults in outcome.faults.items() if case.owns(k)}
+
+
+def test_queries_that_are_computed_here_have_the_rows_of_spark(
+    runs: Runs, side_by_side: SideBySide
+) -> None:
+    assert runs.written
+    assert not side_by_side.differences, "\n\n".join(side_by_side.differences[:3])
+    assert side_by_side.counts["computed"] > side_by_side.counts["sent"] > 0
 
 
 @pytest.mark.parametrize("path", one_in(OTHERWISE))

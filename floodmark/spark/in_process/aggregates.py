@@ -1,0 +1,196 @@
+"""Aggregates of groups of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from floodmark.spark.in_process import numbers
+from floodmark.spark.in_process.evaluation import evaluate, is_true, values_of
+from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.groups import codes_of, first_places
+from floodmark.spark.in_process.sorting import SortColumn, sort_places
+from floodmark.spark.in_process.texts import once_per_text, parse, split
+from floodmark.spark.in_process.types import MOST_DIGITS, repeat_constant
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+CALLS = (
+    exp.Sum,
+    exp.Count,
+    exp.CountIf,
+    exp.Min,
+    exp.Max,
+    exp.First,
+    exp.ArgMax,
+    exp.ArgMin,
+    exp.LogicalOr,
+    exp.LogicalAnd,
+)
+"""The aggregates that are computed here."""
+_CALL = "__call"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows in groups: the group of each row, and how many groups there are."""
+
+    rows: LazyFrame
+    codes: np.ndarray[Any, Any]
+    count: int
+
+
+def aggregate(
+    rows: LazyFrame, keys: Sequence[tuple[str, exp.Expression]], calls: Sequence[tuple[str, str]]
+) -> LazyFrame:
+    """Return a row per group: its keys, and the values of texts with aggregates, by name.
+
+    Without keys there is one group, even of no rows.
+    """
+    groups, first = _group(rows, [node for _, node in keys])
+    found = [LazyColumn(name, values_of, node, rows).take(first) for name, node in keys]
+    grouped = LazyFrame(groups.count, found)
+    values = [LazyColumn(name, _value, text, groups, grouped) for name, text in calls]
+    return LazyFrame(groups.count, [*found, *values])
+
+
+def distinct(rows: LazyFrame) -> LazyFrame:
+    """Return each row once."""
+    columns = rows.visible
+    codes, count = codes_of([c.values for c in columns], rows.rows)
+    return LazyFrame(rows.rows, columns).take(first_places(codes, count))
+
+
+def _group(rows: LazyFrame, keys: Sequence[exp.Expression]) -> tuple[Groups, pa.Array]:
+    codes, count = codes_of([values_of(node, rows) for node in keys], rows.rows)
+    first = first_places(codes, count)
+    return Groups(rows, codes, count if keys else 1), first
+
+
+@once_per_text
+def _split(text: str) -> tuple[exp.Expression, tuple[exp.Expression, ...]]:
+    """Return an expression of the values of aggregates, `__call0` and so on, and those."""
+    return split(parse(text).node, _is_call, _CALL)
+
+
+def _is_call(node: exp.Expression) -> bool:
+    return isinstance(node.this if isinstance(node, exp.Filter) else node, CALLS)
+
+
+def _value(text: str, groups: Groups, grouped: LazyFrame) -> pa.Array:
+    outer, calls = _split(text)
+    frame = grouped
+    for i, call in enumerate(calls):
+        frame = frame.bind(f"{_CALL}{i}", _call(call, groups))
+    return values_of(outer, frame)
+
+
+def _call(node: exp.Expression, groups: Groups) -> pa.Array:
+    """Return the value of an aggregate for each group."""
+    import pyarrow as pa
+
+    rows, kept = groups.rows, None
+    if isinstance(node, exp.Filter):
+        kept = repeat_constant(is_true(evaluate(node.expression.this, rows)), rows.rows)
+        node = node.this
+    if node.expressions:
+        raise UnsupportedQuery("an aggregate of several arguments")
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+        values = pa.repeat(pa.scalar(1, pa.int32()), rows.rows)
+    else:
+        values = values_of(node.this, rows)
+    match node:
+        case exp.First():
+            return _first(values, kept, groups)
+        case exp.ArgMax() | exp.ArgMin():
+            return _value_at(node, values, kept, groups)
+        case exp.LogicalOr() | exp.LogicalAnd():
+            how = "any" if isinstance(node, exp.LogicalOr) else "all"
+            if not pa.types.is_boolean(values.type):
+                raise UnsupportedQuery(f"the truth of {values.type}")
+            return _group_values(how, _keep(values, kept), groups)
+        case exp.CountIf():
+            held = _keep(values, is_true(values))
+            return _group_values("count", _keep(held, kept), groups)
+        case exp.Count():
+            return _group_values("count", _keep(values, kept), groups)
+        case exp.Sum():
+            return _sum(_keep(values, kept), groups)
+        case _:
+            if not (numbers.has_plain_order(values.type) or pa.types.is_string(values.type)):
+                raise UnsupportedQuery(f"the extreme of {values.type}")
+            how = "min" if isinstance(node, exp.Min) else "max"
+            return _group_values(how, _keep(values, kept), groups)
+
+
+def _keep(values: pa.Array, kept: pa.Array | None) -> pa.Array:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    return values if kept is None else pc.if_else(kept, values, pa.scalar(None, values.type))
+
+
+def _first(values: pa.Array, kept: pa.Array | None, groups: Groups) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    places = _keep(pa.array(np.arange(groups.rows.rows)), kept)
+    return values.take(_group_values("min", places, groups))
+
+
+def _value_at(
+    node: exp.ArgMax | exp.ArgMin, values: pa.Array, kept: pa.Array | None, groups: Groups
+) -> pa.Array:
+    """Return the value of the row that is the highest, or the lowest, by another expression."""
+    import numpy as np
+    import pyarrow as pa
+
+    by = _keep(values_of(node.expression, groups.rows), kept)
+    if by.null_count:
+        raise UnsupportedQuery("the extreme of NULL")
+    order = sort_places([SortColumn(by)])
+    places = np.empty(len(by), dtype=np.int64)
+    places[order] = np.arange(len(by))
+    best = _group_values("max" if isinstance(node, exp.ArgMax) else "min", pa.array(places), groups)
+    return values.take(pa.array(order).take(best))
+
+
+def _sum(values: pa.Array, groups: Groups) -> pa.Array:
+    """Return sums, as BIGINT or as decimals of ten digits more; Arrow does not see overflows."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    if pa.types.is_integer(values.type):
+        target, limit = pa.int64(), 2**63
+    elif pa.types.is_decimal128(values.type):
+        precision = min(values.type.precision + 10, MOST_DIGITS)
+        target, limit = pa.decimal128(precision, values.type.scale), 10**precision
+    else:
+        raise UnsupportedQuery(f"sums of {values.type}")
+    bounds = pc.min_max(values).as_py()
+    if bounds["min"] is not None:
+        most = max(abs(bounds["min"]), abs(bounds["max"]))
+        units = most if target == pa.int64() else most.scaleb(values.type.scale)
+        # Half of the limit, for what rounding does to a decimal of many digits.
+        if int(units) * len(values) >= limit // 2:
+            raise UnsupportedQuery("a sum that may be out of range")
+    return pc.cast(_group_values("sum", values, groups), target)
+
+
+def _group_values(how: str, values: pa.Array, groups: Groups) -> pa.Array:
+    """Return the value of each group by one of Arrow's functions."""
+    import pyarrow as pa
+
+    if not groups.rows.rows:
+        nothing = pa.scalar(0 if how == "count" else None, pa.int64())
+        result = pa.repeat(nothing, groups.count) if nothing.is_valid else None
+        return pa.nulls(groups.count, values.type) if result is None else result
+    table = pa.table({"g": pa.array(groups.codes), "v": values})
+    found = table.group_by("g", use_threads=False).aggregate([("v", how)])
+    # Groups come in the order of their first rows, which is that of their numbers.
+    return found.column(f"v_{how}").combine_chunks()

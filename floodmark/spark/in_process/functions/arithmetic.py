@@ -1,0 +1,89 @@
+"""Operators of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from floodmark.spark.in_process import numbers
+from floodmark.spark.in_process.evaluation import Family, both, evaluate
+from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.types import cast, common_type, is_exact
+
+if TYPE_CHECKING:
+    from floodmark.spark.in_process.frame import Values
+
+FAMILY = Family()
+
+
+def _apply(how: Callable[..., Values]) -> Callable[[Any, LazyFrame], Values]:
+    """Return how an operator of numbers is computed, which asks which of them are constants."""
+
+    return lambda node, frame: how(*_operands((node.this, node.expression), frame))
+
+
+def _operands(nodes: Sequence[exp.Expression], frame: LazyFrame) -> list[numbers.NumberOperand]:
+    return [numbers.NumberOperand(evaluate(node, frame), _is_constant(node)) for node in nodes]
+
+
+def _is_constant(node: exp.Expression) -> bool | None:
+    """Tell whether Spark takes an expression for a literal; None where that cannot be told."""
+    inner = node.this if isinstance(node, exp.Neg | exp.Paren) else node
+    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
+        # `2L` and `CAST(2 AS BIGINT)` are parsed alike, but beside a decimal they differ.
+        return None
+    return isinstance(inner, exp.Literal)
+
+
+for _kind, _how in {
+    exp.Add: numbers.add,
+    exp.Sub: numbers.subtract,
+    exp.Mul: numbers.multiply,
+    exp.SafeAdd: numbers.add,
+    exp.SafeSubtract: numbers.subtract,
+    exp.SafeMultiply: numbers.multiply,
+    exp.Mod: numbers.remainder,
+    exp.IntDiv: numbers.whole_quotient,
+    exp.SafeDivide: numbers.safe_quotient,
+}.items():
+    FAMILY.computes(_kind)(_apply(_how))
+
+
+@FAMILY.computes("pmod")
+def _pmod(node: exp.Anonymous, frame: LazyFrame) -> Values:
+    return numbers.positive_remainder(*_operands(node.expressions, frame))
+
+
+@FAMILY.computes(exp.Neg)
+def _negative(node: exp.Neg, frame: LazyFrame) -> Values:
+    return numbers.negate(evaluate(node.this, frame))
+
+
+@FAMILY.computes(exp.Abs)
+def _absolute(node: exp.Abs, frame: LazyFrame) -> Values:
+    from pyarrow import compute as pc
+
+    values = evaluate(node.this, frame)
+    if not is_exact(values.type):
+        raise UnsupportedQuery(f"the absolute value of {values.type}")
+    return pc.abs_checked(values)
+
+
+def _bits(how: str) -> Callable[[Any, LazyFrame], Values]:
+    def compute(node: exp.Binary, frame: LazyFrame) -> Values:
+        import pyarrow as pa
+        from pyarrow import compute as pc
+
+        sides = both(node, frame)
+        target = common_type([side.type for side in sides])
+        if not pa.types.is_integer(target):
+            raise UnsupportedQuery(f"bits of {target}")
+        return getattr(pc, how)(*(cast(side, target) for side in sides))
+
+    return compute
+
+
+FAMILY.computes(exp.BitwiseOr)(_bits("bit_wise_or"))
+FAMILY.computes(exp.BitwiseAnd)(_bits("bit_wise_and"))

@@ -1,0 +1,136 @@
+"""Lists, and what is done with each of their items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from floodmark.spark.in_process.evaluation import Family, evaluate, is_true, values_of
+from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.types import cast, common_type, repeat_constant
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from floodmark.spark.in_process.frame import Values
+
+FAMILY = Family()
+
+
+@FAMILY.computes(exp.Array)
+def _array(node: exp.Array, frame: LazyFrame) -> Values:
+    import numpy as np
+    import pyarrow as pa
+
+    parts = [evaluate(each, frame) for each in node.expressions]
+    if not parts:
+        raise UnsupportedQuery("an empty array")
+    target = common_type([p.type for p in parts])
+    items = pa.concat_arrays([repeat_constant(cast(p, target), frame.rows) for p in parts])
+    if len(parts) > 1:
+        places = np.arange(len(parts) * frame.rows).reshape(len(parts), frame.rows).T
+        items = items.take(pa.array(places.ravel()))
+    offsets = np.arange(frame.rows + 1) * len(parts)
+    return make_lists(offsets, items)
+
+
+@FAMILY.computes(exp.ArrayFilter)
+def _array_filter(node: exp.ArrayFilter, frame: LazyFrame) -> Values:
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    lists, function = evaluate(node.this, frame), node.expression
+    if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
+        raise UnsupportedQuery("a function of a list")
+    if pa.types.is_null(lists.type) or not pa.types.is_list(lists.type):
+        raise UnsupportedQuery("what is filtered is no list")
+    lists = repeat_constant(lists, frame.rows)
+    items, parents = lists.flatten(), pc.list_parent_indices(lists)
+    inner = frame.take(parents).bind(function.expressions[0].name, items)
+    kept = repeat_constant(is_true(evaluate(function.this, inner)), inner.rows)
+    counts = np.bincount(np.asarray(parents)[np.asarray(kept)], minlength=frame.rows)
+    where = lists.is_null() if lists.null_count else None
+    return make_lists(_offsets(counts), items.filter(kept), where)
+
+
+@FAMILY.computes(exp.Transform)
+def _transform(node: exp.Transform, frame: LazyFrame) -> Values:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    lists, function = evaluate(node.this, frame), node.expression
+    if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
+        raise UnsupportedQuery("a function of a list")
+    if not pa.types.is_list(lists.type):
+        raise UnsupportedQuery("what is transformed is no list")
+    lists = repeat_constant(lists, frame.rows)
+    inner = frame.take(pc.list_parent_indices(lists))
+    items = values_of(function.this, inner.bind(function.expressions[0].name, lists.flatten()))
+    counts = pc.fill_null(pc.list_value_length(lists), 0)
+    where = lists.is_null() if lists.null_count else None
+    return make_lists(_offsets(counts), items, where)
+
+
+@FAMILY.computes(exp.Bracket)
+def _item(node: exp.Bracket, frame: LazyFrame) -> Values:
+    """Return the item of lists at a constant place, from 0; what has none there is Spark's."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    lists = evaluate(node.this, frame)
+    (place,) = (evaluate(each, frame) for each in node.expressions)
+    known = isinstance(place, pa.Scalar) and pa.types.is_integer(place.type) and place.is_valid
+    if node.args.get("offset") or not known or not pa.types.is_list(lists.type):
+        raise UnsupportedQuery("an item of a list")
+    lists = repeat_constant(lists, frame.rows)
+    if pc.all(pc.greater(pc.list_value_length(lists), place)).as_py() not in (True, None):
+        raise UnsupportedQuery("a list without the item")
+    return pc.list_element(lists, place)
+
+
+@FAMILY.computes(exp.ArraySize)
+def _size(node: exp.ArraySize, frame: LazyFrame) -> Values:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    lists = evaluate(node.this, frame)
+    if not pa.types.is_list(lists.type) or lists.null_count:
+        raise UnsupportedQuery("the size of NULL")
+    return pc.list_value_length(lists)
+
+
+@FAMILY.computes(exp.GenerateSeries)
+def _sequence(node: exp.Expression, frame: LazyFrame) -> Values:
+    """Return the whole numbers from one to another, upwards."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    start, end = (
+        repeat_constant(cast(evaluate(each, frame), pa.int64()), frame.rows)
+        for each in (node.args["start"], node.args["end"])
+    )
+    if node.args.get("step") is not None or start.null_count or end.null_count:
+        raise UnsupportedQuery("a sequence with steps or NULL")
+    counts = np.asarray(pc.subtract(end, start)) + 1
+    if (counts < 1).any() or counts.sum() > 100 * max(1, frame.rows):
+        raise UnsupportedQuery("a long sequence, or one downwards")
+    offsets = _offsets(counts)
+    within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    return make_lists(offsets, pa.array(np.repeat(np.asarray(start), counts) + within))
+
+
+def make_lists(offsets: Any, items: pa.Array, where: pa.Array | None = None) -> pa.Array:
+    """Return lists of items, those between two offsets each; NULL `where` that is TRUE."""
+    import pyarrow as pa
+
+    type_ = pa.list_(pa.field("element", items.type))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=type_, mask=where)
+
+
+def _offsets(counts: Any) -> Any:
+    import numpy as np
+
+    return np.concatenate(([0], np.cumsum(np.asarray(counts))))
