@@ -18,6 +18,7 @@ from tests.mutants.closing import CLOSING
 from tests.mutants.definition import ROOT, find
 from tests.mutants.ending import ENDING
 from tests.mutants.imported import SAYS
+from tests.mutants.in_process import IN_PROCESS
 from tests.mutants.logs import LOGS
 from tests.mutants.owning import OWNING
 from tests.mutants.plans import PLANS
@@ -37,6 +38,7 @@ PLANTED = (
     *TABLES,
     *TEMPORAL,
     *THINNING,
+    *IN_PROCESS,
     *WATERMARKS,
 )
 HERE = Path(__file__).parent

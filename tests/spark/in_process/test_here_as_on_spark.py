@@ -1,0 +1,233 @@
+"""What is computed in the engine's process has the values and types that Spark gives."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet as pq
+
+from floodmark.spark.in_process.frame import UnsupportedQuery
+from floodmark.spark.in_process.query import Query
+from floodmark.spark.in_process.shapes import shape_of
+from floodmark.spark.round_trips import fetch
+from floodmark.spark.session import Sessions
+
+pytestmark = pytest.mark.spark
+
+DDL = (
+    "k int, i int, j int, b bigint, c bigint, n decimal(12,2), m decimal(9,4), w decimal(38,2), "
+    "s string, t string, p boolean, q boolean, d date, ts timestamp_ntz, tz timestamp_ltz, "
+    "x double, st struct<a: int, b: string>, l array<int>"
+)
+ROWS = 300
+_TYPES = {
+    "k": pa.int32(), "i": pa.int32(), "j": pa.int32(), "b": pa.int64(), "c": pa.int64(),
+    "n": pa.decimal128(12, 2), "m": pa.decimal128(9, 4), "w": pa.decimal128(38, 2),
+    "s": pa.string(), "t": pa.string(), "p": pa.bool_(), "q": pa.bool_(), "d": pa.date32(),
+    "ts": pa.timestamp("us"), "tz": pa.timestamp("us", "UTC"), "x": pa.float64(),
+    "st": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+    "l": pa.list_(pa.field("element", pa.int32())),
+}  # fmt: skip
+VALUES = (
+    "i", "st.a", "st.b", "1", "2L", "-3", "5000000000L", "'it\\'s'", "'a\\\\b'", "X'00ff'", "TRUE",
+    "CAST(NULL AS BIGINT)", "DATE'2024-02-29'", "TIMESTAMP_NTZ'2024-02-29 01:02:03.000004'",
+    "TIMESTAMP_LTZ'2024-02-29 01:02:03.000004Z'", "CAST('12.34' AS decimal(10,2))",
+    "p AND q", "p OR q", "NOT p", "p IS TRUE", "p IS NOT TRUE", "p IS NULL", "i IS NOT NULL",
+    "i = j", "i <> j", "i < b", "b >= c", "s < t", "s <=> t", "n = m", "n < 5",
+    "d < DATE'2024-03-01'",
+    "ts <= TIMESTAMP_NTZ'2024-02-01 00:00:00'",
+    "st <=> struct(1 AS a, 'a' AS b)",
+    "i IN (1, 2, NULL)", "s IN ('a', 'b')", "i BETWEEN -2 AND 2", "n BETWEEN m AND 7",
+    "i + j", "i - b", "b * 3L", "i % 7", "b div 4L", "pmod(b, 10L)", "-b", "abs(b)",
+    "i | j", "i & 3",
+    "n + m", "n - w", "n * m", "CAST(n * m AS decimal(20,3))", "try_add(w, w)", "n * 3", "n + i",
+    "try_multiply(CAST(b AS DECIMAL(19,0)), i)", "-n", "abs(m)",
+    "try_divide(n, m)", "try_cast(try_divide(w, b) AS decimal(38,16))",
+    "try_divide(n, i)",
+    "CAST(i AS BIGINT)", "CAST(b AS decimal(20,0))", "CAST(n AS decimal(10,1))",
+    "CAST(i AS STRING)",
+    "CAST(ts AS TIMESTAMP_LTZ)", "CAST(tz AS TIMESTAMP_NTZ)", "CAST(p AS INT)", "CAST(i AS DOUBLE)",
+    "unix_micros(tz)", "timestamp_micros(b)", "date_trunc('hour', tz)", "date_trunc('MONTH', tz)",
+    "date_trunc('week', tz)", "date_format(ts, 'yyyy-MM-dd')", "date_format(tz, 'HH:mm:ss')",
+    "length(s)", "left(s, 2)", "right(t, 1)", "concat(s, '-', t)", "nullif(i, 1)",
+    "coalesce(i, j, 0)", "coalesce(b, i)", "coalesce(n, 0BD)", "least(i, j)", "greatest(b, c, 5L)",
+    "CASE WHEN i > 0 THEN b WHEN j > 0 THEN -1 ELSE NULL END", "CASE WHEN p THEN s END",
+    "CASE WHEN i <> 0 THEN b div i ELSE 0L END", "if(q, n, m)", "struct(i, s AS other)",
+    "named_struct('a', 1, 'b', s)", "CASE WHEN p THEN struct(i, s) END", "array(i, j)",
+    "filter(array(struct(i AS v), struct(j AS v)), e -> e.v IS NOT NULL)",
+    "transform(l, e -> e * 2 + i)", "array(i, j)[1]", "sequence(0L, pmod(coalesce(b, 1L), 3L))",
+    "CASE WHEN FALSE THEN to_json(struct(i)) ELSE s END",
+)  # fmt: skip
+AGGREGATES = (
+    "count(*)", "count(i)", "count_if(i > 0)", "sum(i)", "sum(b)", "sum(n)", "sum(w)", "min(i)",
+    "max(n)", "min(s)", "max(t)", "min(ts)", "max(d)", "bool_or(p)", "bool_and(q)",
+    "sum(i) FILTER (WHERE p)", "count(*) FILTER (WHERE q)",
+    "coalesce(CAST(sum(j) AS BIGINT), 0L) + 1L",
+    "max_by(struct(i, s), struct(k))", "min_by(s, k)",
+    "first(struct(i - i AS a)) FILTER (WHERE i > 2)",
+)  # fmt: skip
+JOINS = (
+    ("i = oj", "inner"), ("i <=> oj", "inner"), ("i <=> oj AND s <=> os", "left"),
+    ("i = oj AND b > oc", "left"), ("i = oj", "left_semi"), ("i <=> oj", "left_anti"),
+    ("i = oj AND b < oc", "left_anti"), ("i = oj", "right"), ("i = oj", "full"),
+    ("n > om", "inner"),
+)  # fmt: skip
+WINDOWS = (
+    "row_number() OVER (PARTITION BY j ORDER BY i DESC NULLS LAST, k)",
+    "rank() OVER (PARTITION BY p ORDER BY i NULLS FIRST)",
+    "dense_rank() OVER (PARTITION BY j, p ORDER BY s DESC, q)",
+    "row_number() OVER (PARTITION BY j ORDER BY st DESC NULLS LAST, k)",
+    "CAST(row_number() OVER (ORDER BY q, k) - 1 AS BIGINT)",
+)
+
+
+def _row(r: random.Random, k: int) -> dict[str, Any]:
+    def some(make: Callable[[], Any]) -> Any:
+        return None if r.random() < 0.2 else make()
+
+    def stamp() -> datetime:
+        return datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**13))
+
+    def text() -> str:
+        return r.choice(("", "a", "b", "ab", "é", "a\u0000", "zz", "\U0001f600x"))
+
+    return {
+        "k": k, "i": some(lambda: r.randrange(-5, 6)), "j": some(lambda: r.randrange(-2, 3)),
+        "b": some(lambda: r.randrange(-(10**6), 10**6)), "c": some(lambda: r.randrange(-9, 9)),
+        "n": some(lambda: Decimal(r.randrange(-10**4, 10**4)).scaleb(-2)),
+        "m": some(lambda: Decimal(r.randrange(-10**5, 10**5)).scaleb(-4)),
+        "w": some(lambda: Decimal(r.randrange(-10**20, 10**20)).scaleb(-2)),
+        "s": some(text), "t": some(text), "p": some(lambda: r.random() < 0.5),
+        "q": some(lambda: r.random() < 0.5), "d": some(lambda: stamp().date()), "ts": some(stamp),
+        "tz": some(lambda: stamp().replace(tzinfo=UTC)), "x": some(r.random),
+        "st": some(lambda: {"a": some(lambda: r.randrange(3)), "b": some(text)}),
+        "l": some(lambda: [some(lambda: r.randrange(9)) for _ in range(r.randrange(4))]),
+    }  # fmt: skip
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> str:
+    columns = {c: pa.array([row[c] for row in rows], type_) for c, type_ in _TYPES.items()}
+    pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def rows(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return rows of all types, as Spark reads them from a file."""
+    r = random.Random(7)
+    path = _write(
+        tmp_path_factory.mktemp("rows") / "rows.parquet", [_row(r, k) for k in range(ROWS)]
+    )
+    return sessions.main.read.schema(DDL).parquet(path)
+
+
+def _computed(frame: Any) -> pa.Table:
+    """Return the rows of a query as they are computed in this process."""
+    plan = frame._plan.to_proto(frame._session.client).root
+    shape_of(plan)
+    columns = Query().rows(plan).visible
+    return pa.table([c.values for c in columns], [c.name for c in columns])
+
+
+def _differences(frame: Any) -> list[str]:
+    """Return the columns whose types or values are others than those of Spark."""
+    here, there = _computed(frame), fetch(frame)
+    assert here.column_names == there.column_names
+    out = []
+    for name in here.column_names:
+        ours, theirs = here.column(name), there.column(name)
+        types = [str(c.type).replace(" not null", "") for c in (ours, theirs)]
+        values = [sorted(map(repr, c.to_pylist())) for c in (ours, theirs)]
+        if types[0] != types[1] or values[0] != values[1]:
+            found = next((p for p in zip(*values, strict=False) if p[0] != p[1]), None)
+            out.append(f"{name}: {types} {found}")
+    return out
+
+
+def _named(texts: Sequence[str]) -> list[str]:
+    return [f"{text} AS c{i}" for i, text in enumerate(texts)]
+
+
+def test_expressions(rows: Any) -> None:
+    names = dict(zip((f"c{i}" for i in range(len(VALUES))), VALUES, strict=True))
+    found = _differences(rows.selectExpr(*_named(VALUES)))
+    assert not [(names[text.partition(":")[0]], text) for text in found]
+
+
+@pytest.mark.parametrize("by", [(), ("j",), ("j", "p", "s"), ("n",), ("st.a",)])
+def test_aggregates(rows: Any, by: tuple[str, ...]) -> None:
+    from pyspark.sql import functions as F
+
+    calls = [F.expr(text).alias(f"c{i}") for i, text in enumerate(AGGREGATES)]
+    keys = rows.selectExpr("*", *(f"{key} AS g{i}" for i, key in enumerate(by)))
+    grouped = keys.groupBy(*(f"g{i}" for i in range(len(by)))).agg(*calls)
+    assert _differences(grouped) == []
+
+
+@pytest.mark.parametrize(("condition", "kind"), JOINS)
+def test_joins(rows: Any, condition: str, kind: str) -> None:
+    from pyspark.sql import functions as F
+
+    ours = rows.selectExpr("k", "i", "b", "s", "n").where("k < 60")
+    theirs = rows.where("k < 50").selectExpr("j AS oj", "c AS oc", "t AS os", "m AS om", "k AS ok")
+    joined = ours.join(theirs, F.expr(condition), kind)
+    whole = joined.selectExpr(f"struct({', '.join(joined.columns)}) AS whole")
+    assert _differences(whole) == []
+
+
+@pytest.mark.parametrize("text", WINDOWS)
+def test_places_of_rows(rows: Any, text: str) -> None:
+    assert _differences(rows.selectExpr(f"struct(k, {text} AS place) AS whole")) == []
+
+
+def test_rows_of_files_lists_and_unions(rows: Any) -> None:
+    lists = rows.selectExpr(
+        "k", "explode(array(CAST(7 AS BIGINT))) AS e", "_metadata.row_index AS r"
+    )
+    assert _differences(lists) == []
+    many = rows.selectExpr("k", "explode(filter(array(i, j), e -> e > 0)) AS e")
+    assert _differences(many.selectExpr("struct(k, e) AS whole")) == []
+    fields = rows.selectExpr("k", "inline(array(struct(1 AS a, 'x' AS b)))").where("k % 2 = 0")
+    assert _differences(fields) == []
+    both = rows.selectExpr("i", "b AS v").unionAll(rows.selectExpr("j", "CAST(i AS BIGINT) AS v"))
+    assert _differences(both.selectExpr("struct(i, v) AS whole")) == []
+    assert _differences(both.distinct().selectExpr("struct(i, v) AS whole")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(9223372036854775807L - k AS BIGINT) + 5L", "CAST(s AS INT)", "b / 3", "upper(s)",
+        "raise_error(s)", "rand()", "x < CAST('NaN' AS DOUBLE)", "CAST(x AS STRING)",
+        "b div (i - i)",
+        "to_json(struct(i))", "CAST(b * 1000000L AS INT)", "l = l", "date_format(ts, 'yyyy G')",
+        "sum(b) OVER (PARTITION BY i)",
+    ],
+)  # fmt: skip
+def test_what_could_differ_is_left_to_spark(rows: Any, text: str) -> None:
+    with pytest.raises((UnsupportedQuery, pa.ArrowException, ValueError)):
+        _computed(rows.selectExpr(f"{text} AS c"))
+
+
+def test_sums_that_may_be_out_of_range_are_left_to_spark(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    r = random.Random(1)
+    made = [{**_row(r, k), "b": 2**62, "w": Decimal(9 * 10**37).scaleb(-2)} for k in range(4)]
+    rows = sessions.main.read.schema(DDL).parquet(_write(tmp_path / "rows.parquet", made))
+    for text in ("sum(b)", "sum(w)"):
+        with pytest.raises(UnsupportedQuery):
+            _computed(_sum(rows, text))
+
+
+def _sum(rows: Any, text: str) -> Any:
+    from pyspark.sql import functions as F
+
+    return rows.groupBy().agg(F.expr(text).alias("c"))
