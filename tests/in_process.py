@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -37,6 +38,12 @@ class SideBySide:
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Compare all that is computed from now on."""
         patch.setattr(here, "carry_out_here", self._compare)
+        patch.setattr(here, "_LOGGER", self)
+
+    def warning(self, text: str, error: Exception, *, exc_info: bool) -> None:
+        """Note what no query may raise; it is sent to Spark all the same."""
+        with self._lock:
+            self.differences.append("".join(traceback.format_exception(error)))
 
     def _compare(self, command: Any, observations: Mapping[str, Any]) -> bool:
         target = command.write_operation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -21,6 +22,7 @@ from floodmark.storage.plain_files import is_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_LOGGER = logging.getLogger(__name__)
 _ATTEMPTS = Attempts()
 VARIABLE = "FLOODMARK_IN_PROCESS"
 """Whether small queries are computed in the engine's process: `true` or `false`."""
@@ -91,15 +93,17 @@ def _write(target: Any, observations: Mapping[str, Any]) -> bool:
             return False
         parts = parquet.parts_of(rows, next(iter(target.partitioning_columns), None))
         metrics = query.metrics()
-    except (UnsupportedQuery, pa.ArrowException, ValueError, TypeError, OSError, RecursionError):
+    except Exception as error:
         # What is wrong with a file or a row, Spark says, and the engine has codes for it.
+        if not isinstance(error, UnsupportedQuery | pa.ArrowException | ValueError | OSError):
+            _LOGGER.warning("a query is sent to Spark: %s", error, exc_info=True)
         if shape is not None:
             _ATTEMPTS.note(shape, done=False)
         return False
     _ATTEMPTS.note(shape, done=True)
     parquet.write(parts, target.path)
-    for name, values in metrics.items():
-        observations[name]._result.update(values)
+    for name in observations.keys() & metrics.keys():
+        observations[name]._result.update(metrics[name])
     return True
 
 
