@@ -78,6 +78,12 @@ def sessions(spark_config: SparkConfig) -> Iterator[Sessions]:
         yield opened
 
 
+@pytest.fixture
+def spark_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send small queries to Spark, too."""
+    monkeypatch.setenv("FLOODMARK_IN_PROCESS", "false")
+
+
 @pytest.fixture(scope="session")
 def compiling_sessions(spark_config: SparkConfig) -> Iterator[Sessions]:
     """Yield sessions whose queries are compiled, as users' are."""

@@ -11,7 +11,7 @@ import pytest
 from floodmark import failpoints
 from tests.warehouses import NAMES, NOW, READINGS, Site, contents, put, visible
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_alone")]
 
 DRAW = """
 CREATE FUNCTION draw(n BIGINT) RETURNS DOUBLE LANGUAGE python AS $$

@@ -18,7 +18,7 @@ from floodmark.errors import TransientError
 from floodmark.spark.plan_size import words
 from tests.warehouses import Site, differing, replay_all, visible
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_alone")]
 
 Size = tuple[int, int]
 """Nodes, and characters of text, of a query."""

@@ -210,6 +210,7 @@ class Killer:
         server.wait(10)
 
 
+@pytest.mark.usefixtures("spark_alone")
 def test_a_server_that_dies_within_an_epoch_is_started_again(
     site: Site, private: SparkConfig
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_server_that_dies_within_an_epoch_is_started_again(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("spark_alone")
 def test_an_epoch_in_which_the_server_dies_twice_is_left_to_the_next_run(
     site: Site, private: SparkConfig
 ) -> None:

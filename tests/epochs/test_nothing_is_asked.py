@@ -19,7 +19,7 @@ from tests.warehouses import (
     readings,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark_alone")]
 RECENT = """
 CREATE MATERIALIZED VIEW recent AS SELECT id, v FROM s WHERE now() < ts + INTERVAL '31 days';
 """
