@@ -179,10 +179,7 @@ JOINS = (
         "floodmark.tables.current:CurrentRows._overlaid",
         "narrow.select(key).rows(layer)",
         "narrow.rows(layer)",
-        (
-            "tests/programs/test_programs_by_key.py"
-            "::test_rows_read_by_key_are_those_of_the_programs[some-here-shared]",
-        ),
+        ("tests/tables/test_layers.py::test_a_layer_is_asked_for_its_newest_rows_alone",),
     ),
     Planted(
         "of rows with several keys one is enough",

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from floodmark.api import Floodmark
 from floodmark.limits import Limits
 from floodmark.storage.table import Conflict
-from floodmark.tables.current import count_rows
+from floodmark.tables import layout
+from floodmark.tables.current import count_rows, current_rows
+from floodmark.tables.keyed_rows import KEY, Narrow
 from floodmark.tables.tables import Writer
 from floodmark.tools.equivalence import Difference, compare
 from tests.warehouses import Site
@@ -152,3 +155,25 @@ def test_an_epoch_that_failed_behind_its_layer_is_done_again(
         assert not _unequal(fm)
         fm.execute(_STATEMENTS[3])
         assert not _unequal(fm)
+
+
+def test_a_layer_is_asked_for_its_newest_rows_alone(site: Site) -> None:
+    """A row that had a value in a former version of the layer does not come back with it."""
+    site.define("CREATE TABLE t (k INT PRIMARY KEY, g VARCHAR, v INT);")
+    with site.connect(limits=_LAYERED) as fm:
+        fm.execute("INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 2)")
+        for g in ("b", "c"):
+            fm.execute(f"UPDATE t SET g = '{g}', v = v + 10 WHERE k = 1")
+        obj = fm.deployed.pipeline["t"]
+        rows = current_rows(fm.store, obj, fm.status()["t"])
+        assert rows.layer_files
+        for column, values, expected in (
+            ("g", ["a"], []), ("g", ["b"], [(2, "b", 2)]), ("g", ["c"], [(1, "c", 21)]),
+            ("k", [1], [(1, "c", 21)]),
+        ):  # fmt: skip
+            keys = pa.table({KEY: pa.array(values)})
+            frame = site.sessions.main.createDataFrame(keys)
+            narrow = Narrow(layout.current_schema(obj), {column: frame})
+            found = rows.all_rows(fm.warehouse.tables, narrow=narrow)
+            assert found is not None
+            assert sorted(map(tuple, found.select("k", "g", "v").collect())) == expected
