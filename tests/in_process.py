@@ -38,7 +38,7 @@ class SideBySide:
     def install(self, patch: pytest.MonkeyPatch) -> None:
         """Compare all that is computed from now on."""
         patch.setattr(here, "carry_out_here", self._compare)
-        patch.setattr(here, "_LOGGER", self)
+        patch.setattr(here, "_logger", self)
 
     def warning(self, text: str, error: Exception, *, exc_info: bool) -> None:
         """Note what no query may raise; it is sent to Spark all the same."""

@@ -175,13 +175,6 @@ JOINS = (
         ),
     ),
     Planted(
-        "a layer's older rows are chosen by what the newer ones do not have",
-        "floodmark.tables.current:CurrentRows._overlaid",
-        "narrow.select(key).rows(layer)",
-        "narrow.rows(layer)",
-        ("tests/tables/test_layers.py::test_a_layer_is_asked_for_its_newest_rows_alone",),
-    ),
-    Planted(
         "of rows with several keys one is enough",
         "floodmark.storage.files.key_search:_masks",
         "pc.and_(mask, met)",

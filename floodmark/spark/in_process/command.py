@@ -22,7 +22,7 @@ from floodmark.storage.plain_files import is_file
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOGGER = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 _ATTEMPTS = Attempts()
 VARIABLE = "FLOODMARK_IN_PROCESS"
 """Whether small queries are computed in the engine's process: `true` or `false`."""
@@ -96,7 +96,7 @@ def _write(target: Any, observations: Mapping[str, Any]) -> bool:
     except Exception as error:
         # What is wrong with a file or a row, Spark says, and the engine has codes for it.
         if not isinstance(error, UnsupportedQuery | pa.ArrowException | ValueError | OSError):
-            _LOGGER.warning("a query is sent to Spark: %s", error, exc_info=True)
+            _logger.warning("a query is sent to Spark: %s", error, exc_info=True)
         if shape is not None:
             _ATTEMPTS.note(shape, done=False)
         return False
