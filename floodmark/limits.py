@@ -372,7 +372,7 @@ class Limits:
     in_process_rows: int = _process_limit(500_000, "rows", "A query computed there has no more.")
     in_process_bytes: int = _process_limit(64 * 2**20, "bytes", "Nor do its files have more.")
     in_process_texts: int = _process_limit(20_000, "texts", "So many expressions stay parsed.")
-    in_process_tries: int = _process_limit(3, "tries", "What failed so often is sent to Spark.")
+    in_process_characters: int = _process_limit(5_000, "characters", "A longer one is Spark's.")
     # Spark's server: that of several warehouses.
     server_start_seconds: int = _process_limit(180, "seconds", "Its start may take so long.")
     server_answer_seconds: int = _process_limit(

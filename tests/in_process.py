@@ -40,7 +40,7 @@ class SideBySide:
         patch.setattr(here, "carry_out_here", self._compare)
         patch.setattr(here, "_logger", self)
 
-    def warning(self, text: str, error: Exception, *, exc_info: bool) -> None:
+    def info(self, text: str, error: Exception, *, exc_info: bool) -> None:
         """Note what no query may raise; it is sent to Spark all the same."""
         with self._lock:
             self.differences.append("".join(traceback.format_exception(error)))

@@ -37,7 +37,7 @@ GO_BY_THE_DEFAULT = {
     **dict.fromkeys(
         (
             f"spark/in_process/{name}.py"
-            for name in ("command", "parquet", "query", "shapes", "texts")
+            for name in ("command", "functions/lists", "parquet", "query", "shapes", "texts")
         ),
         "a session serves several warehouses",
     ),

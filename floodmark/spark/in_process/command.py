@@ -13,7 +13,7 @@ from floodmark.limits import LIMITS
 from floodmark.price import Price, charge, charge_time
 from floodmark.scalar.casts import truth_of
 from floodmark.spark.in_process import parquet
-from floodmark.spark.in_process.frame import UnsupportedQuery
+from floodmark.spark.in_process.frame import LargeQuery, UnsupportedQuery
 from floodmark.spark.in_process.query import Query
 from floodmark.spark.in_process.shapes import Attempts, shape_of
 from floodmark.spark.queries import files_of, size_of
@@ -96,8 +96,8 @@ def _write(target: Any, observations: Mapping[str, Any]) -> bool:
     except Exception as error:
         # What is wrong with a file or a row, Spark says, and the engine has codes for it.
         if not isinstance(error, UnsupportedQuery | pa.ArrowException | ValueError | OSError):
-            _logger.warning("a query is sent to Spark: %s", error, exc_info=True)
-        if shape is not None:
+            _logger.info("a query is sent to Spark: %s", error, exc_info=True)
+        if shape is not None and not isinstance(error, LargeQuery):
             _ATTEMPTS.note(shape, done=False)
         return False
     _ATTEMPTS.note(shape, done=True)

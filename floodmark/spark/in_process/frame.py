@@ -18,6 +18,10 @@ class UnsupportedQuery(Exception):
     """What is not computed here; Spark does it."""
 
 
+class LargeQuery(UnsupportedQuery):
+    """More rows than are computed here; the next query of its kind may have fewer."""
+
+
 class LazyColumn:
     """A column: its values are computed once, and only if somebody asks for them.
 

@@ -1,4 +1,4 @@
-"""Rows that are alike: groups of them, and the pairs of a join."""
+"""Groups of rows that are alike."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from floodmark.spark.in_process.comparisons import check_numbers
+from floodmark.spark.in_process.frame import UnsupportedQuery
+from floodmark.storage.files.row_codes import row_codes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,33 +15,22 @@ if TYPE_CHECKING:
 
 
 def codes_of(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray[Any, Any], int]:
-    """Return a number per row, the same for rows that are alike in all columns, and how many.
+    """Return a number per row, the same for rows that Spark groups together: see `row_codes`."""
+    for column in columns:
+        check_numbers(column)
+        _refuse_negative_zeros(column)
+    return row_codes(columns, rows)
 
-    They are in the order in which they come first. NULL is like NULL.
-    """
+
+def _refuse_negative_zeros(column: pa.Array) -> None:
+    """Leave -0 to Spark: it is like 0 there, and becomes it."""
     import numpy as np
     import pyarrow as pa
 
-    if not columns:
-        return np.zeros(rows, dtype=np.int64), min(rows, 1)
-    codes, count = _codes(columns[0])
-    for column in columns[1:]:
-        more, others = _codes(column)
-        codes, count = _codes(pa.array(codes * others + more))
-    return codes, count
-
-
-def _codes(column: pa.Array) -> tuple[np.ndarray[Any, Any], int]:
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import compute as pc
-
-    check_numbers(column)
     if pa.types.is_floating(column.type):
-        # 0 and -0 are alike.
-        column = pc.add(column, pa.scalar(0.0, column.type))
-    encoded = column.dictionary_encode(null_encoding="encode")
-    return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)
+        numbers = np.asarray(column.fill_null(1))
+        if (np.signbit(numbers) & (numbers == 0)).any():
+            raise UnsupportedQuery("-0")
 
 
 def first_places(codes: np.ndarray[Any, Any], count: int) -> pa.Array:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlglot import exp
 
 from floodmark.spark.in_process.evaluation import path_of, values_of
-from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.frame import LargeQuery, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.groups import codes_of
 from floodmark.spark.in_process.types import cast, common_type
 
@@ -30,7 +30,7 @@ def join(
 ) -> LazyFrame:
     """Return the rows of a join; `kind` is the name of Spark's type of it.
 
-    `UnsupportedQuery` where more than `most` pairs of rows have equal keys.
+    `LargeQuery` where more than `most` pairs of rows have equal keys.
     """
     import numpy as np
     import pyarrow as pa
@@ -41,7 +41,7 @@ def join(
     if not rest and kind in _HALVES:
         return left.take(pa.array(np.flatnonzero((counts > 0) == _HALVES[kind])))
     if int(counts.sum()) > most:
-        raise UnsupportedQuery("a join of many rows")
+        raise LargeQuery("a join of many rows")
     rows = np.repeat(np.arange(left.rows), counts)
     # Within the rows of one left row the places go up by one.
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -46,8 +46,6 @@ def _places(files: Sequence[_File]) -> pa.Array:
 
 class _File:
     def __init__(self, path: str, base: str | None) -> None:
-        if not os.path.isfile(path):
-            raise UnsupportedQuery("no file of this machine")
         self._file: pq.ParquetFile = open_parquet(path)
         said = self._file.metadata.metadata or {}
         if any(key in said for key in _REBASED):
@@ -60,10 +58,11 @@ class _File:
         import pyarrow as pa
 
         if name in self._schema.names:
-            values = self._file.read(columns=[name]).column(0).combine_chunks()
+            values = self._file.read(columns=[name]).column(name).combine_chunks()
             if not _alike(values.type, type_):
                 raise UnsupportedQuery(f"a file with {values.type} for {type_}")
-            return values if values.type == type_ else _rename_fields(values, type_)
+            # What is left to differ are names of items, and whether there may be NULL.
+            return values.cast(type_)
         if any(other.lower() == name.lower() for other in self._schema.names):
             raise UnsupportedQuery(f"a file with {name} in other letters")
         if name in self._folders:
@@ -97,11 +96,6 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
             _alike(a.type, b.type) for a, b in zip(ours, theirs, strict=True)
         )
     return bool(one == other)
-
-
-def _rename_fields(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return values whose type differs in names and in what may be NULL alone."""
-    return values.cast(type_)
 
 
 def _concat(parts: Sequence[pa.Array]) -> pa.Array:

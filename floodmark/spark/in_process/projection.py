@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SELECTED = (exp.Explode, exp.Inline)
+"""These and no kinds of them: `posexplode` and `explode_outer` give other rows."""
 
 
 def name_of(parsed: ParsedText) -> str:
@@ -29,7 +30,7 @@ def name_of(parsed: ParsedText) -> str:
 
 def select_columns(rows: LazyFrame, selected: Sequence[ParsedText]) -> LazyFrame:
     """Return the values of expressions; one list among them gives a row for each of its items."""
-    apart = [each.node for each in selected if isinstance(each.node, _SELECTED)]
+    apart = [each.node for each in selected if type(each.node) in _SELECTED]
     if len(apart) > 1:
         raise UnsupportedQuery("several lists")
     if not apart:
@@ -61,9 +62,9 @@ def _columns(
             columns += rows.visible
         elif isinstance(each.node, exp.Column) and isinstance(each.node.this, exp.Star):
             columns += [c for c in rows.visible if c.qualifier == each.node.table]
-        elif isinstance(each.node, exp.Explode) and each.name is not None:
+        elif type(each.node) is exp.Explode and each.name is not None:
             columns.append(LazyColumn(each.name, lambda: items))
-        elif isinstance(each.node, exp.Inline) and each.name is None:
+        elif type(each.node) is exp.Inline and each.name is None:
             assert items is not None
             columns += _fields(items)
         else:

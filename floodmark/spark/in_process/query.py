@@ -11,7 +11,7 @@ from floodmark.limits import LIMITS
 from floodmark.spark.in_process import parquet
 from floodmark.spark.in_process.aggregates import aggregate, distinct
 from floodmark.spark.in_process.evaluation import evaluate, is_true, know, values_of
-from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.frame import LargeQuery, LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.functions import FAMILIES
 from floodmark.spark.in_process.joins import join
 from floodmark.spark.in_process.projection import compute_column, name_of, select_columns
@@ -44,7 +44,7 @@ class Query:
             raise UnsupportedQuery(f"the relation {kind}")
         frame = how(self, getattr(relation, kind))
         if frame.rows > LIMITS.in_process_rows:
-            raise UnsupportedQuery("many rows")
+            raise LargeQuery(f"{frame.rows} rows")
         if number:
             self._done[number] = frame
         return frame

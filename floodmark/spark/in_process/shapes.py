@@ -18,23 +18,27 @@ from floodmark.spark.in_process.query import RELATIONS
 from floodmark.spark.in_process.texts import ParsedText, once_per_text, parse
 from floodmark.spark.in_process.windows import RANKS
 
-_SYNTAX = (
+_SYNTAX = frozenset((
     *CALLS, *RANKS, exp.Filter, exp.Where, exp.Star, exp.Explode, exp.Inline, exp.Order,
     exp.Ordered, exp.Lambda, exp.PropertyEQ, exp.DataType, exp.DataTypeParam, exp.ColumnDef,
     exp.ColumnConstraint, exp.NotNullColumnConstraint, exp.TimeStrToTime, exp.Var,
-)  # fmt: skip
+))  # fmt: skip
 """What stands around expressions that are computed."""
 
 
 class Attempts:
-    """Which shapes of queries were tried in vain: values of their rows are left to Spark."""
+    """How often shapes of queries failed in a row: values of their rows are left to Spark.
+
+    They are tried again after 1, 2, 4, 8 and so on of their queries.
+    """
 
     def __init__(self) -> None:
         self._failed: Counter[int] = Counter()
 
     def refuse_failed(self, shape: int) -> None:
-        """Raise `UnsupportedQuery` for what failed some times, and never worked since."""
-        if self._failed[shape] >= LIMITS.in_process_tries:
+        """Raise `UnsupportedQuery` for what was tried in vain, unless it is to be tried again."""
+        failed = self._failed[shape]
+        if failed & (failed - 1):
             raise UnsupportedQuery("what was tried in vain")
 
     def note(self, shape: int, *, done: bool) -> None:
@@ -82,7 +86,7 @@ def _check(text: str) -> str:
     """Return an expression without its numbers; `UnsupportedQuery` for one of Spark's."""
     parsed = parse(text)
     for node in _nodes(parsed):
-        if not (is_known(node) or isinstance(node, _SYNTAX)):
+        if not (is_known(node) or type(node) in _SYNTAX):
             raise UnsupportedQuery(f"the expression {type(node).__name__} {node.name}")
     return re.sub(r"\d+", "", text)
 

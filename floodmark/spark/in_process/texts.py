@@ -31,6 +31,9 @@ class ParsedText(NamedTuple):
 @once_per_text
 def parse(text: str) -> ParsedText:
     """Return an expression that is given as text."""
+    if len(text) > LIMITS.in_process_characters:
+        # To parse it would take longer than Spark takes for the query.
+        raise UnsupportedQuery(f"{len(text)} characters")
     try:
         tree = parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError) as error:

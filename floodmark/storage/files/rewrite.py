@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND
 from floodmark.limits import Limits
 from floodmark.scalar.types import Kind, Schema
+from floodmark.storage.files.row_codes import row_codes
 from floodmark.storage.local_files import disk_errors
 from floodmark.storage.plain_files import file_size, open_parquet, parquet_footer, parquet_writer
 from floodmark.storage.table import DataFile
@@ -235,11 +236,6 @@ def _equal(rows: pa.Table, others: pa.Table) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    codes = np.zeros(rows.num_rows + others.num_rows, dtype=np.int64)
-    for name in others.column_names:
-        both = pa.concat_tables([rows.select([name]), others.select([name])])
-        encoded = both.column(0).combine_chunks().dictionary_encode(null_encoding="encode")
-        values = encoded.indices.to_numpy().astype(np.int64)
-        # Numbered anew after each column, the codes stay below the number of rows.
-        _, codes = np.unique(codes * len(encoded.dictionary) + values, return_inverse=True)
+    both = pa.concat_tables([rows.select(others.column_names), others])
+    codes, _ = row_codes([c.combine_chunks() for c in both.columns], both.num_rows)
     return np.isin(codes[: rows.num_rows], codes[rows.num_rows :])

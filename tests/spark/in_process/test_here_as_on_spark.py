@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from pyspark.sql import functions as F
 
 from floodmark.spark.in_process.frame import UnsupportedQuery
 from floodmark.spark.in_process.query import Query
-from floodmark.spark.in_process.shapes import shape_of
+from floodmark.spark.in_process.shapes import Attempts, shape_of
 from floodmark.spark.round_trips import fetch
 from floodmark.spark.session import Sessions
 
@@ -48,6 +49,7 @@ VALUES = (
     "i + j", "i - b", "b * 3L", "i % 7", "b div 4L", "pmod(b, 10L)", "-b", "abs(b)",
     "i | j", "i & 3",
     "n + m", "n - w", "n * m", "CAST(n * m AS decimal(20,3))", "try_add(w, w)", "n * 3", "n + i",
+    "b * (-3)", "i + (-(3))",
     "try_multiply(CAST(b AS DECIMAL(19,0)), i)", "-n", "abs(m)",
     "try_divide(n, m)", "try_cast(try_divide(w, b) AS decimal(38,16))",
     "try_divide(n, i)",
@@ -161,10 +163,8 @@ def test_expressions(rows: Any) -> None:
     assert not [(names[text.partition(":")[0]], text) for text in found]
 
 
-@pytest.mark.parametrize("by", [(), ("j",), ("j", "p", "s"), ("n",), ("st.a",)])
+@pytest.mark.parametrize("by", [(), ("j",), ("j", "p", "s"), ("n",), ("st.a",), ("x",)])
 def test_aggregates(rows: Any, by: tuple[str, ...]) -> None:
-    from pyspark.sql import functions as F
-
     calls = [F.expr(text).alias(f"c{i}") for i, text in enumerate(AGGREGATES)]
     keys = rows.selectExpr("*", *(f"{key} AS g{i}" for i, key in enumerate(by)))
     grouped = keys.groupBy(*(f"g{i}" for i in range(len(by)))).agg(*calls)
@@ -173,8 +173,6 @@ def test_aggregates(rows: Any, by: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(("condition", "kind"), JOINS)
 def test_joins(rows: Any, condition: str, kind: str) -> None:
-    from pyspark.sql import functions as F
-
     ours = rows.selectExpr("k", "i", "b", "s", "n").where("k < 60")
     theirs = rows.where("k < 50").selectExpr("j AS oj", "c AS oc", "t AS os", "m AS om", "k AS ok")
     joined = ours.join(theirs, F.expr(condition), kind)
@@ -209,11 +207,37 @@ def test_rows_of_files_lists_and_unions(rows: Any) -> None:
         "b div (i - i)",
         "to_json(struct(i))", "CAST(b * 1000000L AS INT)", "l = l", "date_format(ts, 'yyyy G')",
         "sum(b) OVER (PARTITION BY i)",
+        "n + (-5)",
+        "n + 5L",
+        "posexplode(l) AS (place, c)",
+        "explode_outer(l)",
     ],
 )  # fmt: skip
 def test_what_could_differ_is_left_to_spark(rows: Any, text: str) -> None:
     with pytest.raises((UnsupportedQuery, pa.ArrowException, ValueError)):
         _computed(rows.selectExpr(f"{text} AS c"))
+
+
+def test_zeros_that_spark_makes_alike_are_left_to_it(sessions: Sessions, tmp_path: Path) -> None:
+    r = random.Random(2)
+    made = [{**_row(r, k), "x": x} for k, x in enumerate((0.0, -0.0))]
+    rows = sessions.main.read.schema(DDL).parquet(_write(tmp_path / "rows.parquet", made))
+    with pytest.raises(UnsupportedQuery):
+        _computed(rows.groupBy("x").agg(F.expr("count(*)").alias("c")))
+
+
+def test_what_fails_is_tried_again_ever_more_rarely() -> None:
+    attempts, tried = Attempts(), []
+    for query in range(20):
+        try:
+            attempts.refuse_failed(1)
+            tried.append(query)
+        except UnsupportedQuery:
+            pass
+        attempts.note(1, done=False)
+    assert tried == [0, 1, 2, 4, 8, 16]
+    attempts.note(1, done=True)
+    attempts.refuse_failed(1)
 
 
 def test_sums_that_may_be_out_of_range_are_left_to_spark(
@@ -228,6 +252,4 @@ def test_sums_that_may_be_out_of_range_are_left_to_spark(
 
 
 def _sum(rows: Any, text: str) -> Any:
-    from pyspark.sql import functions as F
-
     return rows.groupBy().agg(F.expr(text).alias("c"))

@@ -20,7 +20,6 @@ FAMILY = Family()
 
 def _apply(how: Callable[..., Values]) -> Callable[[Any, LazyFrame], Values]:
     """Return how an operator of numbers is computed, which asks which of them are constants."""
-
     return lambda node, frame: how(*_operands((node.this, node.expression), frame))
 
 
@@ -30,11 +29,14 @@ def _operands(nodes: Sequence[exp.Expression], frame: LazyFrame) -> list[numbers
 
 def _is_constant(node: exp.Expression) -> bool | None:
     """Tell whether Spark takes an expression for a literal; None where that cannot be told."""
-    inner = node.this if isinstance(node, exp.Neg | exp.Paren) else node
-    if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal):
-        # `2L` and `CAST(2 AS BIGINT)` are parsed alike, but beside a decimal they differ.
-        return None
-    return isinstance(inner, exp.Literal)
+    inner = node
+    while isinstance(inner, exp.Neg | exp.Paren | exp.Cast):
+        inner = inner.this
+    if not isinstance(inner, exp.Literal):
+        return False
+    # `2L` and `CAST(2 AS BIGINT)` are parsed alike, but beside a decimal they differ; `(-2)` is a
+    # literal, and `-(2)` is none.
+    return True if inner is node else None
 
 
 for _kind, _how in {

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from floodmark.limits import LIMITS
 from floodmark.spark.in_process.evaluation import Family, evaluate, is_true, values_of
-from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.frame import LargeQuery, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.types import cast, common_type, repeat_constant
 
 if TYPE_CHECKING:
@@ -115,8 +116,10 @@ def _sequence(node: exp.Expression, frame: LazyFrame) -> Values:
     if node.args.get("step") is not None or start.null_count or end.null_count:
         raise UnsupportedQuery("a sequence with steps or NULL")
     counts = np.asarray(pc.subtract(end, start)) + 1
-    if (counts < 1).any() or counts.sum() > 100 * max(1, frame.rows):
-        raise UnsupportedQuery("a long sequence, or one downwards")
+    if (counts < 1).any():
+        raise UnsupportedQuery("a sequence downwards")
+    if counts.sum() > LIMITS.in_process_rows:
+        raise LargeQuery("long sequences")
     offsets = _offsets(counts)
     within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
     return make_lists(offsets, pa.array(np.repeat(np.asarray(start), counts) + within))

@@ -51,24 +51,11 @@ def _end(node: exp.Left | exp.Right, frame: LazyFrame) -> Values:
     return pc.utf8_slice_codeunits(values, -length.as_py())
 
 
-@FAMILY.computes("raise_error")
-def _raise(node: exp.Anonymous, frame: LazyFrame) -> Values:
-    import pyarrow as pa
-
-    if frame.rows:
-        raise UnsupportedQuery("an error is raised")
-    return pa.nulls(0)
-
-
-@FAMILY.computes(exp.JSONFormat)
-def _json(node: exp.JSONFormat, frame: LazyFrame) -> Values:
-    """Return no texts of no rows: those of dead letters are Spark's."""
-    return _refuse_rows(node, frame)
-
-
+@FAMILY.computes("raise_error", exp.JSONFormat)
 def _refuse_rows(node: exp.Expression, frame: LazyFrame) -> Values:
+    """Return no texts of no rows: what is said of rows that are refused is Spark's."""
     import pyarrow as pa
 
     if frame.rows:
-        raise UnsupportedQuery(f"{type(node).__name__} {node.name}")
-    return pa.nulls(0, pa.string())
+        raise UnsupportedQuery("a row is refused")
+    return pa.nulls(0, pa.string() if isinstance(node, exp.JSONFormat) else pa.null())
