@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -306,8 +307,12 @@ def _ends(times: Any, piece: int) -> Iterator[tuple[Any, Any]]:
     low = np.minimum.reduceat(counts.fill_null(limits.max).to_numpy(), at)
     high = np.maximum.reduceat(counts.fill_null(limits.min).to_numpy(), at)
     known = low <= high
-    ends = (pa.array(found[known]).cast(times.type).to_pylist() for found in (low, high))
-    yield from zip(*ends, strict=True)
+    zone = None if times.type.tz is None else UTC
+    ends = [found[known].astype("datetime64[us]").tolist() for found in (low, high)]
+    for earliest, latest in zip(*ends, strict=True):
+        if not isinstance(earliest, datetime) or not isinstance(latest, datetime):
+            raise OverflowError("a time that Python has not")
+        yield earliest.replace(tzinfo=zone), latest.replace(tzinfo=zone)
 
 
 def _times(folder: Path, split: Split, column: str, limits: Limits) -> Any:

@@ -7,8 +7,9 @@ times are read then; no whole rows are sorted by their offsets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from floodmark.plan.declaration import WatermarkInfo
@@ -24,22 +25,28 @@ _SO_FAR = "OVER (PARTITION BY __partition ORDER BY __piece)"
 
 
 def has_no_late_row(
-    pieces: Iterable[tuple[Any, Any]], mark: WatermarkInfo, before: Any, now: datetime
+    pieces: Sequence[tuple[Any, Any]], mark: WatermarkInfo, before: Any, now: datetime
 ) -> bool:
     """Tell whether surely no row is late, of pieces of one partition's rows that follow each other.
 
     Each has its lowest and highest time; `before` is the watermark of the epoch before, or None.
+    A watermark grows with its column: what is not late by the last one of some pieces is not late
+    by those before it. So it is evaluated for few of many pieces.
     """
-    highest = reached = None
-    for low, high in pieces:
-        if highest is None or high > highest:
-            highest = high
-            reached, error = evaluate(mark.expr, {mark.column: highest}, now)
-            if error is not None or reached is None:
-                return False
-        if low < reached or (before is not None and low < before):
-            return False
-    return True
+    highest = tuple(accumulate((high for _, high in pieces), max))
+
+    def is_on_time(first: int, last: int) -> bool:
+        """Tell it of the pieces from the first to before the last."""
+        reached, error = evaluate(mark.expr, {mark.column: highest[last - 1]}, now)
+        if error is None and reached is not None and reached <= min(lows[first:last]):
+            return True
+        middle = (first + last) // 2
+        return middle > first and is_on_time(first, middle) and is_on_time(middle, last)
+
+    lows = [low for low, _ in pieces]
+    if not lows:
+        return True
+    return (before is None or before <= min(lows)) and is_on_time(0, len(lows))
 
 
 def possibly_late(
