@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from floodmark.limits import Limits
@@ -13,6 +14,7 @@ from floodmark.storage.table import DataFile, Handle
 
 # Statistics say nothing of these, and Arrow gives values of them that cannot be in a set.
 _NESTED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
+_AT_A_TIME = 1_000
 
 
 def files_with_keys(
@@ -24,24 +26,32 @@ def files_with_keys(
 ) -> tuple[DataFile, ...]:
     """Return the files of a table that can hold a changed key.
 
-    Up to `exact_keys` changes their keys are read and compared exactly, beyond it as ranges. Key
+    Their ranges are compared, and of up to `exact_keys` changes the keys, too, which are read. Key
     columns of nested types exclude no file.
     """
     nested = {f.name for f in handle.schema if f.type.kind in _NESTED}
     columns = [column for column in key if column not in nested]
     if not handle.files or not columns:
         return handle.files
+    candidates = prune(handle, None, _ranges(written, columns))
     if sum(file.rows for file in written) > limits.exact_keys:
-        return prune(handle, None, _ranges(written, columns))
-    parts = [read_parquet(path, columns) for path in paths]
-    rows = list({row for part in parts for row in _rows(part, columns)})
-    keys = {column: [row[i] for row in rows] for i, column in enumerate(columns)}
-    return prune(handle, keys, None)
+        return candidates
+    touched: set[str] = set()
+    for keys in _keys(paths, columns) if candidates else ():
+        rest = tuple(file for file in candidates if file.path not in touched)
+        if not rest:
+            break
+        touched.update(file.path for file in prune(replace(handle, files=rest), keys))
+    return tuple(file for file in candidates if file.path in touched)
 
 
-def _rows(part: Any, key: Sequence[str]) -> list[tuple[Any, ...]]:
-    columns = [part.column(name).to_pylist() for name in key]
-    return list(zip(*columns, strict=True))
+def _keys(paths: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
+    """Yield the keys of files, some at a time: few are in all files that have any of them."""
+    for path in paths:
+        part = read_parquet(path, columns)
+        for start in range(0, part.num_rows, _AT_A_TIME):
+            some = part.slice(start, _AT_A_TIME)
+            yield {column: some.column(column).to_pylist() for column in columns}
 
 
 def _ranges(written: Sequence[DataFile], key: Sequence[str]) -> dict[str, tuple[Any, Any]]:

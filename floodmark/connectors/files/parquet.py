@@ -307,12 +307,12 @@ def _ends(times: Any, piece: int) -> Iterator[tuple[Any, Any]]:
     low = np.minimum.reduceat(counts.fill_null(limits.max).to_numpy(), at)
     high = np.maximum.reduceat(counts.fill_null(limits.min).to_numpy(), at)
     known = low <= high
-    zone = None if times.type.tz is None else UTC
     ends = [found[known].astype("datetime64[us]").tolist() for found in (low, high)]
-    for earliest, latest in zip(*ends, strict=True):
-        if not isinstance(earliest, datetime) or not isinstance(latest, datetime):
-            raise OverflowError("a time that Python has not")
-        yield earliest.replace(tzinfo=zone), latest.replace(tzinfo=zone)
+    if not all(isinstance(end, datetime) for part in ends for end in part):
+        raise OverflowError("a time that Python has not")
+    if times.type.tz is not None:
+        ends = [[end.replace(tzinfo=UTC) for end in part] for part in ends]
+    yield from zip(*ends, strict=True)
 
 
 def _times(folder: Path, split: Split, column: str, limits: Limits) -> Any:
