@@ -116,9 +116,9 @@ def _call(node: exp.Expression, groups: Groups) -> pa.Array:
             return _group_values(how, _keep(values, kept), groups)
         case exp.CountIf():
             held = _keep(values, is_true(values))
-            return _group_values("count", _keep(held, kept), groups)
+            return pa.array(_count(_keep(held, kept), groups))
         case exp.Count():
-            return _group_values("count", _keep(values, kept), groups)
+            return pa.array(_count(_keep(values, kept), groups))
         case exp.Sum():
             return _sum(_keep(values, kept), groups)
         case _:
@@ -179,7 +179,32 @@ def _sum(values: pa.Array, groups: Groups) -> pa.Array:
         # Half of the limit, for what rounding does to a decimal of many digits.
         if int(units) * len(values) >= limit // 2:
             raise UnsupportedQuery("a sum that may be out of range")
+        if target == pa.int64() and most * len(values) < _EXACT:
+            return _sum_small(values, groups)
     return pc.cast(_group_values("sum", values, groups), target)
+
+
+_EXACT = 2**53
+"""Up to here a double is exact, which is what numpy counts weights with."""
+
+
+def _sum_small(values: pa.Array, groups: Groups) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    weights = np.asarray(values.fill_null(0), dtype=np.float64)
+    sums = np.bincount(groups.codes, weights, minlength=groups.count).astype(np.int64)
+    if not values.null_count:
+        return pa.array(sums)
+    return pa.array(sums, mask=_count(values, groups) == 0)
+
+
+def _count(values: pa.Array, groups: Groups) -> np.ndarray[Any, Any]:
+    """Return how many values each group has that are not NULL."""
+    import numpy as np
+
+    codes = groups.codes[np.asarray(values.is_valid())] if values.null_count else groups.codes
+    return np.bincount(codes, minlength=groups.count)
 
 
 def _group_values(how: str, values: pa.Array, groups: Groups) -> pa.Array:
@@ -187,9 +212,7 @@ def _group_values(how: str, values: pa.Array, groups: Groups) -> pa.Array:
     import pyarrow as pa
 
     if not groups.rows.rows:
-        nothing = pa.scalar(0 if how == "count" else None, pa.int64())
-        result = pa.repeat(nothing, groups.count) if nothing.is_valid else None
-        return pa.nulls(groups.count, values.type) if result is None else result
+        return pa.nulls(groups.count, values.type)
     table = pa.table({"g": pa.array(groups.codes), "v": values})
     found = table.group_by("g", use_threads=False).aggregate([("v", how)])
     # Groups come in the order of their first rows, which is that of their numbers.

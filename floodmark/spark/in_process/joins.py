@@ -50,16 +50,25 @@ def join(
         kept = np.asarray(values_of(test, _pairs(left, rows, right, beside)).fill_null(False))
         rows, beside = rows[kept], beside[kept]
     if kind in _HALVES:
-        met = np.isin(np.arange(left.rows), rows)
+        met = ~_others(rows, left.rows)
         return left.take(pa.array(np.flatnonzero(met == _HALVES[kind])))
     if kind not in _OUTER:
         raise UnsupportedQuery(kind)
     of_left, of_right = _OUTER[kind]
-    alone = np.setdiff1d(np.arange(left.rows), rows) if of_left else np.arange(0)
-    others = np.setdiff1d(np.arange(right.rows), beside) if of_right else np.arange(0)
+    alone = np.flatnonzero(_others(rows, left.rows)) if of_left else np.arange(0)
+    others = np.flatnonzero(_others(beside, right.rows)) if of_right else np.arange(0)
     rows = np.concatenate([rows, alone, np.full(len(others), -1)])
     beside = np.concatenate([beside, np.full(len(alone), -1), others])
     return _pairs(left, rows, right, beside)
+
+
+def _others(places: np.ndarray[Any, Any], rows: int) -> np.ndarray[Any, Any]:
+    """Return which rows of a side are at none of the places."""
+    import numpy as np
+
+    others = np.ones(rows, dtype=bool)
+    others[places] = False
+    return others
 
 
 _HALVES = {"JOIN_TYPE_LEFT_SEMI": True, "JOIN_TYPE_LEFT_ANTI": False}
@@ -89,7 +98,8 @@ def _pairs(
 def _optional(places: np.ndarray[Any, Any]) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(places, pa.int64(), mask=places < 0)
+    missing = places < 0
+    return pa.array(places, pa.int64(), mask=missing if missing.any() else None)
 
 
 def _matches(
@@ -145,8 +155,14 @@ def _places(
     """Return how many rows of the right side each left row meets, where they start, and those."""
     import numpy as np
 
-    order = np.argsort(theirs, kind="stable")
-    ordered = theirs[order]
-    starts = np.searchsorted(ordered, ours, side="left")
-    counts = np.searchsorted(ordered, ours, side="right") - starts
-    return np.where(ours < 0, 0, counts), starts, order
+    there = np.flatnonzero(theirs >= 0)
+    codes = theirs[there]
+    met = np.bincount(codes, minlength=int(ours.max(initial=-1)) + 1)
+    starts = np.cumsum(met) - met
+    if met.max(initial=0) > 1:
+        order = there[np.argsort(codes, kind="stable")]
+    else:
+        order = np.empty(len(there), dtype=np.int64)
+        order[starts[codes]] = there
+    counts = np.where(ours < 0, 0, met[ours]) if len(met) else np.zeros(len(ours), dtype=np.int64)
+    return counts, starts[ours] if len(met) else counts, order
