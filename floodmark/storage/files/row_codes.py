@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,12 +20,13 @@ def row_codes(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray[Any, A
     import numpy as np
 
     codes, limit = np.zeros(rows, dtype=np.int64), 1
-    for column in columns:
-        more, others = _numbers(column)
+    for more, others in sorted(map(_numbers, columns), key=itemgetter(1)):
         if limit * others >= _MOST:
             codes, limit = _renumber(codes, limit)
         codes, limit = codes * others + more, limit * others
-    return _renumber(codes, limit)
+        if limit <= _SPARE:  # Columns with few values often go together: that of both is few, too.
+            codes, limit = _renumber(codes, limit)
+    return _renumber(codes, limit) if limit > _SPARE or not columns else (codes, limit)
 
 
 _MOST = 2**62
@@ -33,7 +35,7 @@ _SPARE = 1 << 16
 
 def _is_dense(limit: int, rows: int) -> bool:
     """Tell whether a table of all numbers below a limit is smaller than what a hash table costs."""
-    return limit <= 4 * rows + _SPARE
+    return limit <= 8 * rows + _SPARE
 
 
 def _numbers(column: pa.Array) -> tuple[np.ndarray[Any, Any], int]:
@@ -68,8 +70,8 @@ def _renumber(codes: np.ndarray[Any, Any], limit: int) -> tuple[np.ndarray[Any, 
     if not _is_dense(limit, len(codes)):
         encoded = pa.array(codes).dictionary_encode()
         return np.asarray(encoded.indices).astype(np.int64), len(encoded.dictionary)
-    places = np.arange(len(codes))
-    first = np.empty(limit, dtype=np.int64)
+    places = np.arange(len(codes), dtype=np.int32)
+    first = np.empty(limit, dtype=np.int32)
     first[codes[::-1]] = places[::-1]
     firsts = first[codes]
     ranks = np.cumsum(firsts == places) - 1
