@@ -42,7 +42,7 @@ class Limits:
         64, "joins", "A plan has no more: each adds to what is known of the columns of all others."
     )
     query_columns: int = _process_limit(
-        1_664, "columns", "A select list has no more, as in PostgreSQL."
+        1_664, "columns", "A select list of PostgreSQL has no more."
     )
     query_calls: int = _process_limit(
         512,
@@ -234,11 +234,9 @@ class Limits:
         least=0,
     )
     exact_keys: int = _limit(
-        100_000,
-        "rows",
-        "Up to so many changes, files with stored rows are chosen by their keys; beyond that by "
-        "the range of them.",
+        100_000, "rows", "Files are chosen by the keys of so many changes; of more, by their range."
     )
+    keys_at_once: int = _limit(1_000, "rows", "So many keys are compared with files at a time.")
     pane_windows: int = _limit(
         3, "windows", "A row of so many hopping windows is added up by panes first."
     )
@@ -265,6 +263,7 @@ class Limits:
         "So much, not compressed, is held at a time, and becomes a row group.",
     )
     rewrite_group_rows: int = _limit(2**18, "rows", "The same bound in rows.")
+    rewrite_apart_rows: int = _limit(2**12, "rows", "So many rows of new keys get their own file.")
     layer_bytes: int = _limit(
         64 * 2**20,
         "bytes",

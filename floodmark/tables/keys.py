@@ -14,7 +14,6 @@ from floodmark.storage.table import DataFile, Handle
 
 # Statistics say nothing of these, and Arrow gives values of them that cannot be in a set.
 _NESTED = (Kind.INTERVAL, Kind.LIST, Kind.STRUCT, Kind.MAP)
-_AT_A_TIME = 1_000
 
 
 def files_with_keys(
@@ -37,7 +36,7 @@ def files_with_keys(
     if sum(file.rows for file in written) > limits.exact_keys:
         return candidates
     touched: set[str] = set()
-    for keys in _keys(paths, columns) if candidates else ():
+    for keys in _keys(paths, columns, limits.keys_at_once) if candidates else ():
         rest = tuple(file for file in candidates if file.path not in touched)
         if not rest:
             break
@@ -45,12 +44,14 @@ def files_with_keys(
     return tuple(file for file in candidates if file.path in touched)
 
 
-def _keys(paths: Sequence[str], columns: Sequence[str]) -> Iterator[dict[str, list[Any]]]:
+def _keys(
+    paths: Sequence[str], columns: Sequence[str], most: int
+) -> Iterator[dict[str, list[Any]]]:
     """Yield the keys of files, some at a time: few are in all files that have any of them."""
     for path in paths:
         part = read_parquet(path, columns)
-        for start in range(0, part.num_rows, _AT_A_TIME):
-            some = part.slice(start, _AT_A_TIME)
+        for start in range(0, part.num_rows, most):
+            some = part.slice(start, most)
             yield {column: some.column(column).to_pylist() for column in columns}
 
 

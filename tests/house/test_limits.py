@@ -105,6 +105,7 @@ FIXED = {
         "dataflow/partitions/affected_frames.py _WIDER",
         "spark/in_process/functions/times.py _FIRST _LAST",
         "spark/in_process/quotients.py _WORD", "spark/in_process/types.py MOST_DIGITS",
+        "spark/in_process/aggregates.py _EXACT", "storage/files/row_codes.py _MOST",
     ),
     "what is on the disk, or in a record": (
         "connectors/sources/delta/commits.py PARTITION",

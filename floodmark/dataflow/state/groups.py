@@ -144,15 +144,16 @@ class AggregateState:
         if not rewrite.is_small(touched, files, self.schema[: len(key)], self.io.tables.limits):
             return None
         values = [f.name for f in self.schema[len(key) :]]
-        moved = rewrite.read_files(paths, [*key, *(NEW + c for c in values)])
+        moved = rewrite.read_files(paths, [*key, OLD + ROWS, *(NEW + c for c in values)])
         if moved is None:
             return None
         there = moved.filter(moved.column(NEW + ROWS).is_valid())
-        added = there.rename_columns([*key, *values])
+        stored = moved.filter(moved.column(OLD + ROWS).is_valid())
+        added = there.drop_columns([OLD + ROWS]).rename_columns([*key, *values])
         store, writer = self.io.tables.store, self.io.writer
         old = store.paths(handle, touched) if handle is not None and key else ()
         folder = writer.folder(self.table)
-        gone, limits = moved.select(list(key)), self.io.tables.limits
+        gone, limits = stored.select(list(key)), self.io.tables.limits
         if not rewrite.replace_rows(old, gone, added, folder, limits):
             return None
         return writer.list_written(self.table, (*touched, *files))

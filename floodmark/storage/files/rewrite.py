@@ -74,6 +74,8 @@ def replace_rows(
 ) -> bool:
     """Write the rows of files whose key is not among `gone`, and those of `added`.
 
+    Many rows of new keys get a file of their own. Where the key has a time, the next epochs read
+    and rewrite the files of the last windows alone, however long the history is.
     False, and nothing written, where files differ in the types of the columns of `added`.
     """
     if any(types_at(path, added.column_names) != _types(added) for path in old):
@@ -81,13 +83,25 @@ def replace_rows(
     large = [[path] for path in old if file_size(path) >= limits.rewrite_file_bytes]
     small = [path for path in old if [path] not in large]
     nothing = added.slice(0, 0)
-    jobs = [*((paths, nothing) for paths in large), (small, added)]
+    others, fresh = _split_fresh(added, gone, limits) if small else (added, nothing)
+    jobs = [*((paths, nothing) for paths in large), (small, others), ([], fresh)]
     threads = min(len(jobs), os.cpu_count() or 1)
     with disk_errors(folder.split("/")[-2]), ThreadPoolExecutor(threads) as pool:
         done = [pool.submit(_write, folder, paths, gone, rows, limits) for paths, rows in jobs]
         for each in done:
             each.result()
     return True
+
+
+def _split_fresh(added: pa.Table, gone: pa.Table, limits: Limits) -> tuple[pa.Table, pa.Table]:
+    """Return the rows with keys that are gone, and those with new ones if they are many."""
+    import pyarrow as pa
+
+    if added.num_rows >= limits.rewrite_apart_rows:
+        fresh = ~_key_matches(added, gone)
+        if fresh.sum() >= limits.rewrite_apart_rows:
+            return added.filter(pa.array(~fresh)), added.filter(pa.array(fresh))
+    return added, added.slice(0, 0)
 
 
 def _write(

@@ -24,18 +24,17 @@ def row_codes(columns: Sequence[pa.Array], rows: int) -> tuple[np.ndarray[Any, A
         if limit * others >= _MOST:
             codes, limit = _renumber(codes, limit)
         codes, limit = codes * others + more, limit * others
-        if limit <= _SPARE:  # Columns with few values often go together: that of both is few, too.
+        if limit <= rows:  # Columns with few values often go together: both have few, too.
             codes, limit = _renumber(codes, limit)
-    return _renumber(codes, limit) if limit > _SPARE or not columns else (codes, limit)
+    return _renumber(codes, limit)
 
 
 _MOST = 2**62
-_SPARE = 1 << 16
 
 
 def _is_dense(limit: int, rows: int) -> bool:
     """Tell whether a table of all numbers below a limit is smaller than what a hash table costs."""
-    return limit <= 8 * rows + _SPARE
+    return limit <= 8 * rows
 
 
 def _numbers(column: pa.Array) -> tuple[np.ndarray[Any, Any], int]:

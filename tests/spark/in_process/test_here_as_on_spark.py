@@ -60,6 +60,7 @@ VALUES = (
     "date_trunc('week', tz)", "date_format(ts, 'yyyy-MM-dd')", "date_format(tz, 'HH:mm:ss')",
     "length(s)", "left(s, 2)", "right(t, 1)", "concat(s, '-', t)", "nullif(i, 1)",
     "coalesce(i, j, 0)", "coalesce(b, i)", "coalesce(n, 0BD)", "least(i, j)", "greatest(b, c, 5L)",
+    "least(s, t)", "greatest(s, t, 'b')",
     "CASE WHEN i > 0 THEN b WHEN j > 0 THEN -1 ELSE NULL END", "CASE WHEN p THEN s END",
     "CASE WHEN i <> 0 THEN b div i ELSE 0L END", "if(q, n, m)", "struct(i, s AS other)",
     "named_struct('a', 1, 'b', s)", "CASE WHEN p THEN struct(i, s) END", "array(i, j)",

@@ -46,6 +46,7 @@ def _file(path: Path, rows: list[tuple[Any, ...]], names: list[str], types: list
     st.dictionaries(KEYS, st.sampled_from(["+I", "-D", "U", "S"]), max_size=12),
     st.integers(1, 6),
     st.sampled_from([1, 2**20]),
+    st.sampled_from([1, 3, 4096]),
 )
 def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
     tmp_path_factory: Any,
@@ -53,6 +54,7 @@ def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
     wanted: dict[tuple[Any, ...], str],
     width: int,
     small: int,
+    apart: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("rewrite")
     short = {k[:width]: v for k, v in stored.items()}
@@ -81,7 +83,8 @@ def test_rows_are_those_of_the_keys_that_stay_and_the_new_ones(
         folder / "c.parquet", [(*row, kind, 7) for kind, row in changes],
         [*names, "__kind", "__epoch"], [*types, pa.string(), pa.int64()],
     )  # fmt: skip
-    limits, out = Limits(rewrite_file_bytes=small, rewrite_group_rows=3), str(folder / "out")
+    limits = Limits(rewrite_file_bytes=small, rewrite_group_rows=3, rewrite_apart_rows=apart)
+    out = str(folder / "out")
     assert rewrite.rewrite(paths, [told], names, NAMES[:width], 7, out, limits)
     written = [pq.read_table(p) for p in (folder / "out").glob("*.parquet")]
     got = [tuple(r.values()) for part in written for r in part.to_pylist()]
@@ -96,6 +99,19 @@ def test_what_spark_compares_its_own_way_is_left_to_spark() -> None:
     assert not rewrite.is_small(few, few, (Field("k", DOUBLE),), limits=LIMITS)
     assert not rewrite.is_small(few, many, (Field("k", BIGINT),), limits=LIMITS)
     assert not rewrite.is_small(many * 9, few, (Field("k", BIGINT),), limits=LIMITS)
+
+
+def test_many_rows_of_new_keys_are_apart(tmp_path: Path) -> None:
+    names, types = ["a", "v", "__epoch"], [pa.int64()] * 3
+    stored = _file(tmp_path / "s.parquet", [(i, 0, 1) for i in range(10)], names, types)
+    moved = [(9, 0, "-U"), (9, 1, "+U"), *((i, 1, "+I") for i in range(10, 14))]
+    told = _file(tmp_path / "c.parquet", moved, ["a", "v", "__kind"], [*types[:2], pa.string()])
+    for apart, files in ((4, [[*range(10)], [*range(10, 14)]]), (5, [[*range(14)]])):
+        out = tmp_path / f"out{apart}"
+        limits = Limits(rewrite_apart_rows=apart)
+        assert rewrite.rewrite([stored], [told], ["a", "v"], ["a"], 7, str(out), limits)
+        written = [pq.read_table(p).column("a").to_pylist() for p in out.glob("*.parquet")]
+        assert sorted(sorted(each) for each in written) == files
 
 
 def test_files_of_other_types_are_left_to_spark(tmp_path: Path) -> None:

@@ -93,11 +93,12 @@ def _null_if(node: exp.Nullif, frame: LazyFrame) -> Values:
 
 def _extreme(how: str) -> Callable[[Any, LazyFrame], Values]:
     def compute(node: exp.Func, frame: LazyFrame) -> Values:
+        import pyarrow as pa
         from pyarrow import compute as pc
 
         values = [evaluate(each, frame) for each in (node.this, *node.expressions)]
         target = common_type([v.type for v in values])
-        if not has_plain_order(target):
+        if not (has_plain_order(target) or pa.types.is_string(target)):
             raise UnsupportedQuery(f"{how} of {target}")
         return getattr(pc, how)(*(cast(v, target) for v in values))
 
