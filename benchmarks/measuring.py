@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import psutil
+from rich.console import Console
+
+from floodmark.spark.confs import default_config
+from floodmark.spark.server import status
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,23 @@ class Timing:
 
     def __str__(self) -> str:
         return f"{self.median:.3f} s ({min(self.seconds):.3f} to {max(self.seconds):.3f})"
+
+
+def memory_peaks() -> dict[str, int]:
+    """Return the most bytes that this process and Spark's server have had in memory so far."""
+    peaks = {"engine": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    pid = status(default_config()).pid
+    if pid is not None:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+        peaks["server"] = int(peak) * 1024
+    return peaks
+
+
+def print_memory(console: Console, peaks: Mapping[str, int]) -> None:
+    """Print what `memory_peaks` has found."""
+    found = ", ".join(f"{name} {peak / 1e6:,.0f} MB" for name, peak in peaks.items())
+    console.print(f"memory at most: {found}")
 
 
 def timed(action: Callable[[], object]) -> float:

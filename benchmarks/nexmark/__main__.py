@@ -18,7 +18,7 @@ from rich.console import Console
 
 from benchmarks import publishing
 from benchmarks.chart import dots
-from benchmarks.measuring import Timing
+from benchmarks.measuring import Timing, memory_peaks
 from benchmarks.nexmark import engine, flink, report, spark
 from benchmarks.nexmark.data import Data, prepared
 from benchmarks.nexmark.queries import ALL
@@ -65,6 +65,7 @@ def main(arguments: list[str] | None = None) -> None:
         for events, name, rows in steps:
             files = bench.files(events)
             rows[name] = bench.row(name, systems, files, chosen.repetitions, console)
+            found.stored, found.memory = bench.stored, memory_peaks()
             if chosen.output:  # what ends it early loses one query
                 _keep(found, data, chosen.output)
     found.print(console)
@@ -105,6 +106,8 @@ class Bench:
     sessions: Sessions
     flink: flink.Clusters
     small: Path | None = None
+    stored: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By query what the engine's last run has stored: bytes of the view, bytes of its state."""
     warm: set[tuple[str, object]] = field(default_factory=set)
     runs: int = 0
 
@@ -177,9 +180,9 @@ class Bench:
     def _seconds(self, system: str, name: str, data: Path, folder: Path) -> float:
         match system:
             case "floodmark":
-                return engine.catch_up(name, data, folder, self.sessions).seconds
+                return self._catch_up(name, data, folder, by_part=False)
             case "floodmark-20":
-                return engine.catch_up(name, data, folder, self.sessions, by_part=True).seconds
+                return self._catch_up(name, data, folder, by_part=True)
             case "batch":
                 return spark.batch(self.sessions.main, name, data)
             case "batch-parquet":
@@ -188,6 +191,11 @@ class Bench:
                 return spark.streaming(self.sessions.main, name, data, folder)
             case _:
                 return self.flink.run(flink.WAYS[system], name, data, folder / "rows").seconds
+
+    def _catch_up(self, name: str, data: Path, folder: Path, *, by_part: bool) -> float:
+        caught = engine.catch_up(name, data, folder, self.sessions, by_part=by_part)
+        self.stored[name] = caught.view_bytes, caught.state_bytes
+        return caught.seconds
 
 
 def _keep(found: report.Found, data: Data, folder: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import floodmark
 from benchmarks.nexmark.data import Landing
 from benchmarks.nexmark.queries import analysed, definition, schema
+from floodmark.session.inspect.sizes import total
 from floodmark.spark.session import Sessions
 from floodmark.sql import statements as s
 from floodmark.sql.parse import parse_script
@@ -16,11 +17,13 @@ from floodmark.sql.parse import parse_script
 
 @dataclass(frozen=True)
 class Caught:
-    """A run: its seconds, the epochs that it took, the rows in the view."""
+    """A run: its seconds and epochs, the rows in the view, and the bytes of those and of state."""
 
     seconds: float
     epochs: int
     rows: int
+    view_bytes: int
+    state_bytes: int
 
 
 def catch_up(
@@ -48,4 +51,6 @@ def catch_up(
         if suspended:
             raise RuntimeError("; ".join(event.message for event in suspended.values()))
         rows = fm.execute(f"SELECT count(*) FROM {name}").rows[0][0]
-    return Caught(seconds, taken, int(rows))
+        sizes = fm.sizes(name)
+    at_rest, in_state = (total(sizes, state=state)[1] or 0 for state in (False, True))
+    return Caught(seconds, taken, int(rows), at_rest, in_state)

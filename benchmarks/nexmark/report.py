@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measuring import Timing
+from benchmarks.measuring import Timing, print_memory
 from benchmarks.nexmark.queries import ON_CLOSE, keeps_state
 
 Measured = Mapping[str, Mapping[str, Timing | str]]
@@ -112,8 +112,17 @@ def _longer(less: Timing | str, more: Timing | str) -> Timing | str:
     return Timing((seconds,)) if seconds > 0 else "more events took no longer"
 
 
-def table(measured: Measured, systems: tuple[str, ...], events: int, what: str = "events") -> Table:
-    """Return thousands of events per second by query and system, and the ratios."""
+def table(
+    measured: Measured,
+    systems: tuple[str, ...],
+    events: int,
+    what: str = "events",
+    stored: Mapping[str, tuple[int, int]] | None = None,
+) -> Table:
+    """Return thousands of events per second by query and system, and the ratios.
+
+    `stored` has the bytes of a view and of its state.
+    """
     shown = Table(title=f"{events:,} {what}; thousands of events per second, then ratios of them")
     pairs = [p for p in RATIOS if set(p) <= set(systems)]
     shown.add_column("query")
@@ -121,9 +130,12 @@ def table(measured: Measured, systems: tuple[str, ...], events: int, what: str =
         shown.add_column(system, justify="right")
     for ours, other in pairs:
         shown.add_column(f"{ours} / {other}", justify="right")
+    for column in ("view, MB", "state, MB") if stored else ():
+        shown.add_column(column, justify="right")
     for name, row in measured.items():
         rates = [_rate(row.get(system), events) for system in systems]
-        shown.add_row(name, *rates, *(_ratio(ratio(row, *pair)) for pair in pairs))
+        sizes = (f"{size / 1e6:,.1f}" for size in (stored or {}).get(name, ()))
+        shown.add_row(name, *rates, *(_ratio(ratio(row, *pair)) for pair in pairs), *sizes)
     found = means(measured)
     last = [f"{found[p][0]:.2f} of {found[p][1]}" if p in found else "" for p in pairs]
     shown.add_row("mean", *("" for _ in systems), *last, style="bold")
@@ -199,10 +211,15 @@ class Found:
     measured: dict[str, dict[str, Timing | str]] = field(default_factory=dict)
     more_events: int = 0
     more: dict[str, dict[str, Timing | str]] = field(default_factory=dict)
+    stored: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """By query: the bytes of the view, and those of its state."""
+    memory: Mapping[str, int] = field(default_factory=dict)
+    """The most bytes that the engine's process and Spark's server have had in memory."""
 
     def print(self, console: Console) -> None:
         """Print the tables, and why figures are missing."""
-        console.print(table(self.measured, self.systems, self.events))
+        console.print(table(self.measured, self.systems, self.events, stored=self.stored))
+        print_memory(console, self.memory)
         if reached(self.measured):
             console.print(aims(self.measured))
         slope = between(self.measured, self.more)
@@ -222,6 +239,10 @@ class Found:
     def as_json(self) -> dict[str, Any]:
         """Return the measures, the means, and what more events took longer."""
         found = as_json(self.measured)
+        found["stored_bytes"] = {
+            name: {"view": view, "state": state} for name, (view, state) in self.stored.items()
+        }
+        found["memory_bytes"] = dict(self.memory)
         found["aims"] = {
             aim.what: _reached_as_json(aim, ratios)
             for aim, ratios in reached(self.measured).items()

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from benchmarks import publishing
 from benchmarks.chart import dots
+from benchmarks.measuring import memory_peaks, print_memory
 from benchmarks.options import names as names_of
 from benchmarks.tpch.data import VERSION, prepared
 from benchmarks.tpch.engine import Views, views
@@ -58,9 +59,11 @@ def main(arguments: list[str] | None = None) -> None:
             measure = result.measure(kind, share)
             _step(lake, found, measure, console, compared=not chosen.unchecked)
             result.leave(found.failed)
+            result.stored, result.memory = found.stored(), memory_peaks()
             if chosen.output:  # what ends it early loses one refresh
                 _keep(result, chosen.output)
     console.print(result.table())
+    print_memory(console, result.memory)
     if chosen.markdown:
         print(result.markdown())
     for view, why in result.failed.items():

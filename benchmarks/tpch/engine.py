@@ -14,6 +14,7 @@ import floodmark
 from benchmarks.measuring import timed
 from benchmarks.tpch.queries import NAMES, definition, query, schema
 from floodmark.limits import LIMITS
+from floodmark.session.inspect.sizes import total
 from floodmark.spark.session import Sessions
 from floodmark.tools.equivalence import compare
 
@@ -78,6 +79,14 @@ class Views:
                 running[name] = pool.submit(run, rows)
         seconds = time.perf_counter() - started
         return Took(seconds, {n: planned[n] + running[n].result() for n in self.names})
+
+    def stored(self) -> dict[str, tuple[int, int]]:
+        """Return the bytes of each view and those of its operators' state."""
+        found = {name: self.fm.sizes(name) for name in self.names}
+        return {
+            name: (total(sizes, state=False)[1] or 0, total(sizes, state=True)[1] or 0)
+            for name, sizes in found.items()
+        }
 
     def differing(self) -> dict[str, int]:
         """Return the views that do not hold what their queries give, and how many rows differ."""

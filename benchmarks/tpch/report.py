@@ -70,6 +70,10 @@ class Result:
     views: tuple[str, ...]
     failed: dict[str, str] = field(default_factory=dict)
     measures: list[Measure] = field(default_factory=list)
+    stored: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """By view its bytes, and those of its state."""
+    memory: dict[str, int] = field(default_factory=dict)
+    """The most bytes that the engine's process and Spark's server have had in memory."""
 
     def measure(self, kind: str, share: float) -> Measure:
         """Return the measure of a kind and share, a new one the first time."""
@@ -100,25 +104,38 @@ class Result:
     def table(self) -> Table:
         """Return a row per view: seconds in the epoch, of its query, and their ratio."""
         shown = Table(title=f"TPC-H at scale {self.scale:g}: epoch s / computed anew s: ratio")
-        shown.add_column("view")
-        for measure in self.measures:
-            shown.add_column(measure.name, justify="right")
+        first, *others = self._heads
+        shown.add_column(first)
+        for head in others:
+            shown.add_column(head, justify="right")
         for row in self._rows():
             shown.add_row(*row)
         return shown
 
     def markdown(self) -> str:
         """Return the same table as the README has it."""
-        heads = ["view", *(measure.name for measure in self.measures)]
-        lines = [heads, ["---"] * len(heads), *self._rows()]
+        lines = [self._heads, ["---"] * len(self._heads), *self._rows()]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
+    @property
+    def _heads(self) -> list[str]:
+        return ["view", *(measure.name for measure in self.measures), "view, MB", "state, MB"]
+
     def _rows(self) -> list[list[str]]:
-        rows = [[view, *(_cell(m.of(view)) for m in self.measures)] for view in self.views]
-        rows.append(["median", *(_number(self._median(m)) for m in self.measures)])
-        rows.append(["slowest table", *(self._slowest(m) for m in self.measures)])
-        rows.append(["whole epoch", *(_cell(m.whole) for m in self.measures)])
+        rows = [
+            [view, *(_cell(m.of(view)) for m in self.measures), *self._sizes((view,))]
+            for view in self.views
+        ]
+        rows.append(["median", *(_number(self._median(m)) for m in self.measures), "", ""])
+        rows.append(["slowest table", *(self._slowest(m) for m in self.measures), "", ""])
+        whole = (_cell(m.whole) for m in self.measures)
+        rows.append(["whole epoch", *whole, *self._sizes(self.views)])
         return rows
+
+    def _sizes(self, views: Iterable[str]) -> list[str]:
+        """Return the megabytes of views and of their state."""
+        sizes = [self.stored.get(view, (0, 0)) for view in views]
+        return [f"{sum(part) / 1e6:,.1f}" for part in zip(*sizes, strict=True)]
 
     def _slowest(self, measure: Measure) -> str:
         """Return the seconds of the table that takes longest to take its changes in."""
@@ -135,6 +152,8 @@ class Result:
         return {
             "scale": self.scale,
             "not": self.failed,
+            "stored_bytes": {v: {"view": a, "state": b} for v, (a, b) in self.stored.items()},
+            "memory_bytes": self.memory,
             "measures": [
                 {
                     "refresh": m.name,

@@ -30,6 +30,16 @@ def test_the_table_has_rates_ratios_and_their_geometric_means() -> None:
         assert part in text, text
 
 
+def test_the_table_has_the_bytes_of_views_and_of_their_state() -> None:
+    out = io.StringIO()
+    stored, memory = {"q1": (2_000_000, 34_500_000)}, {"engine": 300_000_000}
+    found = report.Found(SYSTEMS, 12_000, dict(MEASURED), stored=stored, memory=memory)
+    found.print(Console(file=out, width=200))
+    for part in ("state, MB", "2.0", "34.5", "memory at most: engine 300 MB"):
+        assert part in out.getvalue(), out.getvalue()
+    assert found.as_json()["stored_bytes"] == {"q1": {"view": 2_000_000, "state": 34_500_000}}
+
+
 def test_what_is_kept_has_reasons_where_there_is_no_time() -> None:
     found = report.as_json(MEASURED)
     assert found["queries"]["q6"]["floodmark"] == {"not": "E0350: refused"}
