@@ -104,8 +104,9 @@ FIXED = {
         "plan/build/constant_rows.py _DIGITS", "tables/cutoff.py LAST",
         "dataflow/partitions/affected_frames.py _WIDER",
         "spark/in_process/functions/times.py _FIRST _LAST",
-        "spark/in_process/quotients.py _WORD", "spark/in_process/types.py MOST_DIGITS",
-        "spark/in_process/aggregates.py _EXACT", "storage/files/row_codes.py _MOST",
+        "spark/in_process/quotients.py _WORD", "spark/in_process/sums.py _BITS",
+        "spark/in_process/types.py MOST_DIGITS", "spark/in_process/aggregates.py _EXACT",
+        "storage/files/row_codes.py _MOST",
     ),
     "what is on the disk, or in a record": (
         "connectors/sources/delta/commits.py PARTITION",

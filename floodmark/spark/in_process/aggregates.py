@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from floodmark.spark.in_process import numbers
 from floodmark.spark.in_process.evaluation import evaluate, is_true, values_of
 from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.groups import codes_of, first_places
-from floodmark.spark.in_process.sorting import SortColumn, sort_places
+from floodmark.spark.in_process.sorting import SortColumn, has_extremes, sort_places
+from floodmark.spark.in_process.sums import greatest_of, sum_type
 from floodmark.spark.in_process.texts import once_per_text, parse, split
-from floodmark.spark.in_process.types import MOST_DIGITS, repeat_constant
+from floodmark.spark.in_process.types import repeat_constant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,8 @@ CALLS = (
     exp.LogicalAnd,
 )
 """The aggregates that are computed here."""
+TRY_SUM = "try_sum"
+"""One more, which the parser does not know. Sums that are out of range are Spark's anyway."""
 _CALL = "__call"
 
 
@@ -79,7 +81,22 @@ def _split(text: str) -> tuple[exp.Expression, tuple[exp.Expression, ...]]:
 
 
 def _is_call(node: exp.Expression) -> bool:
-    return isinstance(node.this if isinstance(node, exp.Filter) else node, CALLS)
+    inner = node.this if isinstance(node, exp.Filter) else node
+    return isinstance(inner, CALLS) or is_try_sum(inner)
+
+
+def is_try_sum(node: exp.Expression) -> bool:
+    """Tell whether an expression is `try_sum` of something."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == TRY_SUM
+
+
+def argument_of(node: exp.Expression) -> exp.Expression:
+    """Return what is aggregated, which is one value."""
+    values = node.expressions if is_try_sum(node) else (node.this, *node.expressions)
+    if len(values) != 1:
+        raise UnsupportedQuery("an aggregate of several arguments")
+    found: exp.Expression = values[0]
+    return found
 
 
 def _value(text: str, groups: Groups, grouped: LazyFrame) -> pa.Array:
@@ -98,12 +115,11 @@ def _call(node: exp.Expression, groups: Groups) -> pa.Array:
     if isinstance(node, exp.Filter):
         kept = repeat_constant(is_true(evaluate(node.expression.this, rows)), rows.rows)
         node = node.this
-    if node.expressions:
-        raise UnsupportedQuery("an aggregate of several arguments")
-    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+    argument = argument_of(node)
+    if isinstance(argument, exp.Star):
         values = pa.repeat(pa.scalar(1, pa.int32()), rows.rows)
     else:
-        values = values_of(node.this, rows)
+        values = values_of(argument, rows)
     match node:
         case exp.First():
             return _first(values, kept, groups)
@@ -119,10 +135,10 @@ def _call(node: exp.Expression, groups: Groups) -> pa.Array:
             return pa.array(_count(_keep(held, kept), groups))
         case exp.Count():
             return pa.array(_count(_keep(values, kept), groups))
-        case exp.Sum():
+        case exp.Sum() | exp.Anonymous():
             return _sum(_keep(values, kept), groups)
         case _:
-            if not (numbers.has_plain_order(values.type) or pa.types.is_string(values.type)):
+            if not has_extremes(values.type):
                 raise UnsupportedQuery(f"the extreme of {values.type}")
             how = "min" if isinstance(node, exp.Min) else "max"
             return _group_values(how, _keep(values, kept), groups)
@@ -161,26 +177,12 @@ def _value_at(
 
 
 def _sum(values: pa.Array, groups: Groups) -> pa.Array:
-    """Return sums, as BIGINT or as decimals of ten digits more; Arrow does not see overflows."""
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    if pa.types.is_integer(values.type):
-        target, limit = pa.int64(), 2**63
-    elif pa.types.is_decimal128(values.type):
-        precision = min(values.type.precision + 10, MOST_DIGITS)
-        target, limit = pa.decimal128(precision, values.type.scale), 10**precision
-    else:
-        raise UnsupportedQuery(f"sums of {values.type}")
-    bounds = pc.min_max(values).as_py()
-    if bounds["min"] is not None:
-        most = max(abs(bounds["min"]), abs(bounds["max"]))
-        units = most if target == pa.int64() else most.scaleb(values.type.scale)
-        # Half of the limit, for what rounding does to a decimal of many digits.
-        if int(units) * len(values) >= limit // 2:
-            raise UnsupportedQuery("a sum that may be out of range")
-        if target == pa.int64() and most * len(values) < _EXACT:
-            return _sum_small(values, groups)
+    target = sum_type(values)
+    if pa.types.is_integer(values.type) and greatest_of(values) * len(values) < _EXACT:
+        return _sum_small(values, groups)
     return pc.cast(_group_values("sum", values, groups), target)
 
 

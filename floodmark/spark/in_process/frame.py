@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from floodmark.cached import cached_property
@@ -68,6 +68,7 @@ class LazyFrame:
     def __init__(self, rows: int, columns: Sequence[LazyColumn]) -> None:
         self.rows = rows
         self.columns = columns
+        self._remembered: dict[Hashable, Any] = {}
 
     @property
     def visible(self) -> list[LazyColumn]:
@@ -97,6 +98,12 @@ class LazyFrame:
     def take(self, places: pa.Array) -> LazyFrame:
         """Return the rows at some places, none of which is NULL."""
         return LazyFrame(len(places), [c.take(places) for c in self.columns])
+
+    def remember(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """Return what is computed of the rows, and keep it for the next who asks for the key."""
+        if key not in self._remembered:
+            self._remembered[key] = compute()
+        return self._remembered[key]
 
     def bind(self, name: str, values: pa.Array) -> LazyFrame:
         """Return the rows with one more column, which hides others of its name."""

@@ -10,7 +10,7 @@ from sqlglot import exp
 from floodmark.spark.in_process.evaluation import path_of, values_of
 from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.texts import WINDOW, ParsedText
-from floodmark.spark.in_process.windows import window_values
+from floodmark.spark.in_process.windows.calls import window_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

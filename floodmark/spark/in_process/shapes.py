@@ -11,15 +11,15 @@ from typing import Any
 from sqlglot import exp
 
 from floodmark.limits import LIMITS
-from floodmark.spark.in_process.aggregates import CALLS
+from floodmark.spark.in_process.aggregates import CALLS, is_try_sum
 from floodmark.spark.in_process.evaluation import is_known
 from floodmark.spark.in_process.frame import UnsupportedQuery
 from floodmark.spark.in_process.query import RELATIONS
 from floodmark.spark.in_process.texts import ParsedText, once_per_text, parse
-from floodmark.spark.in_process.windows import RANKS
+from floodmark.spark.in_process.windows.calls import SYNTAX
 
 _SYNTAX = frozenset((
-    *CALLS, *RANKS, exp.Filter, exp.Where, exp.Star, exp.Explode, exp.Inline, exp.Order,
+    *CALLS, *SYNTAX, exp.Filter, exp.Where, exp.Star, exp.Explode, exp.Inline, exp.Order,
     exp.Ordered, exp.Lambda, exp.PropertyEQ, exp.DataType, exp.DataTypeParam, exp.ColumnDef,
     exp.ColumnConstraint, exp.NotNullColumnConstraint, exp.TimeStrToTime, exp.Var,
 ))  # fmt: skip
@@ -86,7 +86,7 @@ def _check(text: str) -> str:
     """Return an expression without its numbers; `UnsupportedQuery` for one of Spark's."""
     parsed = parse(text)
     for node in _nodes(parsed):
-        if not (is_known(node) or type(node) in _SYNTAX):
+        if not (is_known(node) or type(node) in _SYNTAX or is_try_sum(node)):
             raise UnsupportedQuery(f"the expression {type(node).__name__} {node.name}")
     return re.sub(r"\d+", "", text)
 

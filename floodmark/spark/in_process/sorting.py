@@ -36,6 +36,13 @@ def sort_places(keys: Sequence[SortColumn]) -> np.ndarray[Any, Any]:
     return np.asarray(pc.sort_indices(pa.table(columns), sort_keys=order))
 
 
+def has_extremes(type_: pa.DataType) -> bool:
+    """Tell whether there is a least and a greatest value of a type, here and in Spark."""
+    from pyarrow import types
+
+    return numbers.has_plain_order(type_) or bool(types.is_string(type_))
+
+
 def _parts(key: SortColumn) -> Iterator[SortColumn]:
     """Yield what to sort by in place of a key: a struct is sorted by its fields."""
     import pyarrow as pa
@@ -50,7 +57,7 @@ def _parts(key: SortColumn) -> Iterator[SortColumn]:
             yield from _parts(SortColumn(field, key.descending, nulls_first=not key.descending))
     elif pa.types.is_boolean(type_):
         yield key._replace(values=key.values.cast(pa.int8()))
-    elif numbers.has_plain_order(type_) or pa.types.is_string(type_):
+    elif has_extremes(type_):
         yield key
     else:
         raise UnsupportedQuery(f"an order by {type_}")

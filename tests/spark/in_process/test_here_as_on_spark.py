@@ -71,7 +71,8 @@ VALUES = (
 AGGREGATES = (
     "count(*)", "count(i)", "count_if(i > 0)", "sum(i)", "sum(b)", "sum(n)", "sum(w)", "min(i)",
     "max(n)", "min(s)", "max(t)", "min(ts)", "max(d)", "bool_or(p)", "bool_and(q)",
-    "sum(i) FILTER (WHERE p)", "count(*) FILTER (WHERE q)",
+    "try_sum(b)", "try_sum(n) FILTER (WHERE q)", "sum(i) FILTER (WHERE p)",
+    "count(*) FILTER (WHERE q)",
     "coalesce(CAST(sum(j) AS BIGINT), 0L) + 1L",
     "max_by(struct(i, s), struct(k))", "min_by(s, k)",
     "first(struct(i - i AS a)) FILTER (WHERE i > 2)",
@@ -88,6 +89,50 @@ WINDOWS = (
     "dense_rank() OVER (PARTITION BY j, p ORDER BY s DESC, q)",
     "row_number() OVER (PARTITION BY j ORDER BY st DESC NULLS LAST, k)",
     "CAST(row_number() OVER (ORDER BY q, k) - 1 AS BIGINT)",
+    "percent_rank() OVER (PARTITION BY p ORDER BY i)",
+    "cume_dist() OVER (PARTITION BY p ORDER BY i DESC)",
+    "lag(b) OVER (PARTITION BY j ORDER BY i, k)",
+    "lag(i, 3, -7) OVER (PARTITION BY k % 60 ORDER BY n DESC, k)",
+    "lead(st, 2) OVER (PARTITION BY j ORDER BY ts DESC NULLS FIRST, k)",
+    "lead(s, 1, t) OVER (ORDER BY d NULLS LAST, k)",
+    "lag(n, 2) IGNORE NULLS OVER (PARTITION BY j ORDER BY k)",
+    "lead(b, 1, c) IGNORE NULLS OVER (PARTITION BY p, q ORDER BY k)",
+    "coalesce(b - lag(b) OVER (PARTITION BY j ORDER BY b) > 10000L, TRUE)",
+    "first_value(s) OVER (PARTITION BY j ORDER BY k)",
+    "first(s) OVER (PARTITION BY j ORDER BY k ROWS BETWEEN 2 FOLLOWING AND 3 FOLLOWING)",
+    "first_value(i) IGNORE NULLS OVER (PARTITION BY j ORDER BY k ROWS BETWEEN 1 PRECEDING "
+    "AND 1 PRECEDING)",
+    "last_value(i) OVER (PARTITION BY j ORDER BY k ROWS 2 PRECEDING)",
+    "last_value(n) IGNORE NULLS OVER (PARTITION BY p ORDER BY k)",
+    "last(s, true) OVER (PARTITION BY j ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING "
+    "AND UNBOUNDED FOLLOWING)",
+    "any_value(l) OVER (PARTITION BY j ORDER BY k)",
+    "max_by(s, k) OVER (PARTITION BY j ORDER BY i)",
+    "min_by(s, CASE WHEN p THEN k END) OVER (PARTITION BY j ORDER BY i RANGE BETWEEN CURRENT ROW "
+    "AND UNBOUNDED FOLLOWING)",
+    "count_if(p) OVER (PARTITION BY j ORDER BY i)",
+    "sum(st.a) OVER (PARTITION BY p ORDER BY st.a ASC, st.b ASC)",
+)
+OF_FRAMES = (
+    "count(*)", "count(i)", "count_if(p)", "sum(i)", "sum(b)", "sum(n)", "try_sum(b)",
+    "try_sum(CAST(b AS decimal(19,0)))", "min(i)", "max(n)", "min(s)", "max(t)", "min(ts)",
+    "max(d)", "min(w)", "bool_or(p)", "bool_and(q)",
+)  # fmt: skip
+FRAMES = (
+    "OVER (PARTITION BY j)",
+    "OVER ()",
+    "OVER (PARTITION BY 1, p ORDER BY i)",
+    "OVER (ORDER BY s DESC NULLS FIRST, q)",
+    "OVER (PARTITION BY k % 80 ORDER BY k)",
+    "OVER (PARTITION BY j ORDER BY i RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    "OVER (PARTITION BY j ORDER BY i RANGE BETWEEN CURRENT ROW AND CURRENT ROW)",
+    "OVER (PARTITION BY j ORDER BY i RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "OVER (PARTITION BY j RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+    "OVER (PARTITION BY j ORDER BY k DESC ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+    "OVER (PARTITION BY j ORDER BY k ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "OVER (PARTITION BY j ORDER BY k ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING)",
+    "OVER (PARTITION BY p ORDER BY k ROWS BETWEEN 10 PRECEDING AND 20 FOLLOWING)",
+    "OVER (PARTITION BY k % 70 ORDER BY k ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
 )
 
 
@@ -181,6 +226,14 @@ def test_joins(rows: Any, condition: str, kind: str) -> None:
     assert _differences(whole) == []
 
 
+@pytest.mark.parametrize("frame", FRAMES)
+def test_aggregates_of_frames(rows: Any, frame: str) -> None:
+    values = [f"{call} {frame} AS c{i}" for i, call in enumerate(OF_FRAMES)]
+    beside_keys = [f"struct(k, c{i}) AS c{i}" for i in range(len(values))]
+    assert _differences(rows.selectExpr("k", *values).selectExpr(*beside_keys)) == []
+    assert _differences(rows.where("k < 0").selectExpr(*values)) == []
+
+
 @pytest.mark.parametrize("text", WINDOWS)
 def test_places_of_rows(rows: Any, text: str) -> None:
     assert _differences(rows.selectExpr(f"struct(k, {text} AS place) AS whole")) == []
@@ -207,7 +260,13 @@ def test_rows_of_files_lists_and_unions(rows: Any) -> None:
         "raise_error(s)", "rand()", "x < CAST('NaN' AS DOUBLE)", "CAST(x AS STRING)",
         "b div (i - i)",
         "to_json(struct(i))", "CAST(b * 1000000L AS INT)", "l = l", "date_format(ts, 'yyyy G')",
-        "sum(b) OVER (PARTITION BY i)",
+        "sum(x) OVER (PARTITION BY i)",
+        "min(x) OVER (PARTITION BY i ORDER BY k)",
+        "sum(b * 1000000000000L) OVER (PARTITION BY i ORDER BY k)",
+        "sum(w * 10000000000BD) OVER (PARTITION BY i ORDER BY k)",
+        "row_number() OVER (PARTITION BY i ORDER BY x)",
+        "sum(b) OVER (ORDER BY i RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        "collect_list(b) OVER (ORDER BY i)",
         "n + (-5)",
         "n + 5L",
         "posexplode(l) AS (place, c)",
