@@ -21,7 +21,8 @@ from floodmark.spark.in_process.windows.calls import SYNTAX
 _SYNTAX = frozenset((
     *CALLS, *SYNTAX, exp.Filter, exp.Where, exp.Star, exp.Explode, exp.Inline, exp.Order,
     exp.Ordered, exp.Lambda, exp.PropertyEQ, exp.DataType, exp.DataTypeParam, exp.ColumnDef,
-    exp.ColumnConstraint, exp.NotNullColumnConstraint, exp.TimeStrToTime, exp.Var,
+    exp.ColumnConstraint, exp.NotNullColumnConstraint, exp.TimeStrToTime, exp.Var, exp.Interval,
+    exp.IntervalSpan, exp.TsOrDsToDate, exp.RegexpExtractAll,
 ))  # fmt: skip
 """What stands around expressions that are computed."""
 

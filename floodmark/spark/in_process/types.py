@@ -133,6 +133,9 @@ def _cast_others(values: pa.Array | pa.Scalar, target: pa.DataType) -> pa.Array 
     if pa.types.is_timestamp(source) and pa.types.is_timestamp(target):
         # Sessions are of the zone UTC.
         return pc.cast(pc.cast(values, pa.int64()), target)
+    if pa.types.is_timestamp(source) and pa.types.is_date32(target):
+        plain = pc.cast(pc.cast(values, pa.int64()), pa.timestamp("us"))
+        return pc.cast(pc.floor_temporal(plain, unit="day"), target)
     if pa.types.is_boolean(source) and pa.types.is_integer(target):
         return pc.cast(values, target)
     texts = pa.types.is_integer(source) and pa.types.is_string(target)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 DDL = (
     "k int, i int, j int, b bigint, c bigint, n decimal(12,2), m decimal(9,4), w decimal(38,2), "
     "s string, t string, p boolean, q boolean, d date, ts timestamp_ntz, tz timestamp_ltz, "
-    "x double, st struct<a: int, b: string>, l array<int>"
+    "x double, u string, v string, old timestamp_ntz, st struct<a: int, b: string>, l array<int>"
 )
 ROWS = 300
 _TYPES = {
@@ -33,6 +33,7 @@ _TYPES = {
     "n": pa.decimal128(12, 2), "m": pa.decimal128(9, 4), "w": pa.decimal128(38, 2),
     "s": pa.string(), "t": pa.string(), "p": pa.bool_(), "q": pa.bool_(), "d": pa.date32(),
     "ts": pa.timestamp("us"), "tz": pa.timestamp("us", "UTC"), "x": pa.float64(),
+    "u": pa.string(), "v": pa.string(), "old": pa.timestamp("us"),
     "st": pa.struct([("a", pa.int32()), ("b", pa.string())]),
     "l": pa.list_(pa.field("element", pa.int32())),
 }  # fmt: skip
@@ -66,6 +67,24 @@ VALUES = (
     "named_struct('a', 1, 'b', s)", "CASE WHEN p THEN struct(i, s) END", "array(i, j)",
     "filter(array(struct(i AS v), struct(j AS v)), e -> e.v IS NOT NULL)",
     "transform(l, e -> e * 2 + i)", "array(i, j)[1]", "sequence(0L, pmod(coalesce(b, 1L), 3L))",
+    "CASE i WHEN 1 THEN 'one' WHEN j THEN 'j' WHEN NULL THEN 'never' ELSE s END",
+    "CASE st.b WHEN 'a' THEN 1 END", "nullif(4, 0)", "nullif(4, 4)", "greatest(s, t)",
+    "least(CAST(NULL AS string), s)",
+    "ts + INTERVAL '-0 00:00:10.000000' DAY TO SECOND", "CAST(ts AS DATE)", "CAST(tz AS DATE)",
+    "tz - INTERVAL '400 23:59:59.999999' DAY TO SECOND", "hour(ts)", "minute(tz)", "second(ts)",
+    "hour(old)", "minute(old)", "second(old)", "year(old)", "dayofweek(old)", "CAST(old AS DATE)",
+    "year(d)", "quarter(ts)", "month(tz)", "day(d)", "dayofweek(d)", "weekday(d)", "weekofyear(ts)",
+    "dayofyear(tz)", "split_part(u, '/', nullif(4, 0))", "split_part(u, '/', 1)",
+    "split_part(u, 'a/', 2)", "split_part(u, '//', 3)", "replace(u, 'a', '')",
+    "replace(u, '//', 'xyz')", "replace(s, 'b')", "lower(v)", "upper(v)", "trim(u)", "ltrim(u)",
+    "rtrim(u)", "trim(BOTH 'a/' FROM u)", "trim(LEADING 'é ' FROM s)", "reverse(s)", "reverse(u)",
+    "contains(u, '/a')", "startswith(s, '')", "endswith(u, ' ')", "substring(s, 1, 1)",
+    "substring(u, 3)", "substring(s, 2, 0)", "validate_utf8(s)", "s LIKE 'a%'", "u LIKE '%a/%'",
+    "s NOT LIKE '_'", "u LIKE '%/_'", "u LIKE 'a.b%'", "u RLIKE '^[^/]*/[a-z]+'", "u RLIKE 'b|/a'",
+    "s NOT RLIKE '^[^a]'", "get(regexp_extract_all(u, '(/|^)a=([^/]*)', 2), 0)",
+    "get(regexp_extract_all(u, '(/|^)a=([^/]*)', 1), 0)",
+    "get(regexp_extract_all(u, '(a)|(?:b{1,2}?)|[.x]', 1), 0)",
+    "get(regexp_extract_all(u, '[^a-c]\\\\w*', 0), 0)", "get(regexp_extract_all(s, '(a?)'), 0)",
     "CASE WHEN FALSE THEN to_json(struct(i)) ELSE s END",
 )  # fmt: skip
 AGGREGATES = (
@@ -143,6 +162,9 @@ def _row(r: random.Random, k: int) -> dict[str, Any]:
     def stamp() -> datetime:
         return datetime(2024, 1, 1) + timedelta(microseconds=r.randrange(10**13))
 
+    def old() -> datetime:
+        return datetime(1500, 1, 1) + timedelta(microseconds=r.randrange(10**16))
+
     def text() -> str:
         return r.choice(("", "a", "b", "ab", "é", "a\u0000", "zz", "\U0001f600x"))
 
@@ -155,6 +177,8 @@ def _row(r: random.Random, k: int) -> dict[str, Any]:
         "s": some(text), "t": some(text), "p": some(lambda: r.random() < 0.5),
         "q": some(lambda: r.random() < 0.5), "d": some(lambda: stamp().date()), "ts": some(stamp),
         "tz": some(lambda: stamp().replace(tzinfo=UTC)), "x": some(r.random),
+        "u": some(lambda: "".join(r.choices(("a", "b", "/", "/a=", " ", "\n", "é", "."), k=9))),
+        "v": some(lambda: r.choice(("", "aB", "Z{@[`a"))), "old": some(old),
         "st": some(lambda: {"a": some(lambda: r.randrange(3)), "b": some(text)}),
         "l": some(lambda: [some(lambda: r.randrange(9)) for _ in range(r.randrange(4))]),
     }  # fmt: skip
@@ -257,7 +281,11 @@ def test_rows_of_files_lists_and_unions(rows: Any) -> None:
     "text",
     [
         "CAST(9223372036854775807L - k AS BIGINT) + 5L", "CAST(s AS INT)", "b / 3", "upper(s)",
-        "raise_error(s)", "rand()", "x < CAST('NaN' AS DOUBLE)", "CAST(x AS STRING)",
+        "raise_error(s)", "rand()", "lower(s)", "u RLIKE 'a.b'", "u RLIKE 'a$'", "u RLIKE '(a*)*'",
+        "u LIKE 'a\\\\%'", "split_part(u, '/', -1)", "regexp_extract_all(u, 'a', 0)",
+        "ts + INTERVAL '1' MONTH", "INTERVAL '0 00:00:10.000000' DAY TO SECOND",
+        "u RLIKE 'a++'", "u RLIKE '[a&&b]'", "u RLIKE '\\\\s'", "u RLIKE '(?i)a'",
+        "x < CAST('NaN' AS DOUBLE)", "CAST(x AS STRING)",
         "b div (i - i)",
         "to_json(struct(i))", "CAST(b * 1000000L AS INT)", "l = l", "date_format(ts, 'yyyy G')",
         "sum(x) OVER (PARTITION BY i)",

@@ -7,11 +7,24 @@ from floodmark.spark.in_process.functions import (
     choices,
     columns,
     conditions,
+    dates,
     lists,
+    patterns,
     texts,
     times,
 )
 
 FAMILIES = tuple(
-    module.FAMILY for module in (columns, conditions, choices, arithmetic, lists, times, texts)
+    module.FAMILY
+    for module in (
+        columns,
+        conditions,
+        choices,
+        arithmetic,
+        lists,
+        times,
+        dates,
+        texts,
+        patterns,
+    )
 )

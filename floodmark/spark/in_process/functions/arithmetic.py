@@ -10,6 +10,7 @@ from sqlglot import exp
 from floodmark.spark.in_process import numbers
 from floodmark.spark.in_process.evaluation import Family, both, evaluate
 from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.functions.intervals import move_by_interval
 from floodmark.spark.in_process.types import cast, common_type, is_exact
 
 if TYPE_CHECKING:
@@ -39,9 +40,9 @@ def _is_constant(node: exp.Expression) -> bool | None:
     return True if inner is node else None
 
 
+FAMILY.computes(exp.Add)(move_by_interval("add_checked", _apply(numbers.add)))
+FAMILY.computes(exp.Sub)(move_by_interval("subtract_checked", _apply(numbers.subtract)))
 for _kind, _how in {
-    exp.Add: numbers.add,
-    exp.Sub: numbers.subtract,
     exp.Mul: numbers.multiply,
     exp.SafeAdd: numbers.add,
     exp.SafeSubtract: numbers.subtract,

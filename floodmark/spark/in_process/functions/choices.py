@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -10,10 +11,11 @@ from sqlglot import exp
 from floodmark.spark.in_process.comparisons import compare
 from floodmark.spark.in_process.evaluation import Family, both, evaluate, is_true
 from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
-from floodmark.spark.in_process.numbers import has_plain_order
+from floodmark.spark.in_process.sorting import has_extremes
 from floodmark.spark.in_process.types import cast, common_type, repeat_constant
 
 if TYPE_CHECKING:
+    from floodmark.spark.in_process.evaluation import Compute
     from floodmark.spark.in_process.frame import Values
 
 FAMILY = Family()
@@ -21,19 +23,29 @@ FAMILY = Family()
 
 @FAMILY.computes(exp.Case)
 def _case(node: exp.Case, frame: LazyFrame) -> Values:
-    if node.this is not None:
-        raise UnsupportedQuery("CASE with an operand")
-    branches = [(each.this, each.args["true"]) for each in node.args["ifs"]]
+    test = evaluate if node.this is None else _equality(node.this)
+    branches = [(partial(test, each.this), each.args["true"]) for each in node.args["ifs"]]
     return _choose(branches, node.args.get("default"), frame)
 
 
 @FAMILY.computes(exp.If)
 def _if(node: exp.If, frame: LazyFrame) -> Values:
-    return _choose([(node.this, node.args["true"])], node.args.get("false"), frame)
+    return _choose(
+        [(partial(evaluate, node.this), node.args["true"])], node.args.get("false"), frame
+    )
+
+
+def _equality(operand: exp.Expression) -> Compute:
+    """Return the condition of `CASE operand WHEN value`."""
+
+    def compute(value: exp.Expression, frame: LazyFrame) -> Values:
+        return compare("equal", evaluate(operand, frame), evaluate(value, frame))
+
+    return compute
 
 
 def _choose(
-    branches: Sequence[tuple[exp.Expression, exp.Expression]],
+    branches: Sequence[tuple[Callable[[LazyFrame], Values], exp.Expression]],
     otherwise: exp.Expression | None,
     frame: LazyFrame,
 ) -> Values:
@@ -45,7 +57,7 @@ def _choose(
     chosen: list[tuple[Any, exp.Expression]] = []
     for condition, value in branches:
         left = frame if len(rows) == frame.rows else frame.take(pa.array(rows))
-        holds = np.asarray(repeat_constant(is_true(evaluate(condition, left)), left.rows))
+        holds = np.asarray(repeat_constant(is_true(condition(left)), left.rows))
         chosen.append((rows[holds], value))
         rows = rows[~holds]
     chosen.append((rows, otherwise if otherwise is not None else exp.Null()))
@@ -86,19 +98,17 @@ def _null_if(node: exp.Nullif, frame: LazyFrame) -> Values:
     from pyarrow import compute as pc
 
     values, other = both(node, frame)
-    equal = repeat_constant(is_true(compare("equal", values, other)), frame.rows)
-    values = repeat_constant(values, frame.rows)
+    equal = is_true(compare("equal", values, other))
     return pc.if_else(equal, pa.scalar(None, values.type), values)
 
 
 def _extreme(how: str) -> Callable[[Any, LazyFrame], Values]:
     def compute(node: exp.Func, frame: LazyFrame) -> Values:
-        import pyarrow as pa
         from pyarrow import compute as pc
 
         values = [evaluate(each, frame) for each in (node.this, *node.expressions)]
         target = common_type([v.type for v in values])
-        if not (has_plain_order(target) or pa.types.is_string(target)):
+        if not has_extremes(target):
             raise UnsupportedQuery(f"{how} of {target}")
         return getattr(pc, how)(*(cast(v, target) for v in values))
 
