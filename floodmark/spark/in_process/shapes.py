@@ -22,7 +22,7 @@ _SYNTAX = frozenset((
     *CALLS, *SYNTAX, exp.Filter, exp.Where, exp.Star, exp.Explode, exp.Inline, exp.Order,
     exp.Ordered, exp.Lambda, exp.PropertyEQ, exp.DataType, exp.DataTypeParam, exp.ColumnDef,
     exp.ColumnConstraint, exp.NotNullColumnConstraint, exp.TimeStrToTime, exp.Var, exp.Interval,
-    exp.IntervalSpan, exp.TsOrDsToDate, exp.RegexpExtractAll,
+    exp.IntervalSpan, exp.TsOrDsToDate, exp.RegexpExtractAll, exp.VarMap,
 ))  # fmt: skip
 """What stands around expressions that are computed."""
 

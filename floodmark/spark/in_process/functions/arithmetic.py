@@ -10,6 +10,7 @@ from sqlglot import exp
 from floodmark.spark.in_process import numbers
 from floodmark.spark.in_process.evaluation import Family, both, evaluate
 from floodmark.spark.in_process.frame import LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.functions.constants import constant_number
 from floodmark.spark.in_process.functions.intervals import move_by_interval
 from floodmark.spark.in_process.types import cast, common_type, is_exact
 
@@ -90,3 +91,15 @@ def _bits(how: str) -> Callable[[Any, LazyFrame], Values]:
 
 FAMILY.computes(exp.BitwiseOr)(_bits("bit_wise_or"))
 FAMILY.computes(exp.BitwiseAnd)(_bits("bit_wise_and"))
+
+
+@FAMILY.computes(exp.BitwiseLeftShift)
+def _shift_left(node: exp.BitwiseLeftShift, frame: LazyFrame) -> Values:
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    values, places = evaluate(node.this, frame), constant_number(node.expression, frame)
+    # Arrow has its own idea of what it is to move all bits but the sign.
+    if not pa.types.is_int64(values.type) or not 0 <= places < values.type.bit_width - 1:
+        raise UnsupportedQuery("bits that are moved out of a word")
+    return pc.shift_left(values, pa.scalar(places, pa.int64()))

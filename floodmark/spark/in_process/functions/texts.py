@@ -29,6 +29,21 @@ def _concat(node: exp.Concat, frame: LazyFrame) -> Values:
     return pc.binary_join_element_wise(*parts, "", null_handling="emit_null")
 
 
+@FAMILY.computes(exp.ConcatWs)
+def _join_present(node: exp.ConcatWs, frame: LazyFrame) -> Values:
+    """Return texts beside each other, with a mark between those that are not NULL."""
+    import pyarrow as pa
+    from pyarrow import compute as pc
+
+    mark, *parts = node.expressions
+    texts = [repeat_constant(texts_of(each, frame), frame.rows) for each in parts]
+    between = constant_text(mark, frame)
+    # Arrow loses the rows in which all are NULL, so there is one more in front.
+    first = pa.repeat(pa.scalar(""), frame.rows)
+    joined = pc.binary_join_element_wise(first, *texts, between, null_handling="skip")
+    return pc.utf8_slice_codeunits(joined, len(between), None)
+
+
 @FAMILY.computes(exp.Length)
 def _length(node: exp.Length, frame: LazyFrame) -> Values:
     from pyarrow import compute as pc
