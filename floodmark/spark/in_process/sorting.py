@@ -27,13 +27,62 @@ def sort_places(keys: Sequence[SortColumn]) -> np.ndarray[Any, Any]:
     import pyarrow as pa
     from pyarrow import compute as pc
 
+    parts = [part for each in keys for part in _parts(each)]
+    if (words := _words_of(parts)) is not None:
+        return np.lexsort(words)
     columns, order = {}, []
-    for i, key in enumerate(part for each in keys for part in _parts(each)):
+    for i, key in enumerate(parts):
         columns[f"null{i}"] = pc.is_null(key.values).cast(pa.int8())
         columns[f"key{i}"] = key.values
         order.append((f"null{i}", "descending" if key.nulls_first else "ascending"))
         order.append((f"key{i}", "descending" if key.descending else "ascending"))
     return np.asarray(pc.sort_indices(pa.table(columns), sort_keys=order))
+
+
+def sort_words(keys: Sequence[SortColumn]) -> list[np.ndarray[Any, Any]] | None:
+    """Return numbers that are equal for equal rows, or None for keys that have no such ones."""
+    return _words_of([part for each in keys for part in _parts(each)])
+
+
+def _words_of(parts: Sequence[SortColumn]) -> list[np.ndarray[Any, Any]] | None:
+    if not all(_is_whole(part.values.type) for part in parts):
+        return None
+    return [words for part in reversed(parts) for words in _words(part)]
+
+
+def _is_whole(type_: pa.DataType) -> bool:
+    """Tell whether values are whole numbers within."""
+    from pyarrow import types
+
+    return any(
+        test(type_) for test in (types.is_signed_integer, types.is_date32, types.is_timestamp)
+    )
+
+
+def _words(key: SortColumn) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield numbers to sort by, upwards: by the last ones first.
+
+    Rows that come in order are sorted faster this way than Arrow does it, and so are small numbers.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    width = pa.int32() if key.values.type.bit_width == 32 else pa.int64()
+    values = key.values if pa.types.is_integer(key.values.type) else key.values.view(width)
+    words = np.asarray(values.fill_null(0) if values.null_count else values)
+    yield _narrow(~words if key.descending else words)
+    if values.null_count:
+        yield np.asarray(values.is_valid() if key.nulls_first else values.is_null())
+
+
+def _narrow(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return numbers in two bytes where they fit: those are sorted without comparisons."""
+    import numpy as np
+
+    least = words.min(initial=0)
+    if int(words.max(initial=0)) - int(least) > np.iinfo(np.uint16).max:
+        return words
+    return np.asarray((words - least).astype(np.uint16))
 
 
 def has_extremes(type_: pa.DataType) -> bool:

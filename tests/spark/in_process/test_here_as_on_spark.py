@@ -133,6 +133,9 @@ WINDOWS = (
     "min_by(s, CASE WHEN p THEN k END) OVER (PARTITION BY j ORDER BY i RANGE BETWEEN CURRENT ROW "
     "AND UNBOUNDED FOLLOWING)",
     "count_if(p) OVER (PARTITION BY j ORDER BY i)",
+    "dense_rank() OVER (PARTITION BY s ORDER BY i DESC NULLS FIRST, d, p DESC)",
+    "rank() OVER (PARTITION BY p ORDER BY st.a DESC, CAST(i AS TINYINT), old)",
+    "row_number() OVER (ORDER BY old DESC, b * 1000000L, tz DESC, d NULLS LAST, k DESC)",
     "sum(st.a) OVER (PARTITION BY p ORDER BY st.a ASC, st.b ASC)",
 )
 OF_FRAMES = (

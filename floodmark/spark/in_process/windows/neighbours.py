@@ -32,7 +32,7 @@ def neighbour_of(node: exp.Window, rows: Partitions) -> pa.Array:
     if node.args.get("spec") is not None or not rows.keys:
         raise UnsupportedQuery("a neighbour in no order, or with a frame")
     values = rows.values_in_order(call.this)
-    candidates = _candidates(values, rows, present=present)
+    candidates = _candidates(values, present=present)
     steps = _steps(call, rows)
     if isinstance(call, exp.Lag):
         at = _search(candidates, rows.places, "left") - steps
@@ -54,7 +54,7 @@ def end_of_frame(node: exp.Window, rows: Partitions) -> pa.Array:
     """Return the values of the first or the last row of each frame, by place."""
     call, present = _unwrap(node.this)
     values = rows.values_in_order(call.this)
-    candidates = _candidates(values, rows, present=present)
+    candidates = _candidates(values, present=present)
     frame = frame_of(node, rows)
     low, high = (_search(candidates, bound, "left") for bound in frame)
     at = low if isinstance(call, _FIRSTS) else high - 1
@@ -68,20 +68,23 @@ def _unwrap(call: exp.Expression) -> tuple[exp.Expression, bool]:
     return (call.this if isinstance(call, exp.RespectNulls) else call), False
 
 
-def _candidates(values: pa.Array, rows: Partitions, *, present: bool) -> np.ndarray[Any, Any]:
-    """Return the places whose values count: all, or those that have one."""
+def _candidates(values: pa.Array, *, present: bool) -> np.ndarray[Any, Any] | None:
+    """Return the places whose values count: those that have one, or None for all."""
     import numpy as np
 
     if not present or not values.null_count:
-        return rows.places
+        return None
     return np.flatnonzero(np.asarray(values.is_valid()))
 
 
 def _search(
-    candidates: np.ndarray[Any, Any], places: np.ndarray[Any, Any], side: Any
+    candidates: np.ndarray[Any, Any] | None, places: np.ndarray[Any, Any], side: Any
 ) -> np.ndarray[Any, Any]:
+    """Return how many candidates are before places, or up to them on the `right` side."""
     import numpy as np
 
+    if candidates is None:
+        return places if side == "left" else places + 1
     return np.searchsorted(candidates, places, side=side)
 
 
@@ -100,7 +103,7 @@ def _steps(call: exp.Expression, rows: Partitions) -> int:
 
 def _take(
     values: pa.Array,
-    candidates: np.ndarray[Any, Any],
+    candidates: np.ndarray[Any, Any] | None,
     at: np.ndarray[Any, Any],
     exists: np.ndarray[Any, Any],
 ) -> pa.Array:
@@ -108,5 +111,7 @@ def _take(
     import numpy as np
     import pyarrow as pa
 
-    places = np.append(candidates, 0)[np.where(exists, at, len(candidates))]
+    places = np.where(exists, at, 0)
+    if candidates is not None and len(candidates):
+        places = candidates[places]
     return values.take(pa.array(places, mask=~exists))

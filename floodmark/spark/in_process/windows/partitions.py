@@ -11,7 +11,7 @@ from floodmark.cached import cached_property
 from floodmark.spark.in_process.evaluation import values_of
 from floodmark.spark.in_process.frame import LazyFrame
 from floodmark.spark.in_process.groups import codes_of
-from floodmark.spark.in_process.sorting import SortColumn, sort_places
+from floodmark.spark.in_process.sorting import SortColumn, sort_places, sort_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,8 +37,12 @@ class Partitions:
         """Return where the rows begin and end that no key tells from the row of a place."""
         import pyarrow as pa
 
-        alike, _ = codes_of([pa.array(self._codes), *(k.values for k in self.keys)], self.rows.rows)
-        return _stretches(alike[self.order])
+        codes = pa.array(self._codes)
+        words = sort_words([SortColumn(codes), *self.keys])
+        if words is None:
+            alike, _ = codes_of([codes, *(key.values for key in self.keys)], self.rows.rows)
+            words = [alike]
+        return _stretches(*(each[self.order] for each in words))
 
     def values_in_order(self, node: exp.Expression) -> pa.Array:
         """Return the values of an expression, by place."""
@@ -85,11 +89,15 @@ def _key_of(node: exp.Ordered, rows: LazyFrame) -> SortColumn:
 
 
 def _stretches(
-    numbers: np.ndarray[Any, Any],
+    *numbers: np.ndarray[Any, Any],
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return where the stretch of equal numbers that each place is in begins, and ends."""
     import numpy as np
 
-    begins = np.flatnonzero(np.concatenate(([True], numbers[1:] != numbers[:-1]))[: len(numbers)])
-    ends = np.append(begins[1:], len(numbers))[: len(begins)]
+    count = len(numbers[0])
+    differs = np.arange(count) == 0
+    for each in numbers:
+        differs[1:] |= each[1:] != each[:-1]
+    begins = np.flatnonzero(differs)
+    ends = np.append(begins[1:], count)[: len(begins)]
     return np.repeat(begins, ends - begins), np.repeat(ends, ends - begins)
