@@ -29,7 +29,7 @@ class Partitions:
         self.keys = keys
         self.order = sort_places([SortColumn(pa.array(codes)), *keys])
         self._codes = codes
-        self.starts, self.ends = _stretches(codes[self.order])
+        self.starts, self.ends = stretches_of(codes[self.order])
         self.places = np.arange(rows.rows)
 
     @cached_property
@@ -42,7 +42,7 @@ class Partitions:
         if words is None:
             alike, _ = codes_of([codes, *(key.values for key in self.keys)], self.rows.rows)
             words = [alike]
-        return _stretches(*(each[self.order] for each in words))
+        return stretches_of(*(each[self.order] for each in words))
 
     def values_in_order(self, node: exp.Expression) -> pa.Array:
         """Return the values of an expression, by place."""
@@ -56,12 +56,16 @@ class Partitions:
 
     def values_of_rows(self, values: pa.Array) -> pa.Array:
         """Return what is of each place by row."""
+        return values.take(self._place_of_row)
+
+    @cached_property
+    def _place_of_row(self) -> pa.Array:
         import numpy as np
         import pyarrow as pa
 
         places = np.empty(len(self.order), dtype=np.int64)
         places[self.order] = self.places
-        return values.take(pa.array(places))
+        return pa.array(places)
 
 
 def partitions_of(node: exp.Window, rows: LazyFrame) -> Partitions:
@@ -88,7 +92,7 @@ def _key_of(node: exp.Ordered, rows: LazyFrame) -> SortColumn:
     )
 
 
-def _stretches(
+def stretches_of(
     *numbers: np.ndarray[Any, Any],
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Return where the stretch of equal numbers that each place is in begins, and ends."""

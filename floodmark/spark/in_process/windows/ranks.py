@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from floodmark.spark.in_process.frame import UnsupportedQuery
+from floodmark.spark.in_process.functions.constants import constant_number
 from floodmark.spark.in_process.windows.partitions import Partitions
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-CALLS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)
+CALLS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
 """The window functions of places."""
 
 
@@ -31,6 +32,8 @@ def rank_of(node: exp.Window, rows: Partitions) -> pa.Array:
             ranks = rows.peers[0] - rows.starts + 1
         case exp.DenseRank():
             ranks = _number_peers(rows)
+        case exp.Ntile():
+            ranks = _number_tiles(node.this, rows)
         case exp.PercentRank():
             others = rows.ends - rows.starts - 1
             return pa.array((rows.peers[0] - rows.starts) / np.maximum(others, 1))
@@ -45,3 +48,16 @@ def _number_peers(rows: Partitions) -> np.ndarray[Any, Any]:
 
     seen = np.cumsum(rows.peers[0] == rows.places)
     return np.asarray(seen - seen[rows.starts] + 1)
+
+
+def _number_tiles(call: exp.Ntile, rows: Partitions) -> np.ndarray[Any, Any]:
+    """Return the number of the part of its partition that each place is in, the longer first."""
+    import numpy as np
+
+    parts = constant_number(call.this, rows.rows)
+    if parts < 1:
+        raise UnsupportedQuery("no parts")
+    place, (short, longer) = rows.places - rows.starts, np.divmod(rows.ends - rows.starts, parts)
+    in_longer = longer * (short + 1)
+    behind = (place - in_longer) // np.maximum(short, 1) + longer
+    return np.asarray(np.where(place < in_longer, place // (short + 1), behind) + 1)
