@@ -28,10 +28,11 @@ def translate(regex: str, *, named: bool = False) -> str:
 
     `g0` is all of it. `UnsupportedQuery` for one that might be another there.
     """
-    at, pieces, numbers = 0, [], count(1)
+    at, depth, pieces, numbers = 0, 0, [], count(1)
     while at < len(regex):
         token = _TOKEN.match(regex, at)
-        if token is None:
+        depth += 0 if token is None else token[0].startswith("(") - (token[0] == ")")
+        if token is None or depth < 0:
             raise UnsupportedQuery(f"the regular expression {regex}")
         at = token.end()
         pieces.append(f"(?P<g{next(numbers)}>" if named and token[0] == "(" else token[0])

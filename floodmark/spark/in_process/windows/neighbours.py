@@ -53,6 +53,8 @@ def neighbour_of(node: exp.Window, rows: Partitions) -> pa.Array:
 def end_of_frame(node: exp.Window, rows: Partitions) -> pa.Array:
     """Return the values of the first or the last row of each frame, by place."""
     call, present = _unwrap(node.this)
+    if not rows.keys:
+        raise UnsupportedQuery("an end of rows in no order")
     values = rows.values_in_order(call.this)
     candidates = _candidates(values, present=present)
     frame = frame_of(node, rows)
