@@ -22,7 +22,7 @@ IN_PROCESS = (
     ),
     Planted(
         "sums overflow and nobody sees it",
-        "floodmark.spark.in_process.aggregates:_sum",
+        "floodmark.spark.in_process.sums:sum_type",
         ">= limit // 2",
         ">= limit * limit",
         (f"{_HERE}::test_sums_that_may_be_out_of_range_are_left_to_spark",),

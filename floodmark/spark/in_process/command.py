@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _ATTEMPTS = Attempts()
+_ALONE = threading.Lock()
 VARIABLE = "FLOODMARK_IN_PROCESS"
 """Whether small queries are computed in the engine's process: `true` or `false`."""
 
@@ -68,11 +71,24 @@ def carry_out_here(command: Any, observations: Mapping[str, Any]) -> bool:
         size += size_of(path)
         if size > LIMITS.in_process_bytes:
             return False
-    with charge_time(_time):
+    with charge_time(_time), _share_memory(size):
         done = _write(command.write_operation, observations)
     if done:
         charge(Price(bytes_read=size))
     return done
+
+
+@contextmanager
+def _share_memory(size: int) -> Iterator[None]:
+    """Let one query with large files at a time have its rows in memory, whoever else computes."""
+    if size < LIMITS.in_process_alone_bytes:
+        yield
+        return
+    import pyarrow as pa
+
+    with _ALONE:
+        yield
+        pa.default_memory_pool().release_unused()
 
 
 def _time(seconds: float) -> Price:
