@@ -67,6 +67,7 @@ def test_a_suspension_is_logged_though_another_object_met_the_world_first(
         assert warehouse.execute("SELECT x FROM quick").rowcount == 1
 
 
+@pytest.mark.usefixtures("spark_alone")
 def test_an_epoch_goes_on_in_sessions_that_somebody_else_opens(
     tmp_path: Path, spark_config: SparkConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
