@@ -16,8 +16,6 @@ from floodmark.catalog.objects import ObjectKind
 from floodmark.changelog import ADDED, EPOCH, KIND
 from floodmark.errors import NotSupported
 from floodmark.plan.declaration import LOWER, UPPER
-from floodmark.spark import keyed
-from floodmark.spark.types import ident
 from floodmark.storage.logs.epochs import ObjectRecord
 from floodmark.storage.plain_files import read_parquet
 from floodmark.storage.table import DataFile, Handle, Store
@@ -27,6 +25,7 @@ from floodmark.tables.bounds import columns_without_null
 from floodmark.tables.cut import Cut
 from floodmark.tables.cutoff import end_columns, find_cutoff
 from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
+from floodmark.tables.overlay import newest_rows, overlay
 from floodmark.tables.tables import Tables, rows_of
 from floodmark.tables.validity_period import valid_at
 from floodmark.tables.watermark_ttl import drop_expired
@@ -146,21 +145,13 @@ class CurrentRows:
         self, rows: DataFrame | None, layer: DataFrame, narrow: Narrow, *, few: bool
     ) -> DataFrame:
         """Return rows of the table, replaced by the newest rows of the layer."""
-        from pyspark.sql import functions as F
-
         key = self.obj.relation.stream_key
         # What a row's key says holds for all versions of it.
         layer = narrow.select(key).rows(layer)
-        names = [ident(f.name) for f in layout.current_schema(self.obj)]
-        newest = f"max_by(struct({', '.join(names)}, {_ADDS} AS added), struct({EPOCH}, {_ADDS}))"
-        last = layer.groupBy(*map(ident, key)).agg(F.expr(newest).alias("newest"))
-        alive = last.where("newest.added").selectExpr(*(f"newest.{name}" for name in names))
-        alive = narrow.rows(alive)
-        if rows is None:
-            return alive
+        names = [f.name for f in layout.current_schema(self.obj)]
+        newest = narrow.rows(newest_rows(layer, names, key, _ADDS))
         filled = columns_without_null(self.base.files, key)
-        kept = keyed.anti_join(rows.selectExpr(*names), layer, key, few=few, filled=filled)
-        return kept.unionAll(alive)
+        return overlay(rows, layer, newest, names, key, few=few, filled=filled)
 
 
 def unwritten(obj: AnalysedObject) -> NotSupported:

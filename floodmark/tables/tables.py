@@ -130,11 +130,15 @@ class Tables:
 
 @dataclass(frozen=True)
 class TableChange:
-    """What an epoch does to a table: files that come, files that go, and the version it read."""
+    """What an epoch does to a table: files that come, files that go, and the version it read.
+
+    With `reshapes` the table gets the columns with which it is committed.
+    """
 
     adds: Sequence[DataFile] = ()
     removes: Sequence[DataFile] = ()
     on: Handle | None = None
+    reshapes: bool = False
 
 
 @dataclass
@@ -294,7 +298,8 @@ class Writer:
         change = build()
         if change is None:
             return None
-        done = self.commit(table, schema, change.adds, change.removes, change.on)
+        adds, removes = change.adds, change.removes
+        done = self.commit(table, schema, adds, removes, change.on, reshapes=change.reshapes)
         if point:
             failpoints.reach(point)
         return done

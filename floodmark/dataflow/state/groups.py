@@ -1,13 +1,19 @@
-"""The groups of an aggregate in a state table."""
+"""The groups of an aggregate in a state table.
+
+Where an epoch changes few groups in many files, it does not rewrite these. It appends a *run*: the
+groups that it changed, with its number. A group's newest row counts; without a row count the group
+is gone. Once the runs have more rows than the other files, all are written anew as one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from floodmark.changelog import EPOCH
 from floodmark.dataflow.state.io import StateIO, replacement
-from floodmark.scalar.types import Field, Schema
+from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
 from floodmark.spark.types import ident, spark_type
@@ -20,12 +26,14 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables.bounds import FileFilter
 from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
 from floodmark.tables.keys import files_with_keys
+from floodmark.tables.overlay import newest_rows, overlay, pays
 from floodmark.tables.tables import TableChange, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+_EPOCH_FIELD = Field(EPOCH, BIGINT)
 WrittenKeys = Callable[[], Mapping[str, Sequence[FileColumn]]]
 """Returns by column where the keys are written, of those columns of which somebody knows."""
 
@@ -62,6 +70,16 @@ class AggregateState:
     schema: Schema
     values: bool = False
 
+    @property
+    def _table_schema(self) -> Schema:
+        """Return the columns of the table: those of a group, and the epoch of a run."""
+        return (*(replace(f, nullable=True) for f in self.schema), _EPOCH_FIELD)
+
+    @property
+    def _key(self) -> tuple[str, ...]:
+        names = [f.name for f in self.schema]
+        return tuple(names[: names.index(ROWS)])
+
     def find_groups(self, keys: GroupKeys) -> DataFrame | None:
         """Return the stored groups of keys, and perhaps more; None when there are none.
 
@@ -72,7 +90,7 @@ class AggregateState:
             return None
         files = prune(handle, None, keys.within)
         narrow = keys.narrow(self.io, self.schema, {c: c for c in keys.names}, rows_of(files))
-        rows = narrow.load_rows(self.io.tables, handle, self.schema, files)
+        rows = self._load(handle, files, narrow)
         held, limits = sum(file.size for file in files), self.io.tables.limits
         return (
             None if rows is None else keyed.prune_stored(rows, held, keys.rows, keys.names, limits)
@@ -85,8 +103,21 @@ class AggregateState:
             handle = self.io.tables.open(self.table, self.io.versions[self.table])
         if handle is None:
             return None
-        files = None if keeps is None else [file for file in handle.files if keeps(file)]
-        return self.io.tables.read(handle, self.schema, files)
+        return self._load(handle, [f for f in handle.files if keeps is None or keeps(f)])
+
+    def _load(
+        self, handle: Handle, files: Sequence[DataFile], narrow: Narrow = EVERY_ROW
+    ) -> DataFrame | None:
+        """Return the groups in files of the table: all files with a group, or none of them."""
+        settled, runs = _split(files)
+        tables, key, names = self.io.tables, self._key, [f.name for f in self.schema]
+        rows = narrow.load_rows(tables, handle, self.schema, settled) if settled else None
+        changed = narrow.load_rows(tables, handle, self._table_schema, runs) if runs else None
+        if changed is None:
+            return rows
+        newest = newest_rows(changed, names, key, f"{ROWS} IS NOT NULL")
+        few = rows_of(runs) <= tables.limits.broadcast_rows
+        return overlay(rows, changed, newest, names, key, few=few)
 
     def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
@@ -101,20 +132,52 @@ class AggregateState:
         paths = self.io.writer.paths(scratch, files)
         read_back = self.io.tables.read_paths(paths, schema)
 
-        limits = self.io.tables.limits
-
         def build(before: Handle | None) -> TableChange:
-            touched = () if before is None else files_with_keys(before, files, paths, key, limits)
-            if _only_new(files):
-                touched = ()
+            touched = self._touched(before, files, paths, key)
+            if before is not None and touched is None:
+                return self._change_runs(read_back, files, before)
+            touched = touched or ()
             written = self._rewrite_here(files, paths, before, touched, key)
             if written is None:
                 rows = self._merge(read_back, files, before, touched, key)
                 written = self.io.writer.write(self.table, rows)
             return TableChange(written, touched)
 
-        self.io.commit_once(self.table, self.schema, build)
+        self.io.commit_once(self.table, self._table_schema, build)
         return read_back
+
+    def _touched(
+        self,
+        before: Handle | None,
+        files: tuple[DataFile, ...],
+        paths: Sequence[str],
+        key: tuple[str, ...],
+    ) -> tuple[DataFile, ...] | None:
+        """Return the files that changed groups lie in; None where a run has to have them."""
+        if before is None:
+            return ()
+        if _split(before.files)[1]:
+            return None
+        if _only_new(files):
+            return ()
+        limits = self.io.tables.limits
+        touched = files_with_keys(before, files, paths, key, limits)
+        return None if pays(touched, files, limits) else touched
+
+    def _change_runs(
+        self, transitions: DataFrame, files: tuple[DataFile, ...], before: Handle
+    ) -> TableChange:
+        """Append a run with the changed groups, or fold all runs once they are long."""
+        settled, runs = _split(before.files)
+        if rows_of(runs) + rows_of(files) > rows_of(settled):
+            rows = self._merge(transitions, files, before, before.files, self._key)
+            return TableChange(self.io.writer.write(self.table, rows), before.files)
+        values = [f.name for f in self.schema[len(self._key) :]]
+        named = (f"{ident(NEW + c)} AS {ident(c)}" for c in values)
+        stamp = f"{self.io.writer.epoch}L AS {EPOCH}"
+        rows = transitions.selectExpr(*map(ident, self._key), *named, stamp)
+        reshapes = all(f.name != EPOCH for f in before.schema)
+        return TableChange(self.io.writer.write(self.table, rows), reshapes=reshapes)
 
     def _write_first(
         self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]
@@ -125,7 +188,7 @@ class AggregateState:
             written = self.io.writer.write(self.table, self._new_groups(transitions, key))
             return TableChange(written) if written else None
 
-        done = self.io.commit_once(self.table, self.schema, build)
+        done = self.io.commit_once(self.table, self._table_schema, build)
         groups = None if done is None else self.io.tables.read(done, self.schema)
         if groups is None:
             return transitions.where("FALSE")
@@ -170,7 +233,7 @@ class AggregateState:
         new = self._new_groups(transitions, key)
         if handle is None or not touched or not key:
             return new
-        stored = self.io.tables.read(handle, self.schema, touched)
+        stored = self._load(handle, touched)
         if stored is None:
             return new
         few = rows_of(files) <= self.io.tables.limits.broadcast_rows
@@ -205,10 +268,18 @@ class AggregateState:
         names = [ident(f.name) for f in self.schema]
         routed = self.io.writer.write_routed(self.table, rows.selectExpr(*names, route))
         self.io.commit_once(
-            self.table, self.schema, lambda before: replacement(before, routed.get(0, ()))
+            self.table, self._table_schema, lambda before: replacement(before, routed.get(0, ()))
         )
         released = routed.get(1, ())
         return self.io.read_scratch(self.table, released, self.schema)
+
+
+def _split(files: Sequence[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+    """Return the files with one row of each group, and the runs."""
+    return (
+        tuple(file for file in files if EPOCH not in file.high),
+        tuple(file for file in files if EPOCH in file.high),
+    )
 
 
 def _side(field: Field) -> str:

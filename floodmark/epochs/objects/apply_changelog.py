@@ -14,7 +14,7 @@ from floodmark.scalar.types import VARCHAR, Field
 from floodmark.storage.files import rewrite
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables import layout
+from floodmark.tables import layout, overlay
 from floodmark.tables.current import CurrentRows
 from floodmark.tables.cut import Cut
 from floodmark.tables.keys import files_with_keys
@@ -59,7 +59,7 @@ class ObjectRows:
             # New rows alone: the files of the changelog are those of the table, too.
             return TableChange(self._share_files(current.table, paths), on=current)
         touched = files_with_keys(current, files, paths, key, self.tables.limits)
-        if self._is_layered(touched, files):
+        if self.obj.relation.stream_key and overlay.pays(touched, files, self.tables.limits):
             return self._commit_layer(current, paths)
         return TableChange(self._rewrite(current, touched, files, paths), touched, current)
 
@@ -70,15 +70,6 @@ class ObjectRows:
             return False
         newest = self.writer.newest(layer, layout.layer_schema(self.obj))
         return bool(CurrentRows(self.obj, current, newest).layer_files)
-
-    def _is_layered(self, touched: Sequence[DataFile], files: Sequence[DataFile]) -> bool:
-        """Tell whether the rewrite of touched files is too much for so few changes."""
-        if not self.obj.relation.stream_key:
-            return False
-        changed, rewritten = (sum(f.size for f in chosen) for chosen in (files, touched))
-        most, factor = self.tables.limits, self.tables.limits.layer_factor
-        large = rewritten > max(most.layer_bytes, factor * changed)
-        return large or rows_of(touched) > max(most.layer_rows, factor * rows_of(files))
 
     def _commit_layer(self, current: Handle, paths: Sequence[str]) -> TableChange:
         """Put the files of the changelog into the layer, as they are; drop what was folded."""
