@@ -64,8 +64,8 @@ def accumulate(
         case Upkeep.VALUES:
             assert values is not None, call
             return _sum_of_contributions(name, index, call, [values[0]], values[1], None)
-        case Upkeep.EXTREMUM:
-            return _extremum(name, index, call, now)
+        case Upkeep.EXTREMUM | Upkeep.GROWING:
+            return _extremum(name, index, call, upkeep, now)
         case Upkeep.SCOPE:
             return _recompute(name, index, call, now, ties)
 
@@ -157,12 +157,12 @@ def _combine_lists(text: str, type_: str) -> tuple[str, str, str]:
     )
 
 
-def _extremum(name: str, index: int, call: AggCall, now: int) -> Accumulation:
-    fields = columns.fields_of(index, call, Upkeep.EXTREMUM)
+def _extremum(name: str, index: int, call: AggCall, upkeep: Upkeep, now: int) -> Accumulation:
+    fields = columns.fields_of(index, call, upkeep)
     pick = "least" if aggregate_of(call).extremum == "min" else "greatest"
     both = print_extreme(pick, [Operand("{old}", call.type), Operand("{new}", call.type)])
     text = columns.extremum_text(call, printer(now))
-    return Accumulation(name, Upkeep.EXTREMUM, fields, (text,), (both,), "{p}" + fields[0].name)
+    return Accumulation(name, upkeep, fields, (text,), (both,), "{p}" + fields[0].name)
 
 
 def _recompute(name: str, index: int, call: AggCall, now: int, ties: Schema) -> Accumulation:

@@ -45,7 +45,7 @@ def fields_of(index: int, call: AggCall, upkeep: Upkeep) -> Schema:
             )
         case Upkeep.EXTREMUM:
             return (Field(f"__acc{index}_{aggregate_of(call).extremum}", call.type),)
-        case Upkeep.SCOPE:
+        case Upkeep.SCOPE | Upkeep.GROWING:
             value = Field(f"__acc{index}_value", call.type)
             nonnull = Field(f"__acc{index}_nonnull", BIGINT)
             return (value, nonnull) if overflows(call) else (value,)
@@ -197,7 +197,7 @@ def _contents(
         case Upkeep.VALUES:
             assert values is not None, call
             return _contributions(call, [values[0]], values[1], None)
-        case Upkeep.EXTREMUM:
+        case Upkeep.EXTREMUM | Upkeep.GROWING:
             return [(aggregate_of(call).extremum, extremum_text(call, text))]
         case Upkeep.SCOPE:
             value = _recompute_parts(call, text, ties)

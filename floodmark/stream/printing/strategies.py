@@ -36,6 +36,7 @@ _METHODS = {
 _UPKEEPS = {
     Upkeep.ADDED: "exact delta",
     Upkeep.EXTREMUM: "exact delta because the input is append-only",
+    Upkeep.GROWING: "exact delta because the values only grow towards it",
     Upkeep.VALUES: "exact delta by how often each value is there",
 }
 _SCOPES = {

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from types import MappingProxyType
 from typing import Literal
 
 from floodmark.changelog import ChangelogMode
 from floodmark.plan import nodes as n
-from floodmark.plan.expr.expressions import AggCall, Expr
+from floodmark.plan.expr.expressions import AggCall, ColumnRef, Expr, columns_of
 from floodmark.scalar.functions import aggregate_overload
 from floodmark.stream.properties.reach import Reach
 
@@ -50,6 +51,8 @@ class Upkeep(Enum):
     """Changes are added to sums."""
     EXTREMUM = auto()
     """The extremum is that of before or of the new rows: the input is append-only."""
+    GROWING = auto()
+    """So it is over values that change, but only grow towards it."""
     SCOPE = auto()
     """Touched groups are computed again."""
     VALUES = auto()
@@ -151,10 +154,18 @@ def recomputes(strategy: Strategy) -> bool:
     return strategy is Method.DYNAMIC_FILTER or isinstance(strategy, again)
 
 
-def keep_groups(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> KeepGroups:
-    """Return how the groups of a node are kept over input of a changelog mode."""
+def keep_groups(
+    node: n.Aggregate | n.CloseAggregate,
+    mode: ChangelogMode,
+    growing: Mapping[str, str] = MappingProxyType({}),
+) -> KeepGroups:
+    """Return how the groups of a node are kept over input of a changelog mode.
+
+    `growing` are columns of rows that stay in their group, with the extremum towards which their
+    values grow.
+    """
     calls = tuple(call for _, call in node.aggregates)
-    upkeeps = tuple(_upkeep_of(call, mode, closes=node.CLOSES) for call in calls)
+    upkeeps = tuple(_upkeep_of(call, mode, growing, node) for call in calls)
     return KeepGroups(node.group, calls, upkeeps, () if node.CLOSES else _distinct_arguments(calls))
 
 
@@ -181,17 +192,38 @@ def _counts_values(call: AggCall) -> bool:
     return len(call.args) == 1 and call.args[0].type.is_orderable
 
 
-def _upkeep_of(call: AggCall, mode: ChangelogMode, *, closes: bool) -> Upkeep:
-    """Return how one aggregate is kept; `closes` tells that it emits on window close."""
-    if _counts_values(call) and not closes:
+def _upkeep_of(
+    call: AggCall,
+    mode: ChangelogMode,
+    growing: Mapping[str, str],
+    node: n.Aggregate | n.CloseAggregate,
+) -> Upkeep:
+    """Return how one aggregate of a node is kept."""
+    if _counts_values(call) and not node.CLOSES:
         return Upkeep.VALUES
     entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     if needs_each_value(call) or (call.order_by and not entry.ordered_set):
         return Upkeep.SCOPE
     if entry.is_sum(arg.type for arg in call.args):
         return Upkeep.ADDED
-    only_added = mode is ChangelogMode.APPEND_ONLY
-    return Upkeep.EXTREMUM if entry.extremum is not None and only_added else Upkeep.SCOPE
+    if entry.extremum is None:
+        return Upkeep.SCOPE
+    if mode is ChangelogMode.APPEND_ONLY:
+        return Upkeep.EXTREMUM
+    return Upkeep.GROWING if _grows(call, entry.extremum, growing, node) else Upkeep.SCOPE
+
+
+def _grows(
+    call: AggCall,
+    extremum: str,
+    growing: Mapping[str, str],
+    node: n.Aggregate | n.CloseAggregate,
+) -> bool:
+    """Tell whether no change takes the extremum back: a row that came in at FILTER stays in."""
+    (value,) = call.args
+    grows = isinstance(value, ColumnRef) and growing.get(value.name) == extremum
+    asked = () if call.filter is None else columns_of(call.filter)
+    return grows and not node.CLOSES and set(node.group).issuperset(asked)
 
 
 def needs_each_value(call: AggCall) -> bool:
