@@ -102,8 +102,8 @@ def _opened(files: Path, names: tuple[str, ...]) -> Iterator[tuple[Lake, Views]]
     """Yield the lake and a warehouse with the views, until the end of the block."""
     with tempfile.TemporaryDirectory(prefix="floodmark-tpch-") as folder:
         root = Path(folder)
-        lake = Lake(files, root / "lake")
         with (
+            Lake(files, root / "lake") as lake,
             open_sessions(default_config()) as sessions,
             views(lake.folder, root, names, sessions) as found,
         ):

@@ -1,12 +1,17 @@
 """Delta tables that another program keeps, and how it changes them: the views' input.
 
+It runs in a process of its own, so that its memory is not taken for the engine's.
+
 A refresh changes a share of the rows whose keys a hash spreads over all files. Each takes the rows
 after those of the refresh of its kind before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +36,20 @@ _COUNTED = {"l_quantity": "l_quantity % 50 + 1", "l_extendedprice": "l_extendedp
 
 
 class Lake:
-    """The tables in a folder of their own, filled from Parquet files."""
+    """The tables in a folder of their own, filled from Parquet files; a context manager."""
 
     def __init__(self, files: Path, folder: Path) -> None:
-        self.files = files
         self.folder = folder
+        self._tables = _Tables(files, folder)
         self._until = dict.fromkeys(KINDS, 0.0)
-        for table in TABLES:
-            rows = self._original(table).scanner().to_reader()
-            write_deltalake(str(folder / table), rows, configuration=_FEED)
+        self._program = ProcessPoolExecutor(1, get_context("spawn"))
+        self._program.submit(self._tables.create).result()
+
+    def __enter__(self) -> Lake:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._program.shutdown()
 
     def refresh(self, kind: str, share: float) -> dict[str, int]:
         """Change a share of the rows; return how many, by table.
@@ -53,14 +63,23 @@ class Lake:
         if high > 1:
             raise ValueError(f"{kind}: no {share:.1%} of the rows are left")
         self._until[kind] = high
-        changes: Mapping[str, Callable[[float, float], dict[str, int]]] = {
-            "insert": self._insert,
-            "delete": self._delete,
-            "update": self._update,
-        }
-        return changes[kind](low, high)
+        change: Callable[[float, float], dict[str, int]] = getattr(self._tables, kind)
+        return self._program.submit(change, low, high).result()
 
-    def _insert(self, low: float, high: float) -> dict[str, int]:
+
+@dataclass(frozen=True)
+class _Tables:
+    """What the other program does: each refresh changes the keys whose hash is in a part."""
+
+    files: Path
+    folder: Path
+
+    def create(self) -> None:
+        for table in TABLES:
+            rows = self._original(table).scanner().to_reader()
+            write_deltalake(str(self.folder / table), rows, configuration=_FEED)
+
+    def insert(self, low: float, high: float) -> dict[str, int]:
         """Add copies of orders under keys between those of others."""
         out = {}
         for table, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
@@ -73,7 +92,7 @@ class Lake:
             out[table] = rows.num_rows
         return out
 
-    def _delete(self, low: float, high: float) -> dict[str, int]:
+    def delete(self, low: float, high: float) -> dict[str, int]:
         return {
             table: self._table(table).delete(
                 f"{key} % {_GAPS} < {_GAP} AND {_condition(key, low, high)}"
@@ -81,7 +100,7 @@ class Lake:
             for table, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey"))
         }
 
-    def _update(self, low: float, high: float) -> dict[str, int]:
+    def update(self, low: float, high: float) -> dict[str, int]:
         changes = (
             ("lineitem", _LINE, _COUNTED),
             ("customer", "c_custkey", _MOVED),

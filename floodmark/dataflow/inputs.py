@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from floodmark.changelog import KIND, OWNERS, WEIGHT
+from floodmark.changelog import KIND, OWNERS, WEIGHT, RowKind
 from floodmark.connectors.lookup.connector import Lookup
 from floodmark.connectors.lookup.rows import lookup_of
 from floodmark.dataflow.materialize import cancel
@@ -194,6 +194,15 @@ class EpochInputs:
         files = moving(rows.base.files, obj.period, then, now)
         stored = rows.all_rows(self.tables, files, wanted)
         return None if stored is None else crossing(stored, obj.period, then, now)
+
+    def has_other_updates(self, scan: n.Scan) -> bool:
+        """Tell whether the epoch may have updated columns alone that a scan does not read."""
+        obj = self.objects[scan.object]
+        if obj.append_only or obj.period or len(scan.names) == len(obj.relation.columns):
+            return False
+        handle, _ = self._changes_of(obj.key)
+        files = self.tables.files_of_epochs(handle, self._first, self.epoch)
+        return any(file.high.get(KIND) == RowKind.UPDATE_BEFORE.value for file in files)
 
     def bounds(self, scan: n.Scan) -> Bounds | None:
         """Return the bounds of what the epoch changed in an object, None when that is nothing."""

@@ -13,6 +13,7 @@ from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, select_sources
 from floodmark.dataflow.key_sources import KeySources, large_side, scan_columns
 from floodmark.dataflow.keyed_reads import KeyedRows
+from floodmark.dataflow.materialize import cancel, has_map
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -67,12 +68,36 @@ class OperatorOutput:
 
     @cached_property
     def _delta(self) -> Rows | None:
-        return dispatch.delta(self.operator, self.inputs, self._ctx)
+        rows = dispatch.delta(self.operator, self.inputs, self._ctx)
+        if rows is None or not self._cancels:
+            return rows
+        node = self.operator.node
+        frame = cancel(rows.frame, node.schema, self.operator.stream_key)
+        return replace(rows, frame=frame, consolidated=True)
+
+    @cached_property
+    def _cancels(self) -> bool:
+        """Tell whether updates of columns that a scan does not read are looked for, and left out.
+
+        They are where tables would be read for them. Often nothing is left.
+        """
+        op, inputs = self.operator, self._ctx.inputs
+        if not isinstance(op, StreamScan) or inputs.fills or not inputs.few:
+            return False
+        if not inputs.has_other_updates(op.node) or any(has_map(f.type) for f in op.node.schema):
+            return False
+        above = (output.operator for output in self._outputs.values())
+        rereads = (o.node for o in above if o.needs_all_rows)
+        least = inputs.limits.reread_bytes
+        return any(inputs.bytes_at_rest(node) >= least for node in rereads)
 
     def _is_written_first(self, rows: Rows) -> bool:
-        """Tell whether changes are written first: large ones, and where several would refuse."""
+        """Tell whether changes are written first: large ones, and where several would refuse.
+
+        So are those of which perhaps none is left.
+        """
         several = rows.failing and len(self.readers) > 1
-        return several or self._parts.are_large(rows, self.readers)
+        return several or self._cancels or self._parts.are_large(rows, self.readers)
 
     def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""
@@ -84,7 +109,7 @@ class OperatorOutput:
         rows = self._delta
         if rows is None:
             return None
-        if not rows.failing and self.is_cheap and not self._parts.are_large(rows, self.readers):
+        if not rows.failing and self.is_cheap and not self._is_written_first(rows):
             return rows.frame.selectExpr(*self._columns, WEIGHT)
         columns = (*self.operator.node.schema, Field(WEIGHT, INT, nullable=False))
         name = f"{self.operator.identifier}_changes"

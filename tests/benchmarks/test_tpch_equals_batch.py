@@ -19,8 +19,10 @@ CHOSEN = ("q1", "q4", "q13", "q17")
 
 def test_views_follow_each_refresh(tmp_path: Path, sessions: Sessions) -> None:
     tpch_files.write(tmp_path / "files", SCALE)
-    lake = Lake(tmp_path / "files", tmp_path / "lake")
-    with views(lake.folder, tmp_path, CHOSEN, sessions) as found:
+    with (
+        Lake(tmp_path / "files", tmp_path / "lake") as lake,
+        views(lake.folder, tmp_path, CHOSEN, sessions) as found,
+    ):
         for kind in KINDS:
             changed = lake.refresh(kind, SHARE)
             took = found.epoch()

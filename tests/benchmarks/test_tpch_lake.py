@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from deltalake import DeltaTable
 
@@ -12,11 +14,12 @@ SCALE, SHARE = 0.001, 0.1
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """Return the tables before any refresh."""
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """Yield the tables before any refresh."""
     folder = tmp_path_factory.mktemp("tpch")
     tpch_files.write(folder / "files", SCALE)
-    return Lake(folder / "files", folder / "lake")
+    with Lake(folder / "files", folder / "lake") as lake:
+        yield lake
 
 
 def column(lake: Lake, table: str, *names: str) -> list[tuple]:
