@@ -267,7 +267,7 @@ class Limits:
     layer_bytes: int = _limit(
         64 * 2**20,
         "bytes",
-        "An epoch that had to rewrite more puts its changes into a layer over the rows.",
+        "An epoch that had to rewrite more puts its changes into a layer, or a run of groups.",
         least=0,
     )
     layer_rows: int = _limit(
@@ -370,8 +370,8 @@ class Limits:
     # Queries that are computed in the engine's process.
     in_process_rows: int = _process_limit(1_000_000, "rows", "A query computed there has no more.")
     in_process_bytes: int = _process_limit(128 * 2**20, "bytes", "Nor do its files have more.")
-    in_process_alone_bytes: int = _process_limit(8 * 2**20, "bytes", "With more it is alone there.")
-    in_process_texts: int = _process_limit(20_000, "texts", "So many expressions stay parsed.")
+    in_process_alone_bytes: int = _process_limit(8 * 2**20, "bytes", "With more it is the only.")
+    in_process_texts: int = _process_limit(250_000, "characters", "Texts of so many stay parsed.")
     in_process_characters: int = _process_limit(5_000, "characters", "A longer one is Spark's.")
     # Spark's server: that of several warehouses.
     server_start_seconds: int = _process_limit(180, "seconds", "Its start may take so long.")

@@ -9,6 +9,7 @@ from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.key_sources import KeySources
 from floodmark.dataflow.keyed_reads import KeyedReads
 from floodmark.dataflow.operator_input import OperatorInput
+from floodmark.dataflow.other_updates import OtherUpdates
 from floodmark.dataflow.output import OperatorOutput
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.dataflow.stages import ObjectStages
@@ -39,13 +40,14 @@ class Evaluation:
         keys = KeySources(
             lambda op: self._outputs[op.node].is_changed, partial(reads.equals, inputs)
         )
+        others = OtherUpdates(plan, inputs)
         for node in plan.nodes:
             op = plan[node]
             read = [
                 OperatorInput(op, i, self._outputs[below], ctx)
                 for i, below in enumerate(node.inputs)
             ]
-            self._outputs[node] = OperatorOutput(op, read, ctx, parts, keys, self._outputs)
+            self._outputs[node] = OperatorOutput(op, read, ctx, parts, keys, others, self._outputs)
         register(inputs.spark, (e for node in plan.nodes for e in node.expressions))
 
     def bounds(self, node: n.Node) -> Bounds:

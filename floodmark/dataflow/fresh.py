@@ -39,7 +39,7 @@ class _FreshGroups(AggregateState):
     def find_groups(self, keys: GroupKeys) -> None:
         return None
 
-    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+    def keep(self, transitions: DataFrame, schema: Schema) -> DataFrame:
         return transitions
 
 

@@ -195,12 +195,12 @@ class EpochInputs:
         stored = rows.all_rows(self.tables, files, wanted)
         return None if stored is None else crossing(stored, obj.period, then, now)
 
-    def has_other_updates(self, scan: n.Scan) -> bool:
-        """Tell whether the epoch may have updated columns alone that a scan does not read."""
-        obj = self.objects[scan.object]
-        if obj.append_only or obj.period or len(scan.names) == len(obj.relation.columns):
+    def has_updates(self, object_: str) -> bool:
+        """Tell whether the epoch may have updated rows of an object."""
+        obj = self.objects[object_]
+        if obj.append_only or obj.period:
             return False
-        handle, _ = self._changes_of(obj.key)
+        handle, _ = self._changes_of(object_)
         files = self.tables.files_of_epochs(handle, self._first, self.epoch)
         return any(file.high.get(KIND) == RowKind.UPDATE_BEFORE.value for file in files)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from floodmark.changelog import ADDED, EPOCH, GONE, KIND, WEIGHT
@@ -53,14 +54,20 @@ def insert(rows: DataFrame, columns: Schema, epoch: int) -> DataFrame:
     return rows.selectExpr(epoch_expr(epoch), f"'+I' AS {KIND}", *(ident(f.name) for f in columns))
 
 
-def cancel(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:
-    """Add up equal rows; one shuffle by key serves this and the pairing."""
+def cancel(
+    frame: DataFrame, columns: Schema, key: tuple[str, ...], others: Sequence[str] = ()
+) -> DataFrame:
+    """Add up equal rows; one shuffle by key serves this and the pairing.
+
+    Rows that differ in the `others` alone are equal; those columns come behind.
+    """
     from pyspark.sql import functions as F
 
     names = [ident(f.name) for f in columns]
     shuffled = frame.repartition(*map(ident, key)) if key else frame.coalesce(1)
     total = F.expr(f"CAST(sum({WEIGHT}) AS INT)").alias(WEIGHT)
-    return shuffled.groupBy(*names).agg(total).where(f"{WEIGHT} <> 0")
+    either = [F.expr(f"first({ident(name)})").alias(name) for name in others]
+    return shuffled.groupBy(*names).agg(total, *either).where(f"{WEIGHT} <> 0")
 
 
 def _pairs(frame: DataFrame, columns: Schema, key: tuple[str, ...]) -> DataFrame:

@@ -13,7 +13,7 @@ from floodmark.dataflow.context import EpochContext, Input
 from floodmark.dataflow.key_sets import ALL_KEYS, KeySets, Sources, select_sources
 from floodmark.dataflow.key_sources import KeySources, large_side, scan_columns
 from floodmark.dataflow.keyed_reads import KeyedRows
-from floodmark.dataflow.materialize import cancel, has_map
+from floodmark.dataflow.other_updates import OtherUpdates
 from floodmark.dataflow.plan_splitter import PlanSplitter
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import INT, Field
@@ -41,6 +41,7 @@ class OperatorOutput:
         ctx: EpochContext,
         parts: PlanSplitter,
         keys: KeySources,
+        others: OtherUpdates,
         outputs: Mapping[n.Node, OperatorOutput],
     ) -> None:
         self.operator = operator
@@ -49,8 +50,10 @@ class OperatorOutput:
         self._ctx = ctx
         self._parts = parts
         self._keys = keys
+        self._others = others
         self._outputs = outputs
         self._is_materialized = False
+        self._is_sparse = False
         self._met = 0
 
     @cached_property
@@ -69,27 +72,9 @@ class OperatorOutput:
     @cached_property
     def _delta(self) -> Rows | None:
         rows = dispatch.delta(self.operator, self.inputs, self._ctx)
-        if rows is None or not self._cancels:
-            return rows
-        node = self.operator.node
-        frame = cancel(rows.frame, node.schema, self.operator.stream_key)
-        return replace(rows, frame=frame, consolidated=True)
-
-    @cached_property
-    def _cancels(self) -> bool:
-        """Tell whether updates of columns that a scan does not read are looked for, and left out.
-
-        They are where tables would be read for them. Often nothing is left.
-        """
-        op, inputs = self.operator, self._ctx.inputs
-        if not isinstance(op, StreamScan) or inputs.fills or not inputs.few:
-            return False
-        if not inputs.has_other_updates(op.node) or any(has_map(f.type) for f in op.node.schema):
-            return False
-        above = (output.operator for output in self._outputs.values())
-        rereads = (o.node for o in above if o.needs_all_rows)
-        least = inputs.limits.reread_bytes
-        return any(inputs.bytes_at_rest(node) >= least for node in rereads)
+        left = None if rows is None else self._others.leave_out(self.operator, rows, self.readers)
+        self._is_sparse = left is not None
+        return left or rows
 
     def _is_written_first(self, rows: Rows) -> bool:
         """Tell whether changes are written first: large ones, and where several would refuse.
@@ -97,7 +82,7 @@ class OperatorOutput:
         So are those of which perhaps none is left.
         """
         several = rows.failing and len(self.readers) > 1
-        return several or self._cancels or self._parts.are_large(rows, self.readers)
+        return several or self._is_sparse or self._parts.are_large(rows, self.readers)
 
     def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""

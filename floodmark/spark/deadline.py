@@ -6,9 +6,19 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 
 from floodmark.errors import DataError, FloodmarkError
 from floodmark.limits import LIMITS
+
+_CURRENT: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def end_if_late() -> None:
+    """Raise E0459 where the block of this thread has no time left: for whoever waits in it."""
+    deadline = _CURRENT.get()
+    if deadline is not None and deadline.passed:
+        raise deadline.error()
 
 
 class Deadline:
@@ -31,10 +41,12 @@ class Deadline:
         self.passed = False
         self._done = threading.Event()
         self._interrupt, self._give_up, self._grace = interrupt, give_up, grace
+        self._before = _CURRENT.set(self)
         threading.Thread(target=self._watch, daemon=True).start()
 
     def end(self) -> None:
-        """Stop watching."""
+        """Stop watching; called by the thread that has begun it."""
+        _CURRENT.reset(self._before)
         self._done.set()
 
     def error(self) -> FloodmarkError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ADDED, _PLACE = "__added", "__place"
 
 
-def pays(touched: Sequence[DataFile], files: Sequence[DataFile], limits: Limits) -> bool:
+def rewrite_is_dear(touched: Sequence[DataFile], files: Sequence[DataFile], limits: Limits) -> bool:
     """Tell whether to rewrite the touched files is too much for the few changes in others."""
     changed, rewritten = (sum(f.size for f in chosen) for chosen in (files, touched))
     large = rewritten > max(limits.layer_bytes, limits.layer_factor * changed)

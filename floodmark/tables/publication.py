@@ -8,7 +8,7 @@ which version of the rows it shows, so that what others have committed since is 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
@@ -62,14 +62,21 @@ def foreign_commits(store: Store, obj: AnalysedObject) -> ForeignCommits | None:
 
     Of a table that is as it was left, this looks for one file name and reads nothing.
     """
+    shown = _open(store, obj)
+    return None if shown is None else _commits_since(store, obj, shown)
+
+
+def _open(store: Store, obj: AnalysedObject) -> Handle | None:
     table = layout.publication_table(obj)
-    if not store.exists(table):
-        return None
-    shown = store.open(table)
+    return store.open(table) if store.exists(table) else None
+
+
+def _commits_since(store: Store, obj: AnalysedObject, shown: Handle) -> ForeignCommits | None:
+    """Return what others have committed up to a version of the published table."""
     rows = store.open(layout.current_table(obj), shown.transaction(SHOWN))
     if _paths(shown.files) == _paths(rows.files):
         return None
-    foreign = list(takewhile(_is_foreign, store.commits(table)))
+    foreign = list(takewhile(_is_foreign, _commits_to(store, shown)))
     if not foreign:
         return None
     changes = any(info["data_change"] for info in foreign)
@@ -85,7 +92,9 @@ def publish(
     version of the published table that this one has. Raises E0427 where they have written again
     since. Returns False where data that another program has written had to go.
     """
-    foreign = foreign_commits(store, obj)
+    # One version is looked at and committed on: who writes in between makes the commit fail.
+    shown = _open(store, obj)
+    foreign = None if shown is None else _commits_since(store, obj, shown)
     if foreign is not None and foreign.changes_data and takes_in(obj):
         if taken is None or foreign.own >= taken:
             return True
@@ -95,23 +104,27 @@ def publish(
                 "was taken in",
                 f"restore the table to version {foreign.own} and resume it; then write again",
             )
-    _commit(store, obj, rows, epoch, foreign)
+    _commit(store, obj, rows, epoch, shown, foreign)
     return foreign is None or not foreign.changes_data or takes_in(obj)
 
 
 def _commit(
-    store: Store, obj: AnalysedObject, rows: Handle, epoch: int, foreign: ForeignCommits | None
+    store: Store,
+    obj: AnalysedObject,
+    rows: Handle,
+    epoch: int,
+    found: Handle | None,
+    foreign: ForeignCommits | None,
 ) -> None:
     table, schema = layout.publication_table(obj), publication_schema(obj)
     properties = publication_properties(obj)
-    there = store.exists(table)
-    shown = store.open(table) if there else store.create(table, schema, properties=properties)
+    shown = found or store.create(table, schema, properties=properties)
     last = shown.transaction(SHOWN)
     if last is None and shown.files and not _has_own_commits(store, table):
         refuse_schema(table)
     adds = [f for f in rows.files if f.path not in _paths(shown.files)]
     removes = [f for f in shown.files if f.path not in _paths(rows.files)]
-    altered = there and shown.schema != schema
+    altered = found is not None and shown.schema != schema
     if last == rows.version and not (adds or removes or altered):
         return
     moved = last is None or last < rows.version
@@ -140,6 +153,11 @@ def _of_columns(file: DataFile, schema: Schema) -> DataFile:
         for known in (file.low, file.high, file.nulls)
     )
     return replace(file, low=low, high=high, nulls=nulls)
+
+
+def _commits_to(store: Store, handle: Handle) -> Iterator[Mapping[str, Any]]:
+    """Yield the commits up to a version, the newest first."""
+    return (info for info in store.commits(handle.table) if info["version"] <= handle.version)
 
 
 def _is_foreign(info: Mapping[str, Any]) -> bool:

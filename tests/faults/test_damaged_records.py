@@ -14,6 +14,7 @@ from floodmark.cli.app import app
 from floodmark.errors import DataError
 from floodmark.storage.logs.epochs import BUCKET, EpochLog
 from floodmark.storage.logs.last_reported import LastReport, LastReports
+from floodmark.storage.records.upgrades import FORMAT
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 DAMAGES = ("", "{", "[1]", '{"a": 1}', '{"format": 1, "number": 1}', "\x00" * 40)
@@ -32,11 +33,12 @@ def test_a_damaged_report_book_is_begun_anew(text: str, tmp_path: Path) -> None:
 def test_what_a_newer_version_wrote_is_not_written_over(tmp_path: Path) -> None:
     book = tmp_path / "_floodmark" / "reported.json"
     book.parent.mkdir()
-    book.write_text('{"format": 3}')
+    text = json.dumps({"format": FORMAT + 1})
+    book.write_text(text)
     for use in (LastReports(tmp_path).all_reports, lambda: LastReports(tmp_path).write({})):
         with pytest.raises(DataError, match="E0430"):
             use()
-    assert book.read_text() == '{"format": 3}'
+    assert book.read_text() == text
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": 1, "number": 1}'])

@@ -28,6 +28,7 @@ from floodmark.storage.logs.pending_drops import PendingTables
 from floodmark.storage.logs.record_kinds import KINDS, kind_of
 from floodmark.storage.logs.retention import KeptEpochs
 from floodmark.storage.records.text import Record, new_id, number_in, record_text, to_text
+from floodmark.storage.records.upgrades import FORMAT
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 SAID = ObjectRecord("t", {"_rows/public/t": 1})
@@ -55,7 +56,7 @@ NEWEST = (*WRITTEN, *ADDED)
 FURTHER_BACK = ("catalog/00000001.json", "epochs/0/2.open.json", "epochs/0/2.seal.json")
 Change = Callable[[dict[str, Any]], dict[str, Any]]
 CHANGES: Mapping[str, tuple[Change, str]] = {
-    "format": (lambda record: {**record, "format": 9}, "format 9.*formats up to 2"),
+    "format": (lambda record: {**record, "format": 9}, f"format 9.*formats up to {FORMAT}"),
     "field beside the body": (lambda record: {**record, "codec": "zstd"}, "codec is not known"),
 }
 WRITERS: Mapping[str, Callable[[Floodmark], Any]] = {

@@ -14,6 +14,7 @@ from floodmark.api import Floodmark, connect
 from floodmark.epochs import removal
 from floodmark.errors import DataError
 from floodmark.storage.delta.store import DeltaStore
+from floodmark.storage.records.upgrades import FORMAT
 
 
 def _folder(path: Path) -> None:
@@ -99,7 +100,9 @@ def test_what_a_newer_version_committed_ends_what_would_write(root: Path) -> Non
     newest = max(log.glob("*.json"))
     info, *actions = newest.read_text().splitlines()
     said = json.loads(info)
-    said["commitInfo"]["userMetadata"] = json.dumps({"format": 3, "epoch": 2, "attempt": 1})
+    said["commitInfo"]["userMetadata"] = json.dumps(
+        {"format": FORMAT + 1, "epoch": 2, "attempt": 1}
+    )
     path = log / f"{int(newest.stem) + 1:020d}.json"
     path.write_text("\n".join([json.dumps(said), *actions]))
     before = {p: p.stat().st_mtime_ns for p in root.rglob("*") if "lease" not in p.parts}

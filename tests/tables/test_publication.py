@@ -17,7 +17,7 @@ from floodmark.changelog import EPOCH
 from floodmark.errors import DataError
 from floodmark.storage.delta.store import DeltaStore
 from floodmark.storage.delta.types import NOT_NULL_KEY
-from floodmark.storage.table import DataFile, Handle
+from floodmark.storage.table import Conflict, DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
 from floodmark.tables import layout
 from floodmark.tables.publication import KEY, foreign_commits, publish
@@ -139,6 +139,29 @@ def test_what_is_published_is_not_published_again(either: Published) -> None:
     assert either.table().version() == version
     either.write()
     assert either.table().version() == version + 1, "an empty epoch names its version, too"
+
+
+def test_rows_that_others_write_meanwhile_are_not_lost(
+    table: Published, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who writes after the engine has looked whether somebody did makes its commit fail."""
+    table.write(1)
+    rows, opened = table.commit(2), DeltaStore.open
+
+    def open_early(store: DeltaStore, name: str, version: int | None = None) -> Handle:
+        handle = opened(store, name, version)
+        if name == layout.publication_table(table.obj):
+            monkeypatch.setattr(DeltaStore, "open", opened)
+            added = pa.table({"k": pa.array([9], pa.int32()), "s": ["s9"]})
+            write_deltalake(table.folder, added, mode="append")
+        return handle
+
+    monkeypatch.setattr(DeltaStore, "open", open_early)
+    with pytest.raises(Conflict):
+        publish(table.store, table.obj, rows, table.epoch)
+    assert table.seen() == [1, 9]
+    foreign = foreign_commits(table.store, table.obj)
+    assert foreign is not None and foreign.changes_data
 
 
 def test_rows_that_move_are_no_change(either: Published) -> None:

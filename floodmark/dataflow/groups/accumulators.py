@@ -1,8 +1,8 @@
 """Accumulators: how a group's columns are maintained, and how a value follows from them.
 
-Invertible aggregates keep sums of signed contributions. min and max over append-only input keep the
-extremum itself. All others keep their value, recomputed for the groups that an epoch touches (the
-scope rule).
+Invertible aggregates keep sums of signed contributions. min and max over append-only input, or over
+values that only grow towards them, keep the extremum itself. All others keep their value, which is
+recomputed for the groups that an epoch touches (the scope rule).
 """
 
 from __future__ import annotations

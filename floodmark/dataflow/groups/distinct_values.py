@@ -86,7 +86,7 @@ def _crossings(
     within |= {} if counted is None else {VALUE_COUNT: counted}
     partial = partial_of(counts.group, rows, parts)
     merged = merge_stored(counts, partial, rows, parts, state, within, ctx)
-    done = state.keep(merged, transition_schema(counts, parts), counts.group)
+    done = state.keep(merged, transition_schema(counts, parts))
     signs = [_sign(part.columns[0].name) for part in parts]
     texts = dict(columns)
     columns_of = value_columns(op.distinct)

@@ -62,7 +62,7 @@ def delta(op: StreamAggregate, inputs: Sequence[Input], ctx: EpochContext) -> Ro
         return changes(node, merged, parts, fills=ctx.inputs.fills, carried=carried)
     state = state_of(op, ctx, parts)
     merged = transitions(node, below, settled, parts, state, ctx, widened)
-    read_back = state.keep(merged, transition_schema(node, parts), node.group)
+    read_back = state.keep(merged, transition_schema(node, parts))
     return changes(node, read_back, parts, fills=ctx.inputs.fills)
 
 

@@ -81,7 +81,7 @@ def _from_state(
     bound = literal(after, type_)
     closed = "FALSE" if after is None else f"coalesce({ident(node.window)} < {bound}, FALSE)"
     schema = transitions.transition_schema(node, parts)
-    released = state.release(merged, schema, node.group, closed)
+    released = state.release(merged, schema, closed)
     return None if released is None else _values(node, released, parts)
 
 

@@ -16,6 +16,7 @@ from floodmark.dataflow.state.io import StateIO, replacement
 from floodmark.scalar.types import BIGINT, Field, Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
+from floodmark.spark.rows import epoch_expr
 from floodmark.spark.types import ident, spark_type
 from floodmark.storage.files import rewrite
 from floodmark.storage.files.key_search import FileColumn
@@ -26,7 +27,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables.bounds import FileFilter
 from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
 from floodmark.tables.keys import files_with_keys
-from floodmark.tables.overlay import newest_rows, overlay, pays
+from floodmark.tables.overlay import newest_rows, overlay, rewrite_is_dear
 from floodmark.tables.tables import TableChange, rows_of
 
 if TYPE_CHECKING:
@@ -108,7 +109,11 @@ class AggregateState:
     def _load(
         self, handle: Handle, files: Sequence[DataFile], narrow: Narrow = EVERY_ROW
     ) -> DataFrame | None:
-        """Return the groups in files of the table: all files with a group, or none of them."""
+        """Return the groups in files of the table.
+
+        Of a group of whose files some are left out, an older row may be there. They are left out
+        where their keys are not among those that are asked for: nobody asks for that group.
+        """
         settled, runs = _split(files)
         tables, key, names = self.io.tables, self._key, [f.name for f in self.schema]
         rows = narrow.load_rows(tables, handle, self.schema, settled) if settled else None
@@ -119,11 +124,11 @@ class AggregateState:
         few = rows_of(runs) <= tables.limits.broadcast_rows
         return overlay(rows, changed, newest, names, key, few=few)
 
-    def keep(self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]) -> DataFrame:
+    def keep(self, transitions: DataFrame, schema: Schema) -> DataFrame:
         """Write the transitions, bring the state up to date, return them read back."""
-        before = self.io.handle_before(self.table)
+        before, key = self.io.handle_before(self.table), self._key
         if key and (before is None or not before.files):
-            return self._write_first(transitions, schema, key)
+            return self._write_first(transitions, schema)
         scratch = f"{self.table}_transitions"
         files = self.io.writer.write(scratch, transitions)
         if not files:
@@ -133,13 +138,14 @@ class AggregateState:
         read_back = self.io.tables.read_paths(paths, schema)
 
         def build(before: Handle | None) -> TableChange:
-            touched = self._touched(before, files, paths, key)
-            if before is not None and touched is None:
-                return self._change_runs(read_back, files, before)
-            touched = touched or ()
-            written = self._rewrite_here(files, paths, before, touched, key)
+            runs = () if before is None else _split(before.files)[1]
+            touched = () if before is None or runs else self._touched(before, files, paths)
+            dear = key and rewrite_is_dear(touched, files, self.io.tables.limits)
+            if before is not None and (runs or dear):
+                return self._append(read_back, files, before)
+            written = self._rewrite_here(files, paths, before, touched)
             if written is None:
-                rows = self._merge(read_back, files, before, touched, key)
+                rows = self._merge(read_back, files, before, touched)
                 written = self.io.writer.write(self.table, rows)
             return TableChange(written, touched)
 
@@ -147,45 +153,34 @@ class AggregateState:
         return read_back
 
     def _touched(
-        self,
-        before: Handle | None,
-        files: tuple[DataFile, ...],
-        paths: Sequence[str],
-        key: tuple[str, ...],
-    ) -> tuple[DataFile, ...] | None:
-        """Return the files that changed groups lie in; None where a run has to have them."""
-        if before is None:
-            return ()
-        if _split(before.files)[1]:
-            return None
+        self, before: Handle, files: tuple[DataFile, ...], paths: Sequence[str]
+    ) -> tuple[DataFile, ...]:
+        """Return the files that changed groups lie in."""
         if _only_new(files):
             return ()
-        limits = self.io.tables.limits
-        touched = files_with_keys(before, files, paths, key, limits)
-        return None if pays(touched, files, limits) else touched
+        return files_with_keys(before, files, paths, self._key, self.io.tables.limits)
 
-    def _change_runs(
+    def _append(
         self, transitions: DataFrame, files: tuple[DataFile, ...], before: Handle
     ) -> TableChange:
-        """Append a run with the changed groups, or fold all runs once they are long."""
+        """Append a run with the changed groups; where the runs get long, write all groups anew."""
         settled, runs = _split(before.files)
         if rows_of(runs) + rows_of(files) > rows_of(settled):
-            rows = self._merge(transitions, files, before, before.files, self._key)
+            rows = self._merge(transitions, files, before, before.files)
             return TableChange(self.io.writer.write(self.table, rows), before.files)
         values = [f.name for f in self.schema[len(self._key) :]]
         named = (f"{ident(NEW + c)} AS {ident(c)}" for c in values)
-        stamp = f"{self.io.writer.epoch}L AS {EPOCH}"
+        stamp = epoch_expr(self.io.writer.epoch)
         rows = transitions.selectExpr(*map(ident, self._key), *named, stamp)
         reshapes = all(f.name != EPOCH for f in before.schema)
         return TableChange(self.io.writer.write(self.table, rows), reshapes=reshapes)
 
-    def _write_first(
-        self, transitions: DataFrame, schema: Schema, key: tuple[str, ...]
-    ) -> DataFrame:
+    def _write_first(self, transitions: DataFrame, schema: Schema) -> DataFrame:
         """Write the first groups; read back, they are the transitions."""
+        key = self._key
 
         def build(_: Handle | None) -> TableChange | None:
-            written = self.io.writer.write(self.table, self._new_groups(transitions, key))
+            written = self.io.writer.write(self.table, self._new_groups(transitions))
             return TableChange(written) if written else None
 
         done = self.io.commit_once(self.table, self._table_schema, build)
@@ -201,9 +196,9 @@ class AggregateState:
         paths: Sequence[str],
         handle: Handle | None,
         touched: tuple[DataFile, ...],
-        key: tuple[str, ...],
     ) -> tuple[DataFile, ...] | None:
         """Rewrite the touched files without Spark; None where they are not few, or not alike."""
+        key = self._key
         if not rewrite.is_small(touched, files, self.schema[: len(key)], self.io.tables.limits):
             return None
         values = [f.name for f in self.schema[len(key) :]]
@@ -227,10 +222,9 @@ class AggregateState:
         files: tuple[DataFile, ...],
         handle: Handle | None,
         touched: tuple[DataFile, ...],
-        key: tuple[str, ...],
     ) -> DataFrame:
         """Return the rows of the touched files after the transitions."""
-        new = self._new_groups(transitions, key)
+        new, key = self._new_groups(transitions), self._key
         if handle is None or not touched or not key:
             return new
         stored = self._load(handle, touched)
@@ -239,14 +233,15 @@ class AggregateState:
         few = rows_of(files) <= self.io.tables.limits.broadcast_rows
         return keyed.anti_join(stored, transitions, key, few=few).unionAll(new)
 
-    def _new_groups(self, transitions: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    def _new_groups(self, transitions: DataFrame) -> DataFrame:
         """Return the groups that are there after the transitions."""
+        key = self._key
         values = [f.name for f in self.schema[len(key) :]]
         columns = [*map(ident, key), *(f"{ident(NEW + c)} AS {ident(c)}" for c in values)]
         return transitions.where(f"{ident(NEW + ROWS)} IS NOT NULL").selectExpr(*columns)
 
     def release(
-        self, transitions: DataFrame | None, schema: Schema, key: tuple[str, ...], closed: str
+        self, transitions: DataFrame | None, schema: Schema, closed: str
     ) -> DataFrame | None:
         """Bring the state up to date without the groups that `closed` selects; return those.
 
@@ -261,7 +256,7 @@ class AggregateState:
             if files:
                 read_back = self.io.tables.read_paths(self.io.writer.paths(scratch, files), schema)
                 touched = () if handle is None else handle.files
-                rows = self._merge(read_back, files, handle, touched, key)
+                rows = self._merge(read_back, files, handle, touched)
         if rows is None:
             return None
         route = f"CASE WHEN {closed} THEN 1 ELSE 0 END AS {ROUTE}"

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import WEIGHT
+from floodmark.changelog import EPOCH, WEIGHT
 from floodmark.limits import Limits
 from floodmark.spark.types import ident
 from floodmark.storage.files.compaction import plan_compaction
@@ -39,11 +39,20 @@ def compact(tables: Tables, table: str) -> int:
 def groups_of(handle: Handle, limits: Limits) -> list[list[DataFile]]:
     """Return groups of files of a table; each group is to be merged into one file.
 
+    Runs of groups stay apart from the other files of their table: who asks for groups tells them
+    apart. Otherwise all would be taken for runs.
     The operators that shorten the log of their input themselves do so before it is as long.
     """
     if _adds_up(handle) and len(handle.files) < 2 * limits.log_files:
         return []
-    return plan_compaction(handle.files, limits)
+    runs = [f for f in handle.files if is_run(handle.table, f)]
+    others = [f for f in handle.files if f not in runs]
+    return [*plan_compaction(others, limits), *plan_compaction(runs, limits)]
+
+
+def is_run(table: str, file: DataFile) -> bool:
+    """Tell whether a file has groups that an epoch changed."""
+    return table.startswith(STATE) and EPOCH in file.high
 
 
 def _adds_up(handle: Handle) -> bool:

@@ -14,10 +14,11 @@ from floodmark.scalar.types import VARCHAR, Field
 from floodmark.storage.files import rewrite
 from floodmark.storage.table import DataFile, Handle
 from floodmark.stream.objects.analysed import AnalysedObject
-from floodmark.tables import layout, overlay
+from floodmark.tables import layout
 from floodmark.tables.current import CurrentRows
 from floodmark.tables.cut import Cut
 from floodmark.tables.keys import files_with_keys
+from floodmark.tables.overlay import rewrite_is_dear
 from floodmark.tables.tables import TableChange, Tables, Writer, rows_of
 
 _KIND_FIELD = Field(KIND, VARCHAR)
@@ -59,7 +60,7 @@ class ObjectRows:
             # New rows alone: the files of the changelog are those of the table, too.
             return TableChange(self._share_files(current.table, paths), on=current)
         touched = files_with_keys(current, files, paths, key, self.tables.limits)
-        if self.obj.relation.stream_key and overlay.pays(touched, files, self.tables.limits):
+        if key and rewrite_is_dear(touched, files, self.tables.limits):
             return self._commit_layer(current, paths)
         return TableChange(self._rewrite(current, touched, files, paths), touched, current)
 

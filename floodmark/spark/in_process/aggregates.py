@@ -196,8 +196,6 @@ def _sum_small(values: pa.Array, groups: Groups) -> pa.Array:
 
     weights = np.asarray(values.fill_null(0), dtype=np.float64)
     sums = np.bincount(groups.codes, weights, minlength=groups.count).astype(np.int64)
-    if not values.null_count:
-        return pa.array(sums)
     return pa.array(sums, mask=_count(values, groups) == 0)
 
 

@@ -87,8 +87,10 @@ def _share_memory(size: int) -> Iterator[None]:
     import pyarrow as pa
 
     with _ALONE:
-        yield
-        pa.default_memory_pool().release_unused()
+        try:
+            yield
+        finally:
+            pa.default_memory_pool().release_unused()
 
 
 def _time(seconds: float) -> Price:

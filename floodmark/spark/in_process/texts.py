@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple
+from functools import wraps
+from typing import NamedTuple, TypeVar
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -13,8 +16,47 @@ from floodmark.limits import LIMITS
 from floodmark.spark.in_process.frame import UnsupportedQuery
 
 WINDOW = "__window"
-once_per_text = lru_cache(LIMITS.in_process_texts)
-"""Keeps what a function of a text returns."""
+T = TypeVar("T")
+
+
+def once_per_text(function: Callable[[str], T]) -> Callable[[str], T]:
+    """Keep what a function of a text returns, or why it refuses it, of the last ones.
+
+    A tree has a hundred bytes and more for each character of its text, so characters are counted.
+    """
+    known: OrderedDict[str, Callable[[], T]] = OrderedDict()
+    lock, held = threading.Lock(), 0
+
+    @wraps(function)
+    def ask(text: str) -> T:
+        nonlocal held
+        with lock:
+            answer = known.get(text)
+            if answer is not None:
+                known.move_to_end(text)
+        if answer is None:
+            answer = _answer(function, text)
+            with lock:
+                held += 0 if text in known else len(text)
+                known[text] = answer
+                while held > LIMITS.in_process_texts:
+                    held -= len(known.popitem(last=False)[0])
+        return answer()
+
+    return ask
+
+
+def _answer(function: Callable[[str], T], text: str) -> Callable[[], T]:
+    try:
+        value = function(text)
+    except UnsupportedQuery as error:
+        reason = str(error)
+
+        def refuse() -> T:
+            raise UnsupportedQuery(reason)
+
+        return refuse
+    return lambda: value
 
 
 class ParsedText(NamedTuple):
@@ -38,6 +80,9 @@ def parse(text: str) -> ParsedText:
         tree = parse_one(text, dialect="spark")
     except (SqlglotError, RecursionError) as error:
         raise UnsupportedQuery(str(error)) from error
+    if tree.find(exp.TimeToStr) and any("Y" in part for part in re.findall("'[^']*'", text)):
+        # The tree has years of weeks as if they were years.
+        raise UnsupportedQuery("years of weeks")
     node, windows = split(tree, lambda part: isinstance(part, exp.Window), WINDOW)
     if isinstance(node, exp.Alias):
         return ParsedText(node.alias, node.this, windows)

@@ -117,10 +117,13 @@ def cast(values: pa.Array | pa.Scalar, target: pa.DataType) -> pa.Array | pa.Sca
         # Arrow asks for room for any number of the type.
         room = pa.decimal256(_DIGITS[source.bit_width] + target.scale, target.scale)
         values = pc.cast(values, room)
-    elif (
-        pa.types.is_decimal(target) and pa.types.is_decimal(source) and source.scale > target.scale
-    ):
-        values = pc.round(values, target.scale, round_mode="half_towards_infinity")
+    elif pa.types.is_decimal(target) and pa.types.is_decimal(source):
+        more = target.scale - source.scale
+        if more < 0:
+            values = pc.round(values, target.scale, round_mode="half_towards_infinity")
+        elif more:
+            # Arrow notices no overflow within 128 bits.
+            values = pc.cast(values, pa.decimal256(source.precision + more, target.scale))
     return pc.cast(values, target)
 
 
@@ -148,6 +151,8 @@ def _cast_others(values: pa.Array | pa.Scalar, target: pa.DataType) -> pa.Array 
             raise UnsupportedQuery("a time of no zone")
         return pc.cast(pc.cast(pa.scalar(text[:-1]), pa.timestamp("us")), target)
     read &= is_exact(target) or pa.types.is_date32(target) or pa.types.is_timestamp(target)
+    if read and pa.types.is_decimal(target):
+        values = pc.cast(values, pa.decimal256(76, target.scale))
     if texts or floats or read:
         return pc.cast(values, target)
     structs = not constant and pa.types.is_struct(source) and pa.types.is_struct(target)

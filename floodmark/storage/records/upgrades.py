@@ -48,6 +48,8 @@ def _apart(table: str) -> str:
 STEPS: Final[Mapping[int, Mapping[str, UpgradeStep]]] = {
     0: {"RowsEntry": _relative_paths},
     1: {"ObjectRecord": _rows_apart, "PendingTables": _tables_apart},
+    # State tables may have runs of groups, which former versions take for groups.
+    2: {},
 }
 """By format, what each kind has to become of the next one; others stay as they are."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
 from floodmark.api import Floodmark
 from floodmark.changelog import EPOCH
 from floodmark.limits import Limits
+from floodmark.scalar.types import Schema
 from floodmark.tables.tables import Writer
 from floodmark.tools.equivalence import compare
 from tests.warehouses import Site
@@ -27,6 +29,9 @@ CREATE MATERIALIZED VIEW joined AS
         SELECT g, sum(v) AS total, count(*) AS n FROM t GROUP BY g HAVING count(*) > 1
     ) AS s ON t.g = s.g;
 """
+_WITHOUT_KEY = """
+CREATE MATERIALIZED VIEW of_all AS SELECT k, n FROM t CROSS JOIN (SELECT count(*) AS n FROM t) AS s;
+"""
 _VIEWS = ("distinct_values", "joined")
 
 
@@ -40,7 +45,8 @@ def _files(fm: Floodmark) -> dict[str, tuple[int, int]]:
 
 
 def _unequal(fm: Floodmark) -> list[str]:
-    return [view for view, found in compare(fm, _VIEWS).items() if found.rows]
+    views = [view for view in (*_VIEWS, "of_all") if view in fm.deployed.pipeline.objects]
+    return [view for view, found in compare(fm, views).items() if found.rows]
 
 
 def _insert(first: int, count: int, random: Random) -> str:
@@ -55,16 +61,16 @@ def _insert(first: int, count: int, random: Random) -> str:
     return f"INSERT INTO t VALUES {', '.join(rows)}"
 
 
-@pytest.mark.parametrize("in_process", [True, False])
+@pytest.mark.parametrize("in_process", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_groups_in_runs_are_those_of_the_query(
     site: Site, monkeypatch: pytest.MonkeyPatch, in_process: bool
 ) -> None:
     monkeypatch.setenv("FLOODMARK_IN_PROCESS", str(in_process).lower())
-    site.define(_PIPELINE)
+    site.define(_PIPELINE, _WITHOUT_KEY)
     random, most, folded = Random(7), dict[str, int](), set[str]()
     with site.connect(limits=_LAYERED) as fm:
         fm.execute(_insert(0, 60, random))
-        for first in range(60, 120, 10):
+        for first in range(60, 90, 10):
             for statement in (
                 _insert(first, 4, random),
                 f"UPDATE t SET v = v + 1, g = 'a' WHERE k % 11 = {random.randrange(11)}",
@@ -78,9 +84,15 @@ def test_groups_in_runs_are_those_of_the_query(
                         folded.add(table)
                     most[table] = max(runs, most.get(table, 0))
         assert not any(fm.warehouse.log.suspensions())
-        assert len(most) == 3 and folded == most.keys(), (most, folded)
+        keyed = {table for table, runs in most.items() if runs}
+        assert len(keyed) == len(most) - 1 == 3 and folded == keyed, (most, folded)
+        fm.warehouse.limits = replace(_LAYERED, compact_fewest=2)
+        before = _files(fm)
         fm.maintain()
+        after = _files(fm)
         assert not _unequal(fm)
+        assert all(bool(runs) == bool(after[table][1]) for table, (_, runs) in before.items())
+        assert all(files for files, _ in after.values()), "runs are merged with runs alone"
         fm.execute("DELETE FROM t WHERE k > 1")
         fm.execute("DELETE FROM t")
         fm.execute(_insert(0, 20, random))
@@ -94,7 +106,7 @@ def test_runs_are_begun_in_a_warehouse_without_and_left_by_others(
     site.define(_PIPELINE)
     random, commit = Random(1), Writer.commit
 
-    def without_epochs(writer: Writer, table: str, schema: object, *args: object, **kw: object):
+    def without_epochs(writer: Writer, table: str, schema: Schema, *args: Any, **kw: Any) -> Any:
         if table.startswith("_state/"):
             schema = tuple(f for f in schema if f.name != EPOCH)
         return commit(writer, table, schema, *args, **kw)

@@ -260,6 +260,8 @@ def test_aggregates(rows: Any, by: tuple[str, ...]) -> None:
     keys = rows.selectExpr("*", *(f"{key} AS g{i}" for i, key in enumerate(by)))
     grouped = keys.groupBy(*(f"g{i}" for i in range(len(by)))).agg(*calls)
     assert _differences(grouped) == []
+    if not by:
+        assert _differences(keys.where("k < 0").groupBy().agg(*calls)) == []
 
 
 @pytest.mark.parametrize(("condition", "kind"), JOINS)
@@ -311,6 +313,10 @@ def test_rows_of_files_lists_and_unions(rows: Any) -> None:
         "to_json(struct(i))", "to_json(struct(i), map('ignoreNullFields', 'false'))", 
         "map(i, j)", "shiftleft(b, 63)",
         "CAST(b * 1000000L AS INT)", "l = l", "date_format(ts, 'yyyy G')",
+        "date_format(ts, 'YYYY')", "date_format(ts, 'yyyyy')", "date_format(ts, 'yyyy[-MM]')",
+        "try_cast('12345678901' AS decimal(38,30))",
+        "CAST(if(p, w, CAST('12345678901' AS decimal(38,2))) AS decimal(38,30))",
+        "if(p, CAST('99999999999999999999' AS decimal(38,0)), 0BD) < CAST(1 AS decimal(38,36))",
         "sum(x) OVER (PARTITION BY i)",
         "min(x) OVER (PARTITION BY i ORDER BY k)",
         "sum(b * 1000000000000L) OVER (PARTITION BY i ORDER BY k)",

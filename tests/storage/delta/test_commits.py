@@ -24,6 +24,7 @@ from floodmark.storage.logs.backfills import BackfillLog, fence
 from floodmark.storage.logs.catalog import CatalogLog
 from floodmark.storage.logs.epochs import EpochLog, ObjectRecord
 from floodmark.storage.records.text import to_text
+from floodmark.storage.records.upgrades import FORMAT
 from floodmark.storage.table import OtherHistory, Store, record_of
 from floodmark.tables.tables import Writer
 from tests.storage.conftest import SCHEMA, Writer as Write, write_rows
@@ -214,9 +215,12 @@ def test_commits_of_others_need_only_be_whole(tmp_path: Path) -> None:
 def test_a_commit_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     store = DeltaStore(tmp_path)
     store.create(T, SCHEMA)
-    info = {"engineInfo": "floodmark/2.0.0", "userMetadata": '{"format": 3, "actions": 1}'}
+    info = {
+        "engineInfo": "floodmark/2.0.0",
+        "userMetadata": json.dumps({"format": FORMAT + 1, "actions": 1}),
+    }
     (tmp_path / T / commit_key(1)).write_text(json.dumps({"commitInfo": info}))
-    with pytest.raises(DataError, match=r"E0430.*format 3.*up to 2"):
+    with pytest.raises(DataError, match=rf"E0430.*format {FORMAT + 1}.*up to {FORMAT}"):
         DeltaStore(tmp_path).open(T)
 
 

@@ -31,6 +31,7 @@ from floodmark.storage.records.text import (
     record_text,
     to_text,
 )
+from floodmark.storage.records.upgrades import FORMAT
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 _PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
@@ -251,9 +252,9 @@ def test_a_catalog_that_ends_before_the_epochs_is_told(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused(tmp_path: Path, name: str) -> None:
     fill(tmp_path)
     path = engine(tmp_path) / name
-    path.write_text(json.dumps({"format": 3, "number": "x", "seal": []}))
+    path.write_text(json.dumps({"format": FORMAT + 1, "number": "x", "seal": []}))
     before = {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()}
-    with pytest.raises(DataError, match=r"E0430.*format 3.*up to 2"):
+    with pytest.raises(DataError, match=rf"E0430.*format {FORMAT + 1}.*up to {FORMAT}"):
         everything(tmp_path)
     assert {p: p.read_bytes() for p in engine(tmp_path).rglob("*") if p.is_file()} == before
 

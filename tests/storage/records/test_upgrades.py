@@ -37,14 +37,14 @@ def renamed(body: Json, before: str, after: str) -> Json:
 
 @pytest.fixture
 def planted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let two more steps lead to the kinds of today: formats 2 and 3 called fields otherwise."""
+    """Let two more steps lead to the kinds of today: two formats called fields otherwise."""
     steps = {
         **STEPS,
-        2: {
+        FORMAT: {
             "KeptEpochs": lambda body: renamed(body, "first", "from"),
             "ObjectRecord": lambda body: renamed(body, "written", "rows_out"),
         },
-        3: {"KeptEpochs": lambda body: renamed(body, "from", "oldest")},
+        FORMAT + 1: {"KeptEpochs": lambda body: renamed(body, "from", "oldest")},
     }
     record_bodies._reader.cache_clear()
     with monkeypatch.context() as patch:
@@ -65,7 +65,8 @@ def write(root: Path, name: str, body: Json, format: int) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("format", "field"), [(0, "first"), (1, "first"), (2, "first"), (3, "from"), (4, "oldest")]
+    ("format", "field"),
+    [*((n, "first") for n in range(FORMAT + 1)), (FORMAT + 1, "from"), (FORMAT + 2, "oldest")],
 )
 def test_a_record_goes_through_the_steps_from_its_format_on(
     tmp_path: Path, planted: None, format: int, field: str
@@ -76,7 +77,9 @@ def test_a_record_goes_through_the_steps_from_its_format_on(
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(("format", "field"), [(3, "first"), (4, "first"), (4, "from")])
+@pytest.mark.parametrize(
+    ("format", "field"), [(FORMAT + 1, "first"), (FORMAT + 2, "first"), (FORMAT + 2, "from")]
+)
 def test_a_step_is_not_taken_from_another_format(
     tmp_path: Path, planted: None, format: int, field: str
 ) -> None:
@@ -86,14 +89,14 @@ def test_a_step_is_not_taken_from_another_format(
 
 
 def test_a_format_after_the_newest_is_refused(tmp_path: Path, planted: None) -> None:
-    write(tmp_path, "kept.json", {"oldest": 4, "cleaned_at": NOW}, 5)
-    with pytest.raises(DataError, match=r"E0430.*format 5.*up to 4"):
+    write(tmp_path, "kept.json", {"oldest": 4, "cleaned_at": NOW}, FORMAT + 3)
+    with pytest.raises(DataError, match=rf"E0430.*format {FORMAT + 3}.*up to {FORMAT + 2}"):
         Retention(tmp_path).kept_epochs()
 
 
-@pytest.mark.parametrize("format", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("format", range(FORMAT + 3))
 def test_a_part_of_a_record_has_its_own_steps(tmp_path: Path, planted: None, format: int) -> None:
-    part = asdict(SAID) if format >= 3 else renamed(asdict(SAID), "rows_out", "written")
+    part = asdict(SAID) if format > FORMAT else renamed(asdict(SAID), "rows_out", "written")
     seal = {"epoch": 1, "sealed_at": NOW, "objects": {"t": part}, "suspended": {}}
     write(tmp_path, "epochs/0/1.seal.json", seal, format)
     write(tmp_path, "epochs/0/1.advanced-000000.json", {"objects": [part]}, format)

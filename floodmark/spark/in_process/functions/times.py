@@ -37,8 +37,8 @@ def _format(node: exp.TimeToStr, frame: LazyFrame) -> Values:
     inner, pattern = node.this, node.args["format"].name
     values = evaluate(inner.this if isinstance(inner, exp.TimeStrToTime) else inner, frame)
     pieces = re.split(r"(%\w+)", pattern)
-    known = all(piece in _PARTS or not re.search(r"[%\w']", piece) for piece in pieces)
-    if not known or not pa.types.is_timestamp(values.type):
+    known = all(piece in _PARTS or re.fullmatch("[-/.:, ]*", piece) for piece in pieces)
+    if not known or "%Y%Y" in pattern or not pa.types.is_timestamp(values.type):
         raise UnsupportedQuery(f"the pattern {pattern} for {values.type}")
     plain = cast(values, pa.timestamp("us"))
     bounds = pc.min_max(plain).as_py()
