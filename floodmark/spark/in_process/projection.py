@@ -58,10 +58,8 @@ def _columns(
 ) -> list[LazyColumn]:
     columns: list[LazyColumn] = []
     for each in selected:
-        if isinstance(each.node, exp.Star):
-            columns += rows.visible
-        elif isinstance(each.node, exp.Column) and isinstance(each.node.this, exp.Star):
-            columns += [c for c in rows.visible if c.qualifier == each.node.table]
+        if each.node.is_star:
+            columns += _all_of(each.node, rows)
         elif type(each.node) is exp.Explode and each.name is not None:
             columns.append(LazyColumn(each.name, lambda: items))
         elif type(each.node) is exp.Inline and each.name is None:
@@ -70,6 +68,19 @@ def _columns(
         else:
             columns.append(compute_column(name_of(each), each, rows))
     return columns
+
+
+def _all_of(node: exp.Expression, rows: LazyFrame) -> list[LazyColumn]:
+    """Return the columns that `*` means, or `t.*`; the fields of a struct are Spark's."""
+    if any(each for star in node.find_all(exp.Star) for each in star.args.values()):
+        raise UnsupportedQuery("all columns but some")
+    if not isinstance(node, exp.Column):
+        return rows.visible
+    qualifiers = [part.lower() for part in path_of(node)[:-1]]
+    found = [c for c in rows.visible if [(c.qualifier or "").lower()] == qualifiers]
+    if not found:
+        raise UnsupportedQuery(f"the columns {node.sql()}")
+    return found
 
 
 def _fields(items: pa.Array) -> list[LazyColumn]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -10,7 +10,7 @@ from sqlglot import exp
 from floodmark.limits import LIMITS
 from floodmark.spark.in_process import parquet
 from floodmark.spark.in_process.aggregates import aggregate, distinct
-from floodmark.spark.in_process.evaluation import evaluate, is_true, know, values_of
+from floodmark.spark.in_process.evaluation import evaluate, is_true, know, path_of, values_of
 from floodmark.spark.in_process.frame import LargeQuery, LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.functions import FAMILIES
 from floodmark.spark.in_process.joins import join
@@ -93,11 +93,14 @@ class Query:
 
     def add_columns(self, relation: Any) -> LazyFrame:
         rows = self.rows(relation.input)
-        added: dict[str, LazyColumn] = {}
-        for alias in relation.aliases:
-            (name,) = alias.name
-            added[name] = compute_column(name, _parse_expression(alias.expr), rows)
-        kept = [added.pop(c.name, c) for c in rows.columns]
+        texts = {_name_of(alias): _parse_expression(alias.expr) for alias in relation.aliases}
+        _refuse_other_letters(texts, rows)
+        if len({name.lower() for name in texts}) != len(relation.aliases):
+            raise UnsupportedQuery("several new columns of one name")
+        if any([c.name for c in rows.visible].count(name) > 1 for name in texts):
+            raise UnsupportedQuery("a new column in place of several")
+        added = {name: compute_column(name, text, rows) for name, text in texts.items()}
+        kept = [c if c.hidden else added.pop(c.name, c) for c in rows.columns]
         return LazyFrame(rows.rows, [*kept, *added.values()])
 
     def aggregate(self, relation: Any) -> LazyFrame:
@@ -123,7 +126,9 @@ class Query:
         left, right = self.rows(relation.left_input), self.rows(relation.right_input)
         ours, theirs = left.visible, right.visible
         if relation.by_name:
-            ours, theirs = _align_names(left, right), _align_names(right, left)
+            fills = relation.allow_missing_columns
+            ours = _align_names(left, right, fills=fills)
+            theirs = _align_names(right, left, fills=fills)
             order = {c.name: i for i, c in enumerate(ours)}
             theirs = sorted(theirs, key=lambda c: order[c.name])
         if len(ours) != len(theirs):
@@ -148,6 +153,7 @@ class Query:
         if relation.columns:
             raise UnsupportedQuery("columns that are dropped by an expression")
         rows = self.rows(relation.input)
+        _refuse_other_letters(relation.column_names, rows)
         return LazyFrame(
             rows.rows, [c for c in rows.columns if c.name not in relation.column_names]
         )
@@ -156,6 +162,7 @@ class Query:
         rows = self.rows(relation.input)
         names = {r.col_name: r.new_col_name for r in relation.renames}
         names.update(relation.rename_columns_map)
+        _refuse_other_letters(names, rows)
         return LazyFrame(
             rows.rows, [c.rename(names.get(c.name, c.name), None) for c in rows.visible]
         )
@@ -231,30 +238,54 @@ def _parse_expression(expression: Any) -> ParsedText:
             attribute = expression.unresolved_attribute
             if attribute.HasField("plan_id"):
                 raise UnsupportedQuery("a column of one relation")
-            return parse(attribute.unparsed_identifier)
+            return _parse_column(attribute.unparsed_identifier)
         case "unresolved_star":
-            return ParsedText(None, exp.Star())
+            star = expression.unresolved_star
+            if star.HasField("plan_id"):
+                raise UnsupportedQuery("all columns of one relation")
+            return parse(star.unparsed_target or "*")
         case "alias":
-            (name,) = expression.alias.name
-            return _parse_expression(expression.alias.expr)._replace(name=name)
+            alias = expression.alias
+            return _parse_expression(alias.expr)._replace(name=_name_of(alias))
         case "literal" if expression.literal.WhichOneof("literal_type") == "boolean":
             return ParsedText(None, exp.Boolean(this=expression.literal.boolean))
         case _:
             raise UnsupportedQuery(f"the expression {kind}")
 
 
+def _parse_column(text: str) -> ParsedText:
+    """Return the column that a text names: it is no expression, even where it looks like one."""
+    node = parse(text).node
+    if not isinstance(node, exp.Column) or ".".join(path_of(node)) != text.replace("`", ""):
+        raise UnsupportedQuery(f"a column that is named {text}")
+    return ParsedText(None, node)
+
+
+def _name_of(alias: Any) -> str:
+    """Return the one name that an expression is given."""
+    (name,) = alias.name
+    return str(name)
+
+
 def _text(expression: Any) -> tuple[str, str]:
     """Return the name and the text of an aggregate."""
     if expression.WhichOneof("expr_type") != "alias":
         raise UnsupportedQuery("an aggregate without a name")
-    (name,) = expression.alias.name
     inner = expression.alias.expr
     if inner.WhichOneof("expr_type") != "expression_string":
         raise UnsupportedQuery("an aggregate that is no text")
-    return name, inner.expression_string.expression
+    return _name_of(expression.alias), inner.expression_string.expression
 
 
-def _align_names(rows: LazyFrame, others: LazyFrame) -> list[LazyColumn]:
+def _refuse_other_letters(names: Iterable[str], rows: LazyFrame) -> None:
+    """Leave names to Spark that are those of columns but for small and capital letters."""
+    known = {c.name for c in rows.visible}
+    for name in names:
+        if any(other.lower() == name.lower() for other in known - {name}):
+            raise UnsupportedQuery(f"{name} in other letters")
+
+
+def _align_names(rows: LazyFrame, others: LazyFrame, *, fills: bool) -> list[LazyColumn]:
     """Return the columns of rows, and NULLs for those that only the others have."""
     import pyarrow as pa
 
@@ -262,6 +293,9 @@ def _align_names(rows: LazyFrame, others: LazyFrame) -> list[LazyColumn]:
     if len({name.lower() for name in names}) != len(names):
         raise UnsupportedQuery("several columns of one name")
     missing = [c.name for c in others.visible if c.name not in names]
+    _refuse_other_letters(missing, rows)
+    if missing and not fills:
+        raise UnsupportedQuery("a union of other columns")
     return [*rows.visible, *(LazyColumn(name, lambda: pa.nulls(rows.rows)) for name in missing)]
 
 

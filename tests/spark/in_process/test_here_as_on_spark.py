@@ -176,6 +176,30 @@ FRAMES = (
 )
 
 
+LEFT_TO_SPARK: dict[str, Callable[[Any], Any]] = {
+    "fields": lambda rows: rows.selectExpr("k", "st.*"),
+    "all but one": lambda rows: rows.selectExpr("* EXCEPT (k)"),
+    "no side": lambda rows: _joined(rows).select(F.col("m.*")),
+    "drop K": lambda rows: rows.drop("K"),
+    "add K": lambda rows: rows.withColumn("K", F.expr("i")),
+    "add one of two": lambda rows: _joined(rows).withColumn("k", F.expr("1")),
+    "rename K": lambda rows: rows.withColumnRenamed("K", "z"),
+    "union of k and K": lambda rows: rows.selectExpr("k").unionByName(
+        rows.selectExpr("k AS K"), allowMissingColumns=True
+    ),
+    "union of k and i": lambda rows: rows.selectExpr("k").unionByName(rows.selectExpr("k", "i")),
+    "column k i": lambda rows: rows.select(F.col("k i")),
+    "column k-i": lambda rows: rows.select(F.col("k-i").alias("c")),
+    "column true": lambda rows: rows.select(F.col("true").alias("c")),
+}
+"""Plans that could differ."""
+
+
+def _joined(rows: Any) -> Any:
+    left, right = rows.select("k", "i").alias("l"), rows.select("k", "s").alias("R")
+    return left.join(right, F.expr("l.k <=> r.k"))
+
+
 def _row(r: random.Random, k: int) -> dict[str, Any]:
     def some(make: Callable[[], Any]) -> Any:
         return None if r.random() < 0.2 else make()
@@ -300,6 +324,16 @@ def test_rows_of_files_lists_and_unions(rows: Any) -> None:
     assert _differences(both.distinct().selectExpr("struct(i, v) AS whole")) == []
 
 
+def test_names_of_columns(rows: Any) -> None:
+    for side in ("l", "L", "r"):
+        assert _differences(_joined(rows).selectExpr(f"{side}.*")) == []
+        assert _differences(_joined(rows).select(F.col(f"{side}.*"))) == []
+    placed = rows.withColumns({"z": F.expr("k"), "row_index": F.expr("i"), "k": F.expr("k + 1")})
+    assert _differences(placed) == []
+    united = rows.select("k", "i").unionByName(rows.select("k", "s"), allowMissingColumns=True)
+    assert _differences(united.selectExpr("struct(k, i, s) AS whole")) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -336,6 +370,12 @@ def test_rows_of_files_lists_and_unions(rows: Any) -> None:
 def test_what_could_differ_is_left_to_spark(rows: Any, text: str) -> None:
     with pytest.raises((UnsupportedQuery, pa.ArrowException, ValueError)):
         _computed(rows.selectExpr(f"{text} AS c"))
+
+
+@pytest.mark.parametrize("name", LEFT_TO_SPARK)
+def test_plans_that_could_differ_are_left_to_spark(rows: Any, name: str) -> None:
+    with pytest.raises(UnsupportedQuery):
+        _computed(LEFT_TO_SPARK[name](rows))
 
 
 def test_zeros_that_spark_makes_alike_are_left_to_it(sessions: Sessions, tmp_path: Path) -> None:
