@@ -16,6 +16,8 @@ from floodmark.limits import LIMITS
 from floodmark.spark.in_process.frame import UnsupportedQuery
 
 WINDOW = "__window"
+_TRUNCATION = re.compile(r"\bdate_trunc\s*\(\s*'\w{3,}'", re.IGNORECASE)
+"""The parser takes `D` for `DAY` and so on, which are no units of Spark."""
 T = TypeVar("T")
 
 
@@ -83,6 +85,8 @@ def parse(text: str) -> ParsedText:
     if tree.find(exp.TimeToStr) and any("Y" in part for part in re.findall("'[^']*'", text)):
         # The tree has years of weeks as if they were years.
         raise UnsupportedQuery("years of weeks")
+    if len(list(tree.find_all(exp.TimestampTrunc))) != len(_TRUNCATION.findall(text)):
+        raise UnsupportedQuery("a unit in other words")
     node, windows = split(tree, lambda part: isinstance(part, exp.Window), WINDOW)
     if isinstance(node, exp.Alias):
         return ParsedText(node.alias, node.this, windows)

@@ -48,7 +48,8 @@ VALUES = (
     "st <=> struct(1 AS a, 'a' AS b)",
     "i IN (1, 2, NULL)", "s IN ('a', 'b')", "i BETWEEN -2 AND 2", "n BETWEEN m AND 7",
     "i + j", "i - b", "b * 3L", "i % 7", "b div 4L", "pmod(b, 10L)", "-b", "abs(b)",
-    "i | j", "i & 3", "shiftleft(CAST(i AS BIGINT), 47) | b", "shiftleft(b, 62)",
+    "i | j", "i & 3", "(i | j) & 3", "i | (j & 3)",
+    "shiftleft(CAST(i AS BIGINT), 47) | b", "shiftleft(b, 62)",
     "n + m", "n - w", "n * m", "CAST(n * m AS decimal(20,3))", "try_add(w, w)", "n * 3", "n + i",
     "b * (-3)", "i + (-(3))",
     "try_multiply(CAST(b AS DECIMAL(19,0)), i)", "-n", "abs(m)",
@@ -58,7 +59,8 @@ VALUES = (
     "CAST(i AS STRING)",
     "CAST(ts AS TIMESTAMP_LTZ)", "CAST(tz AS TIMESTAMP_NTZ)", "CAST(p AS INT)", "CAST(i AS DOUBLE)",
     "unix_micros(tz)", "timestamp_micros(b)", "date_trunc('hour', tz)", "date_trunc('MONTH', tz)",
-    "date_trunc('week', tz)", "date_format(ts, 'yyyy-MM-dd')", "date_format(tz, 'HH:mm:ss')",
+    "date_trunc('week', tz)", "DATE_TRUNC ( 'Day', tz)",
+    "date_format(ts, 'yyyy-MM-dd')", "date_format(tz, 'HH:mm:ss')",
     "length(s)", "left(s, 2)", "right(t, 1)", "concat(s, '-', t)",
     "concat_ws('; ', s, CAST(NULL AS STRING), t, CASE WHEN p THEN 'p' END)", "concat_ws('', s)",
     "nullif(i, 1)",
@@ -173,6 +175,8 @@ FRAMES = (
     "OVER (PARTITION BY j ORDER BY b * 1000000000L RANGE BETWEEN 0L PRECEDING AND 1L FOLLOWING)",
     "OVER (PARTITION BY p ORDER BY k ROWS BETWEEN 10 PRECEDING AND 20 FOLLOWING)",
     "OVER (PARTITION BY k % 70 ORDER BY k ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING)",
+    "over (partition by j order by k rows between 1 preceding and 2 following)",
+    "over (partition by j order by i range between 2 preceding and unbounded following)",
 )
 
 
@@ -365,6 +369,9 @@ def test_names_of_columns(rows: Any) -> None:
         "n + 5L",
         "posexplode(l) AS (place, c)",
         "explode_outer(l)",
+        "i | j & 3", "i & shiftleft(b, 1) | j", "shiftleft(b | c, 2)",
+        *(f"date_trunc('{unit}', tz)" for unit in ("D", "h", "M", "q", "W", "mon")),
+        "date_trunc('D', date_trunc('hour', tz))",
     ],
 )  # fmt: skip
 def test_what_could_differ_is_left_to_spark(rows: Any, text: str) -> None:

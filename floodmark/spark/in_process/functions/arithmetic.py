@@ -80,6 +80,7 @@ def _bits(how: str) -> Callable[[Any, LazyFrame], Values]:
         import pyarrow as pa
         from pyarrow import compute as pc
 
+        _refuse_mixed_bits(node)
         sides = both(node, frame)
         target = common_type([side.type for side in sides])
         if not pa.types.is_integer(target):
@@ -89,6 +90,14 @@ def _bits(how: str) -> Callable[[Any, LazyFrame], Values]:
     return compute
 
 
+def _refuse_mixed_bits(node: exp.Binary) -> None:
+    """Leave several operators of bits without parentheses to Spark: the parser ranks them alike."""
+    inner = node.this
+    if isinstance(inner, _OF_BITS) and type(inner) is not type(node):
+        raise UnsupportedQuery("several operators of bits")
+
+
+_OF_BITS = (exp.BitwiseOr, exp.BitwiseAnd, exp.BitwiseXor)
 FAMILY.computes(exp.BitwiseOr)(_bits("bit_wise_or"))
 FAMILY.computes(exp.BitwiseAnd)(_bits("bit_wise_and"))
 
@@ -98,6 +107,7 @@ def _shift_left(node: exp.BitwiseLeftShift, frame: LazyFrame) -> Values:
     import pyarrow as pa
     from pyarrow import compute as pc
 
+    _refuse_mixed_bits(node)
     values, places = evaluate(node.this, frame), constant_number(node.expression, frame)
     # Arrow has its own idea of what it is to move all bits but the sign.
     if not pa.types.is_int64(values.type) or not 0 <= places < values.type.bit_width - 1:

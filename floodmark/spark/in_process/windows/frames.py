@@ -42,14 +42,15 @@ def frame_of(node: exp.Window, rows: Partitions) -> FrameBounds:
         return FrameBounds(rows.starts, rows.peers[1])
     if spec.args.get("exclude"):
         raise UnsupportedQuery("a frame that leaves rows out")
-    type_ = _distance_type(spec.args["kind"], rows)
+    kind = spec.args["kind"].upper()
+    type_ = _distance_type(kind, rows)
     start = _distance(spec, "start", type_, rows)
     end = _distance(spec, "end", type_, rows)
     if start is not None and end is not None and start > end:
         raise UnsupportedQuery("a frame that ends before it begins")
     if not rows.keys and (start, end) != (None, None):
         raise UnsupportedQuery("a frame of rows in no order")
-    if spec.args["kind"] == "ROWS":
+    if kind == "ROWS":
         return _rows_between(start, end, rows)
     return _values_between(start, end, rows) if start or end else _peers_between(start, end, rows)
 
@@ -70,7 +71,8 @@ def _distance(spec: exp.WindowSpec, which: str, type_: pa.DataType, rows: Partit
     """Return how far after the current row a bound is; None for that of the partition."""
     import pyarrow as pa
 
-    bound, side = spec.args.get(which) or "CURRENT ROW", spec.args.get(f"{which}_side")
+    bound = spec.args.get(which) or "CURRENT ROW"
+    side = (spec.args.get(f"{which}_side") or "").upper()
     if bound == "CURRENT ROW":
         return 0
     if bound == "UNBOUNDED" and side == _OUTER[which]:
