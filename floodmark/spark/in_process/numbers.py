@@ -79,6 +79,8 @@ def safe_quotient(left: NumberOperand, right: NumberOperand) -> Values:
     """Return quotients of decimals, NULL where the divisor is 0."""
     import pyarrow as pa
 
+    if not any(pa.types.is_decimal(side.values.type) for side in (left, right)):
+        raise UnsupportedQuery("a quotient that is a DOUBLE")
     a, b = _decimal_of(left), _decimal_of(right)
     if isinstance(a, pa.Scalar) or not pa.types.is_decimal128(b.type):
         raise UnsupportedQuery("the quotient of a constant")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,13 +18,21 @@ _DIGITS = {8: 3, 16: 5, 32: 10, 64: 20}
 """The digits of the decimals that whole numbers of so many bits become."""
 MOST_DIGITS = 38
 """No decimal has more digits."""
+_NUMBER = re.compile("[+-]?[0-9]+")
+"""The texts that are whole numbers here and in Spark."""
 
 
 @cache
 def schema_of(ddl: str) -> tuple[tuple[str, pa.DataType], ...]:
     """Return the names and types of a schema that is given as text."""
     cast = parse_one(f"CAST(NULL AS STRUCT<{ddl}>)", dialect="spark")
-    return tuple((c.name, type_of(c.args["kind"])) for c in cast.args["to"].expressions)
+    return tuple(map(_field_of, cast.args["to"].expressions))
+
+
+def _field_of(column: exp.ColumnDef) -> tuple[str, pa.DataType]:
+    if column.find(exp.CollateColumnConstraint):
+        raise UnsupportedQuery(f"the collation of {column.name}")
+    return column.name, type_of(column.args["kind"])
 
 
 def type_of(type_: exp.DataType) -> pa.DataType:
@@ -31,6 +40,8 @@ def type_of(type_: exp.DataType) -> pa.DataType:
     import pyarrow as pa
 
     parts = type_.expressions
+    if type_.args.get("collate"):
+        raise UnsupportedQuery("a collation")
     match type_.this:
         case exp.DType.BOOLEAN:
             return pa.bool_()
@@ -61,7 +72,7 @@ def type_of(type_: exp.DataType) -> pa.DataType:
         case exp.DType.ARRAY if len(parts) == 1:
             return pa.list_(pa.field("element", type_of(parts[0])))
         case exp.DType.STRUCT:
-            return pa.struct([(part.name, type_of(part.args["kind"])) for part in parts])
+            return pa.struct(list(map(_field_of, parts)))
         case other:
             raise UnsupportedQuery(f"the type {other}")
 
@@ -153,6 +164,8 @@ def _cast_others(values: pa.Array | pa.Scalar, target: pa.DataType) -> pa.Array 
     read &= is_exact(target) or pa.types.is_date32(target) or pa.types.is_timestamp(target)
     if read and pa.types.is_decimal(target):
         values = pc.cast(values, pa.decimal256(76, target.scale))
+    if read and pa.types.is_integer(target) and not _NUMBER.fullmatch(values.as_py() or "0"):
+        raise UnsupportedQuery("a text that is no plain number")
     if texts or floats or read:
         return pc.cast(values, target)
     structs = not constant and pa.types.is_struct(source) and pa.types.is_struct(target)

@@ -56,7 +56,7 @@ VALUES = (
     "try_divide(n, m)", "try_cast(try_divide(w, b) AS decimal(38,16))",
     "try_divide(n, i)",
     "CAST(i AS BIGINT)", "CAST(b AS decimal(20,0))", "CAST(n AS decimal(10,1))",
-    "CAST(i AS STRING)",
+    "CAST(i AS STRING)", "CAST('-007' AS INT)", "CAST(CAST(NULL AS STRING) AS INT)",
     "CAST(ts AS TIMESTAMP_LTZ)", "CAST(tz AS TIMESTAMP_NTZ)", "CAST(p AS INT)", "CAST(i AS DOUBLE)",
     "unix_micros(tz)", "timestamp_micros(b)", "date_trunc('hour', tz)", "date_trunc('MONTH', tz)",
     "date_trunc('week', tz)", "DATE_TRUNC ( 'Day', tz)",
@@ -372,6 +372,10 @@ def test_names_of_columns(rows: Any) -> None:
         "i | j & 3", "i & shiftleft(b, 1) | j", "shiftleft(b | c, 2)",
         *(f"date_trunc('{unit}', tz)" for unit in ("D", "h", "M", "q", "W", "mon")),
         "date_trunc('D', date_trunc('hour', tz))",
+        "try_divide(i, j)", "try_divide(b, 3)", "sequence(1, 3)", "sequence(1, 3L)",
+        "CAST('0x10' AS INT)", "CAST(' 1' AS BIGINT)", "CAST('' AS INT)",
+        "CAST(s AS STRING COLLATE UTF8_LCASE) = 'B'", "s COLLATE UTF8_LCASE = 'B'",
+        "CAST(struct(s) AS STRUCT<a: STRING COLLATE UTF8_LCASE>)",
     ],
 )  # fmt: skip
 def test_what_could_differ_is_left_to_spark(rows: Any, text: str) -> None:

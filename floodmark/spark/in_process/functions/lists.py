@@ -104,15 +104,14 @@ def _size(node: exp.ArraySize, frame: LazyFrame) -> Values:
 
 @FAMILY.computes(exp.GenerateSeries)
 def _sequence(node: exp.Expression, frame: LazyFrame) -> Values:
-    """Return the whole numbers from one to another, upwards."""
+    """Return the numbers from one BIGINT to another, upwards."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import compute as pc
 
-    start, end = (
-        repeat_constant(cast(evaluate(each, frame), pa.int64()), frame.rows)
-        for each in (node.args["start"], node.args["end"])
-    )
+    start, end = (values_of(node.args[each], frame) for each in ("start", "end"))
+    if not start.type == end.type == pa.int64():
+        raise UnsupportedQuery(f"a sequence from {start.type} to {end.type}")
     if node.args.get("step") is not None or start.null_count or end.null_count:
         raise UnsupportedQuery("a sequence with steps or NULL")
     counts = np.asarray(pc.subtract(end, start)) + 1
