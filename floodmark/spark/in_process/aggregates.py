@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from floodmark.spark.in_process.evaluation import evaluate, is_true, values_of
+from floodmark.spark.in_process.evaluation import evaluate, is_true, path_of, values_of
 from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.groups import codes_of, first_places
 from floodmark.spark.in_process.sorting import SortColumn, has_extremes, sort_places
@@ -52,13 +52,21 @@ def aggregate(
 ) -> LazyFrame:
     """Return a row per group: its keys, and the values of texts with aggregates, by name.
 
-    Without keys there is one group, even of no rows.
+    Without keys there is one group, even of no rows. Beside aggregates a text may have keys, by the
+    names that they have among the rows.
     """
     groups, first = _group(rows, [node for _, node in keys])
     found = [LazyColumn(name, values_of, node, rows).take(first) for name, node in keys]
-    grouped = LazyFrame(groups.count, found)
+    grouped = LazyFrame(
+        groups.count, [c for c, key in zip(found, keys, strict=True) if _is_plain(*key)]
+    )
     values = [LazyColumn(name, _value, text, groups, grouped) for name, text in calls]
     return LazyFrame(groups.count, [*found, *values])
+
+
+def _is_plain(name: str, key: exp.Expression) -> bool:
+    """Tell whether a key is the column of its name."""
+    return isinstance(key, exp.Column) and path_of(key) == [name]
 
 
 def distinct(rows: LazyFrame) -> LazyFrame:
@@ -93,7 +101,7 @@ def is_try_sum(node: exp.Expression) -> bool:
 def argument_of(node: exp.Expression) -> exp.Expression:
     """Return what is aggregated, which is one value."""
     values = node.expressions if is_try_sum(node) else (node.this, *node.expressions)
-    if len(values) != 1:
+    if len(values) != 1 or node.args.get("count") is not None:
         raise UnsupportedQuery("an aggregate of several arguments")
     found: exp.Expression = values[0]
     return found
@@ -129,22 +137,23 @@ def _call(node: exp.Expression, groups: Groups) -> pa.Array:
             how = "any" if isinstance(node, exp.LogicalOr) else "all"
             if not pa.types.is_boolean(values.type):
                 raise UnsupportedQuery(f"the truth of {values.type}")
-            return _group_values(how, _keep(values, kept), groups)
+            return _group_values(how, _null_unless(values, kept), groups)
         case exp.CountIf():
-            held = _keep(values, is_true(values))
-            return pa.array(_count(_keep(held, kept), groups))
+            held = _null_unless(values, is_true(values))
+            return pa.array(_count(_null_unless(held, kept), groups))
         case exp.Count():
-            return pa.array(_count(_keep(values, kept), groups))
+            return pa.array(_count(_null_unless(values, kept), groups))
         case exp.Sum() | exp.Anonymous():
-            return _sum(_keep(values, kept), groups)
+            return _sum(_null_unless(values, kept), groups)
         case _:
             if not has_extremes(values.type):
                 raise UnsupportedQuery(f"the extreme of {values.type}")
             how = "min" if isinstance(node, exp.Min) else "max"
-            return _group_values(how, _keep(values, kept), groups)
+            return _group_values(how, _null_unless(values, kept), groups)
 
 
-def _keep(values: pa.Array, kept: pa.Array | None) -> pa.Array:
+def _null_unless(values: pa.Array, kept: pa.Array | None) -> pa.Array:
+    """Return values, NULL where they are not kept."""
     import pyarrow as pa
     from pyarrow import compute as pc
 
@@ -155,7 +164,7 @@ def _first(values: pa.Array, kept: pa.Array | None, groups: Groups) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
-    places = _keep(pa.array(np.arange(groups.rows.rows)), kept)
+    places = _null_unless(pa.array(np.arange(groups.rows.rows)), kept)
     return values.take(_group_values("min", places, groups))
 
 
@@ -166,13 +175,14 @@ def _value_at(
     import numpy as np
     import pyarrow as pa
 
-    by = _keep(values_of(node.expression, groups.rows), kept)
+    by = _null_unless(values_of(node.expression, groups.rows), kept)
     if by.null_count:
         raise UnsupportedQuery("the extreme of NULL")
-    order = sort_places([SortColumn(by)])
+    # Of rows that are alike Spark takes the last one, for both functions.
+    order = sort_places([SortColumn(by, descending=isinstance(node, exp.ArgMin))])
     places = np.empty(len(by), dtype=np.int64)
     places[order] = np.arange(len(by))
-    best = _group_values("max" if isinstance(node, exp.ArgMax) else "min", pa.array(places), groups)
+    best = _group_values("max", pa.array(places), groups)
     return values.take(pa.array(order).take(best))
 
 

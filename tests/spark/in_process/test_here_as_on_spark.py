@@ -99,6 +99,7 @@ AGGREGATES = (
     "count(*) FILTER (WHERE q)",
     "coalesce(CAST(sum(j) AS BIGINT), 0L) + 1L",
     "max_by(struct(i, s), struct(k))", "min_by(s, k)",
+    "min_by(k, coalesce(c, 0L))", "max_by(k, coalesce(c, 0L))", "min_by(k, struct(c, 1 AS one))",
     "first(struct(i - i AS a)) FILTER (WHERE i > 2)",
 )  # fmt: skip
 JOINS = (
@@ -134,6 +135,7 @@ WINDOWS = (
     "AND UNBOUNDED FOLLOWING)",
     "any_value(l) OVER (PARTITION BY j ORDER BY k)",
     "max_by(s, k) OVER (PARTITION BY j ORDER BY i)",
+    "min_by(k, c) OVER (PARTITION BY j ORDER BY k)",
     "min_by(s, CASE WHEN p THEN k END) OVER (PARTITION BY j ORDER BY i RANGE BETWEEN CURRENT ROW "
     "AND UNBOUNDED FOLLOWING)",
     "count_if(p) OVER (PARTITION BY j ORDER BY i)",
@@ -195,6 +197,16 @@ LEFT_TO_SPARK: dict[str, Callable[[Any], Any]] = {
     "column k i": lambda rows: rows.select(F.col("k i")),
     "column k-i": lambda rows: rows.select(F.col("k-i").alias("c")),
     "column true": lambda rows: rows.select(F.col("true").alias("c")),
+    "several of the highest": lambda rows: _sum(rows, "max_by(k, k, 2)"),
+    "a key like a column": lambda rows: rows.groupBy(F.expr("i + 1").alias("i")).agg(
+        F.expr("max(i) + i").alias("c")
+    ),
+    "a key like another column": lambda rows: rows.groupBy(F.expr("j").alias("i")).agg(
+        F.expr("max(i) + i").alias("c")
+    ),
+    "a field like a column": lambda rows: (
+        rows.selectExpr("i AS a", "st").groupBy("st.a").agg(F.expr("max(a) + a").alias("c"))
+    ),
 }
 """Plans that could differ."""
 
@@ -372,6 +384,7 @@ def test_names_of_columns(rows: Any) -> None:
         "i | j & 3", "i & shiftleft(b, 1) | j", "shiftleft(b | c, 2)",
         *(f"date_trunc('{unit}', tz)" for unit in ("D", "h", "M", "q", "W", "mon")),
         "date_trunc('D', date_trunc('hour', tz))",
+        "max_by(k, k, 2) OVER (PARTITION BY j ORDER BY i)",
         "try_divide(i, j)", "try_divide(b, 3)", "sequence(1, 3)", "sequence(1, 3L)",
         "CAST('0x10' AS INT)", "CAST(' 1' AS BIGINT)", "CAST('' AS INT)",
         "CAST(s AS STRING COLLATE UTF8_LCASE) = 'B'", "s COLLATE UTF8_LCASE = 'B'",
