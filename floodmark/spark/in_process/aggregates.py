@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from floodmark.spark.in_process.evaluation import evaluate, is_true, path_of, values_of
+from floodmark.spark.in_process.evaluation import is_true, path_of, truth_by_row, values_of
 from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.groups import codes_of, first_places
 from floodmark.spark.in_process.sorting import SortColumn, has_extremes, sort_places
 from floodmark.spark.in_process.sums import greatest_of, sum_type
 from floodmark.spark.in_process.texts import once_per_text, parse, split
-from floodmark.spark.in_process.types import repeat_constant
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +120,7 @@ def _call(node: exp.Expression, groups: Groups) -> pa.Array:
 
     rows, kept = groups.rows, None
     if isinstance(node, exp.Filter):
-        kept = repeat_constant(is_true(evaluate(node.expression.this, rows)), rows.rows)
+        kept = truth_by_row(node.expression.this, rows)
         node = node.this
     argument = argument_of(node)
     if isinstance(argument, exp.Star):

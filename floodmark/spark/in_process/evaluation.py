@@ -90,6 +90,16 @@ def truth(values: Values) -> Values:
     return values
 
 
+def truth_by_row(node: exp.Expression, frame: LazyFrame) -> pa.Array:
+    """Return for each row whether a condition holds; NULL without a type is an error of Spark."""
+    import pyarrow as pa
+
+    values = evaluate(node, frame)
+    if pa.types.is_null(values.type):
+        raise UnsupportedQuery("a condition without a type")
+    return repeat_constant(is_true(values), frame.rows)
+
+
 def both(node: exp.Binary, frame: LazyFrame) -> tuple[Values, Values]:
     """Return the values of both sides of an operator."""
     return evaluate(node.this, frame), evaluate(node.expression, frame)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlglot import exp
 
-from floodmark.spark.in_process.evaluation import path_of, values_of
+from floodmark.spark.in_process.evaluation import path_of, truth_by_row, values_of
 from floodmark.spark.in_process.frame import LargeQuery, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.groups import codes_of
 from floodmark.spark.in_process.types import cast, common_type
@@ -47,7 +47,7 @@ def join(
     within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     beside = order[np.repeat(starts, counts) + within]
     for test in rest:
-        kept = np.asarray(values_of(test, _pairs(left, rows, right, beside)).fill_null(False))
+        kept = np.asarray(truth_by_row(test, _pairs(left, rows, right, beside)))
         rows, beside = rows[kept], beside[kept]
     if kind in _HALVES:
         met = ~_others(rows, left.rows)

@@ -119,6 +119,8 @@ def parts_of(frame: LazyFrame, by: str | None) -> dict[str, pa.Table]:
     if by is None:
         return {"": pa.table(values)}
     routes = values.pop(by)
+    if routes.null_count:
+        raise UnsupportedQuery("rows of no folder")
     rows = pa.table(values)
     found = pc.unique(routes).to_pylist()
     return {f"/{by}={route}": rows.filter(pc.equal(routes, route)) for route in found}

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from floodmark.spark.in_process.evaluation import path_of, values_of
 from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.functions.lists import items_of
 from floodmark.spark.in_process.texts import WINDOW, ParsedText
 from floodmark.spark.in_process.windows.calls import window_values
 
@@ -50,7 +51,8 @@ def _unnest(lists: pa.Array, rows: LazyFrame) -> tuple[pa.Array, LazyFrame]:
     single = len(items) == rows.rows and not lists.null_count
     if single and pc.all(pc.equal(pc.list_value_length(lists), 1)).as_py() is not False:
         return items, rows
-    return items, rows.take(pc.list_parent_indices(lists))
+    items, parents = items_of(lists)
+    return items, rows.take(parents)
 
 
 def _columns(

@@ -10,14 +10,14 @@ from sqlglot import exp
 from floodmark.limits import LIMITS
 from floodmark.spark.in_process import parquet
 from floodmark.spark.in_process.aggregates import aggregate, distinct
-from floodmark.spark.in_process.evaluation import evaluate, is_true, know, path_of, values_of
+from floodmark.spark.in_process.evaluation import evaluate, know, path_of, truth_by_row
 from floodmark.spark.in_process.frame import LargeQuery, LazyColumn, LazyFrame, UnsupportedQuery
 from floodmark.spark.in_process.functions import FAMILIES
 from floodmark.spark.in_process.joins import join
 from floodmark.spark.in_process.projection import compute_column, name_of, select_columns
 from floodmark.spark.in_process.sorting import SortColumn, sort_places
 from floodmark.spark.in_process.texts import ParsedText, parse
-from floodmark.spark.in_process.types import cast, common_type, repeat_constant, schema_of
+from floodmark.spark.in_process.types import cast, common_type, schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,9 +86,7 @@ class Query:
         from pyarrow import compute as pc
 
         rows = self.rows(relation.input)
-        kept = repeat_constant(
-            is_true(evaluate(_parse_expression(relation.condition).node, rows)), rows.rows
-        )
+        kept = truth_by_row(_parse_expression(relation.condition).node, rows)
         return rows.take(pc.indices_nonzero(kept))
 
     def add_columns(self, relation: Any) -> LazyFrame:
@@ -171,6 +169,8 @@ class Query:
         import numpy as np
         import pyarrow as pa
 
+        if range(relation.start, relation.end, relation.step)[LIMITS.in_process_rows :]:
+            raise LargeQuery("a long range")
         numbers = np.arange(relation.start, relation.end, relation.step, dtype=np.int64)
         return LazyFrame(len(numbers), [LazyColumn("id", lambda: pa.array(numbers))])
 
@@ -185,7 +185,7 @@ class Query:
         rows = self.rows(relation.input)
         keys = [
             SortColumn(
-                values_of(_parse_expression(each.child).node, rows),
+                _sort_values(_parse_expression(each.child).node, rows),
                 descending=each.direction == each.SORT_DIRECTION_DESCENDING,
                 nulls_first=each.null_ordering == each.SORT_NULLS_FIRST,
             )
@@ -275,6 +275,16 @@ def _text(expression: Any) -> tuple[str, str]:
     if inner.WhichOneof("expr_type") != "expression_string":
         raise UnsupportedQuery("an aggregate that is no text")
     return _name_of(expression.alias), inner.expression_string.expression
+
+
+def _sort_values(node: exp.Expression, rows: LazyFrame) -> pa.Array:
+    """Return what rows are sorted by; to Spark a constant may be the number of a column."""
+    import pyarrow as pa
+
+    values = evaluate(node, rows)
+    if isinstance(values, pa.Scalar):
+        raise UnsupportedQuery("an order by a constant")
+    return values
 
 
 def _refuse_other_letters(names: Iterable[str], rows: LazyFrame) -> None:

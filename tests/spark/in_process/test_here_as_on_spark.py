@@ -14,7 +14,9 @@ import pytest
 from pyarrow import parquet as pq
 from pyspark.sql import functions as F
 
-from floodmark.spark.in_process.frame import UnsupportedQuery
+from floodmark.spark.in_process.frame import LazyColumn, LazyFrame, UnsupportedQuery
+from floodmark.spark.in_process.functions.lists import items_of
+from floodmark.spark.in_process.parquet import parts_of
 from floodmark.spark.in_process.query import Query
 from floodmark.spark.in_process.shapes import Attempts, shape_of
 from floodmark.spark.round_trips import fetch
@@ -197,6 +199,12 @@ LEFT_TO_SPARK: dict[str, Callable[[Any], Any]] = {
     "column k i": lambda rows: rows.select(F.col("k i")),
     "column k-i": lambda rows: rows.select(F.col("k-i").alias("c")),
     "column true": lambda rows: rows.select(F.col("true").alias("c")),
+    "a condition of no type": lambda rows: rows.where("NULL"),
+    "a filter of no type": lambda rows: _sum(rows, "count(*) FILTER (WHERE NULL)"),
+    "a join of no type": lambda rows: rows.select("k").join(rows.select("i"), F.expr("NULL")),
+    "the number of a column": lambda rows: rows.sort(F.expr("2").desc()).limit(5),
+    "a number before a column": lambda rows: rows.sort(F.expr("(2)"), "k"),
+    "a long range": lambda rows: rows.sparkSession.range(-(2**63), 2**63 - 1),
     "several of the highest": lambda rows: _sum(rows, "max_by(k, k, 2)"),
     "a key like a column": lambda rows: rows.groupBy(F.expr("i + 1").alias("i")).agg(
         F.expr("max(i) + i").alias("c")
@@ -433,6 +441,15 @@ def test_sums_that_may_be_out_of_range_are_left_to_spark(
     for text in ("sum(b)", "sum(w)"):
         with pytest.raises(UnsupportedQuery):
             _computed(_sum(rows, text))
+
+
+def test_items_and_rows_that_arrow_loses_are_left_to_spark() -> None:
+    offsets, items = pa.array([0, 2, 3], pa.int32()), pa.array([1, 2, 3])
+    with pytest.raises(UnsupportedQuery):
+        items_of(pa.ListArray.from_arrays(offsets, items, mask=pa.array([True, False])))
+    route = LazyColumn("route", lambda: pa.array([1, None]))
+    with pytest.raises(UnsupportedQuery):
+        parts_of(LazyFrame(2, [LazyColumn("k", lambda: pa.array([1, 2])), route]), "route")
 
 
 def _sum(rows: Any, text: str) -> Any:

@@ -39,39 +39,47 @@ def _array(node: exp.Array, frame: LazyFrame) -> Values:
 @FAMILY.computes(exp.ArrayFilter)
 def _array_filter(node: exp.ArrayFilter, frame: LazyFrame) -> Values:
     import numpy as np
-    import pyarrow as pa
-    from pyarrow import compute as pc
 
-    lists, function = evaluate(node.this, frame), node.expression
-    if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
-        raise UnsupportedQuery("a function of a list")
-    if pa.types.is_null(lists.type) or not pa.types.is_list(lists.type):
-        raise UnsupportedQuery("what is filtered is no list")
-    lists = repeat_constant(lists, frame.rows)
-    items, parents = lists.flatten(), pc.list_parent_indices(lists)
-    inner = frame.take(parents).bind(function.expressions[0].name, items)
-    kept = repeat_constant(is_true(evaluate(function.this, inner)), inner.rows)
+    lists, values = _values_of_items(node, frame)
+    (items, parents), kept = items_of(lists), is_true(values)
     counts = np.bincount(np.asarray(parents)[np.asarray(kept)], minlength=frame.rows)
-    where = lists.is_null() if lists.null_count else None
-    return make_lists(_offsets(counts), items.filter(kept), where)
+    return make_lists(_offsets(counts), items.filter(kept), lists)
 
 
 @FAMILY.computes(exp.Transform)
 def _transform(node: exp.Transform, frame: LazyFrame) -> Values:
-    import pyarrow as pa
     from pyarrow import compute as pc
+
+    lists, values = _values_of_items(node, frame)
+    counts = pc.fill_null(pc.list_value_length(lists), 0)
+    return make_lists(_offsets(counts), values, lists)
+
+
+def _values_of_items(
+    node: exp.ArrayFilter | exp.Transform, frame: LazyFrame
+) -> tuple[pa.Array, pa.Array]:
+    """Return lists, and the values that a function has for their items."""
+    import pyarrow as pa
 
     lists, function = evaluate(node.this, frame), node.expression
     if not isinstance(function, exp.Lambda) or len(function.expressions) != 1:
         raise UnsupportedQuery("a function of a list")
     if not pa.types.is_list(lists.type):
-        raise UnsupportedQuery("what is transformed is no list")
+        raise UnsupportedQuery("what has items is no list")
     lists = repeat_constant(lists, frame.rows)
-    inner = frame.take(pc.list_parent_indices(lists))
-    items = values_of(function.this, inner.bind(function.expressions[0].name, lists.flatten()))
-    counts = pc.fill_null(pc.list_value_length(lists), 0)
-    where = lists.is_null() if lists.null_count else None
-    return make_lists(_offsets(counts), items, where)
+    items, parents = items_of(lists)
+    inner = frame.take(parents).bind(function.expressions[0].name, items)
+    return lists, values_of(function.this, inner)
+
+
+def items_of(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the items of lists, and for each the place of its list."""
+    from pyarrow import compute as pc
+
+    items, parents = lists.flatten(), pc.list_parent_indices(lists)
+    if len(items) != len(parents):
+        raise UnsupportedQuery("items behind NULL")
+    return items, parents
 
 
 @FAMILY.computes(exp.Bracket)
@@ -124,10 +132,11 @@ def _sequence(node: exp.Expression, frame: LazyFrame) -> Values:
     return make_lists(offsets, pa.array(np.repeat(np.asarray(start), counts) + within))
 
 
-def make_lists(offsets: Any, items: pa.Array, where: pa.Array | None = None) -> pa.Array:
-    """Return lists of items, those between two offsets each; NULL `where` that is TRUE."""
+def make_lists(offsets: Any, items: pa.Array, like: pa.Array | None = None) -> pa.Array:
+    """Return lists of items, those between two offsets each; NULL where others are."""
     import pyarrow as pa
 
+    where = like.is_null() if like is not None and like.null_count else None
     type_ = pa.list_(pa.field("element", items.type))
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=type_, mask=where)
 
