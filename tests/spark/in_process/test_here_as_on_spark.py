@@ -101,7 +101,6 @@ AGGREGATES = (
     "count(*) FILTER (WHERE q)",
     "coalesce(CAST(sum(j) AS BIGINT), 0L) + 1L",
     "max_by(struct(i, s), struct(k))", "min_by(s, k)",
-    "min_by(k, coalesce(c, 0L))", "max_by(k, coalesce(c, 0L))", "min_by(k, struct(c, 1 AS one))",
     "first(struct(i - i AS a)) FILTER (WHERE i > 2)",
 )  # fmt: skip
 JOINS = (
@@ -310,6 +309,14 @@ def test_aggregates(rows: Any, by: tuple[str, ...]) -> None:
     assert _differences(grouped) == []
     if not by:
         assert _differences(keys.where("k < 0").groupBy().agg(*calls)) == []
+
+
+@pytest.mark.parametrize("by", [(), ("j",)])
+def test_the_last_of_rows_that_are_alike(rows: Any, by: tuple[str, ...]) -> None:
+    # With texts Spark would sort the rows by their groups, and not keep their order.
+    texts = ("min_by(k, coalesce(c, 0L))", "max_by(k, coalesce(c, 0L))")
+    calls = [F.expr(text).alias(f"c{i}") for i, text in enumerate(texts)]
+    assert _differences(rows.groupBy(*by).agg(*calls)) == []
 
 
 @pytest.mark.parametrize(("condition", "kind"), JOINS)
