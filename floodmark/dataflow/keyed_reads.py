@@ -24,12 +24,11 @@ from floodmark.dataflow.key_sets import (
 )
 from floodmark.dataflow.key_sources import equal_columns
 from floodmark.dataflow.stages import ObjectStages
-from floodmark.limits import LIMITS
 from floodmark.plan import nodes as n
 from floodmark.scalar.types import Schema
 from floodmark.spark import keyed
 from floodmark.spark.columns import ROUTE
-from floodmark.spark.deadline import end_if_late
+from floodmark.spark.deadline import hold
 from floodmark.spark.types import ident
 from floodmark.storage.files.key_search import FileColumn
 from floodmark.storage.table import DataFile
@@ -153,16 +152,11 @@ class KeyedReads:
             done = [known for known, rows in list(self._rows_by_read.items()) if rows is not None]
             read = next((known for known in done if _covers(known, read)), read)
             gate = self._gates.setdefault(read, threading.Lock())
-        # Who waits has no query that could be interrupted.
-        while not gate.acquire(timeout=LIMITS.interrupt_again_seconds):
-            end_if_late()
-        try:
+        with hold(gate):
             if read not in self._rows_by_read:
                 name = f"keyed{next(self._numbers)}"
                 self._rows_by_read[read] = _Reading(self, inputs, stages).rows(read, name)
             return self._rows_by_read[read]
-        finally:
-            gate.release()
 
     def values(
         self, sources: Sources, inputs: EpochInputs, stages: ObjectStages

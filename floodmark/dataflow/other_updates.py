@@ -29,7 +29,7 @@ class OtherUpdates:
         self._plan = plan
         self._inputs = inputs
 
-    def leave_out(self, op: Operator, rows: Rows, readers: Iterable[Operator]) -> Rows | None:
+    def cancel(self, op: Operator, rows: Rows, readers: Iterable[Operator]) -> Rows | None:
         """Return an operator's changes without them; None where they are not looked for.
 
         They are where the `readers` read a large table for the rows of one object.

@@ -72,7 +72,7 @@ class OperatorOutput:
     @cached_property
     def _delta(self) -> Rows | None:
         rows = dispatch.delta(self.operator, self.inputs, self._ctx)
-        left = None if rows is None else self._others.leave_out(self.operator, rows, self.readers)
+        left = None if rows is None else self._others.cancel(self.operator, rows, self.readers)
         self._is_sparse = left is not None
         return left or rows
 

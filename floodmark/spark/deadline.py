@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from floodmark.errors import DataError, FloodmarkError
@@ -14,11 +14,20 @@ from floodmark.limits import LIMITS
 _CURRENT: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
-def end_if_late() -> None:
-    """Raise E0459 where the block of this thread has no time left: for whoever waits in it."""
+@contextmanager
+def hold(lock: threading.Lock) -> Iterator[None]:
+    """Hold a lock in the block; E0459 where the time of this thread ends while it waits.
+
+    Who waits has no query that could be interrupted.
+    """
     deadline = _CURRENT.get()
-    if deadline is not None and deadline.passed:
-        raise deadline.error()
+    while not lock.acquire(timeout=LIMITS.interrupt_again_seconds):
+        if deadline is not None and deadline.passed:
+            raise deadline.error()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class Deadline:

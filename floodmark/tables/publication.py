@@ -63,7 +63,7 @@ def foreign_commits(store: Store, obj: AnalysedObject) -> ForeignCommits | None:
     Of a table that is as it was left, this looks for one file name and reads nothing.
     """
     shown = _open(store, obj)
-    return None if shown is None else _commits_since(store, obj, shown)
+    return None if shown is None else _find_foreign(store, obj, shown)
 
 
 def _open(store: Store, obj: AnalysedObject) -> Handle | None:
@@ -71,12 +71,12 @@ def _open(store: Store, obj: AnalysedObject) -> Handle | None:
     return store.open(table) if store.exists(table) else None
 
 
-def _commits_since(store: Store, obj: AnalysedObject, shown: Handle) -> ForeignCommits | None:
+def _find_foreign(store: Store, obj: AnalysedObject, shown: Handle) -> ForeignCommits | None:
     """Return what others have committed up to a version of the published table."""
     rows = store.open(layout.current_table(obj), shown.transaction(SHOWN))
     if _paths(shown.files) == _paths(rows.files):
         return None
-    foreign = list(takewhile(_is_foreign, _commits_to(store, shown)))
+    foreign = list(takewhile(_is_foreign, _commit_chain(store, shown)))
     if not foreign:
         return None
     changes = any(info["data_change"] for info in foreign)
@@ -94,7 +94,7 @@ def publish(
     """
     # One version is looked at and committed on: who writes in between makes the commit fail.
     shown = _open(store, obj)
-    foreign = None if shown is None else _commits_since(store, obj, shown)
+    foreign = None if shown is None else _find_foreign(store, obj, shown)
     if foreign is not None and foreign.changes_data and takes_in(obj):
         if taken is None or foreign.own >= taken:
             return True
@@ -113,18 +113,18 @@ def _commit(
     obj: AnalysedObject,
     rows: Handle,
     epoch: int,
-    found: Handle | None,
+    earlier: Handle | None,
     foreign: ForeignCommits | None,
 ) -> None:
     table, schema = layout.publication_table(obj), publication_schema(obj)
     properties = publication_properties(obj)
-    shown = found or store.create(table, schema, properties=properties)
+    shown = earlier or store.create(table, schema, properties=properties)
     last = shown.transaction(SHOWN)
     if last is None and shown.files and not _has_own_commits(store, table):
         refuse_schema(table)
     adds = [f for f in rows.files if f.path not in _paths(shown.files)]
     removes = [f for f in shown.files if f.path not in _paths(rows.files)]
-    altered = found is not None and shown.schema != schema
+    altered = earlier is not None and shown.schema != schema
     if last == rows.version and not (adds or removes or altered):
         return
     moved = last is None or last < rows.version
@@ -155,7 +155,7 @@ def _of_columns(file: DataFile, schema: Schema) -> DataFile:
     return replace(file, low=low, high=high, nulls=nulls)
 
 
-def _commits_to(store: Store, handle: Handle) -> Iterator[Mapping[str, Any]]:
+def _commit_chain(store: Store, handle: Handle) -> Iterator[Mapping[str, Any]]:
     """Yield the commits up to a version, the newest first."""
     return (info for info in store.commits(handle.table) if info["version"] <= handle.version)
 

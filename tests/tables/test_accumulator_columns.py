@@ -72,7 +72,7 @@ def node_of(calls: Iterable[AggCall], *, closes: bool) -> n.Aggregate | n.CloseA
 
 def compiled_columns(node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode) -> Schema:
     """Return the columns that differ in a text of theirs, of the first that has each."""
-    keeps = keep_groups(node, mode)
+    keeps = keep_groups(node, mode, {})
     values, first = value_columns(keeps.distinct), dict[object, Field]()
     for i, (name, call) in enumerate(node.aggregates):
         upkeep, ties = keeps.upkeeps[i], ties_of(node)
@@ -95,7 +95,7 @@ def test_columns_are_those_that_are_written(
     calls: list[AggCall], mode: ChangelogMode, closes: bool
 ) -> None:
     node = node_of(calls, closes=closes)
-    keeps = keep_groups(node, mode)
+    keeps = keep_groups(node, mode, {})
     columns = accumulators(node, keeps, acc.printer(0))
     assert columns == compiled_columns(node, mode)
     assert columns == tuple(f for part in parts_of(node, keeps, NOW) for f in part.columns)

@@ -77,7 +77,7 @@ def _crossings(
 ) -> DataFrame:
     """Return the values of one argument that come or go, as rows beside the changes."""
     node, counts = op.node, _counts(op.node, one)
-    parts = parts_of(counts, keep_groups(counts, ChangelogMode.RETRACT), ctx.now)
+    parts = parts_of(counts, keep_groups(counts, ChangelogMode.RETRACT, {}), ctx.now)
     schema = acc.state_schema(group_fields(counts), parts)
     state = ctx.stages.aggregate_state(table.name, schema)
     rows = _values(node, one, changes, ctx.now)

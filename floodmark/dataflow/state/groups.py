@@ -139,7 +139,7 @@ class AggregateState:
 
         def build(before: Handle | None) -> TableChange:
             runs = () if before is None else _split(before.files)[1]
-            touched = () if before is None or runs else self._touched(before, files, paths)
+            touched = () if before is None or runs else self._find_files(before, files, paths)
             dear = key and rewrite_is_dear(touched, files, self.io.tables.limits)
             if before is not None and (runs or dear):
                 return self._append(read_back, files, before)
@@ -152,7 +152,7 @@ class AggregateState:
         self.io.commit_once(self.table, self._table_schema, build)
         return read_back
 
-    def _touched(
+    def _find_files(
         self, before: Handle, files: tuple[DataFile, ...], paths: Sequence[str]
     ) -> tuple[DataFile, ...]:
         """Return the files that changed groups lie in."""

@@ -19,7 +19,7 @@ def read_columns(nodes: Sequence[n.Node]) -> Mapping[n.Node, Columns]:
     """
     found: dict[n.Node, Columns] = {nodes[-1]: frozenset(nodes[-1].names)}
     for node in reversed(nodes):
-        below = _below(node, found[node])
+        below = _input_columns(node, found[node])
         for child in node.inputs:
             names = frozenset(child.names)
             read = names if below is None else below & names
@@ -27,7 +27,7 @@ def read_columns(nodes: Sequence[n.Node]) -> Mapping[n.Node, Columns]:
     return found
 
 
-def _below(node: n.Node, above: Columns) -> Columns | None:
+def _input_columns(node: n.Node, above: Columns) -> Columns | None:
     """Return the columns that a node reads of its inputs if these are read of it; None for all."""
     if any(map(can_fail, node.expressions)):
         return None

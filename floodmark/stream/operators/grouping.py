@@ -10,7 +10,7 @@ from floodmark.plan import nodes as n
 from floodmark.plan.expr.expressions import AggCall, Expr, columns_of
 from floodmark.plan.expr.printing import aggregate_text
 from floodmark.stream.operators.base import Key, StreamOperator, WatermarkValues
-from floodmark.stream.operators.growth import growing_columns
+from floodmark.stream.operators.growth import growth_directions
 from floodmark.stream.operators.texts import (
     STATELESS,
     columns_text,
@@ -82,7 +82,9 @@ class StreamGrouping(StreamOperator[G], family=True):
         return {c: below[c] for c in self.node.group if c in below}
 
     def derive_strategy(self) -> Strategy:
-        return keep_groups(self.node, self.input.mode, growing_columns(self.input, self.node.group))
+        return keep_groups(
+            self.node, self.input.mode, growth_directions(self.input, self.node.group)
+        )
 
     @property
     def recomputes(self) -> bool:

@@ -15,7 +15,7 @@ from floodmark.stream.operators.base import Key, StreamOperator
 from floodmark.stream.properties.aggregate_calls import aggregate_of, overflows
 
 
-def growing_columns(operator: StreamOperator[Any], group: Key) -> Mapping[str, str]:
+def growth_directions(operator: StreamOperator[Any], group: Key) -> Mapping[str, str]:
     """Return columns whose values only grow, by name the extremum that they grow towards.
 
     So it is while rows of an operator stay in one group of the columns `group`. A row that may be
@@ -26,7 +26,7 @@ def growing_columns(operator: StreamOperator[Any], group: Key) -> Mapping[str, s
         if not all(isinstance(expr, ColumnRef) for _, expr in node.columns):
             return {}
         passed = {name: e.name for name, e in node.columns if isinstance(e, ColumnRef)}
-        below = growing_columns(operator.input, tuple(passed[c] for c in group))
+        below = growth_directions(operator.input, tuple(passed[c] for c in group))
         return {name: below[c] for name, c in passed.items() if c in below}
     if not isinstance(node, n.Aggregate) or not operator.input.append_only:
         return {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from types import MappingProxyType
 from typing import Literal
 
 from floodmark.changelog import ChangelogMode
@@ -157,15 +156,15 @@ def recomputes(strategy: Strategy) -> bool:
 def keep_groups(
     node: n.Aggregate | n.CloseAggregate,
     mode: ChangelogMode,
-    growing: Mapping[str, str] = MappingProxyType({}),
+    growth: Mapping[str, str],
 ) -> KeepGroups:
     """Return how the groups of a node are kept over input of a changelog mode.
 
-    `growing` are columns of rows that stay in their group, with the extremum towards which their
+    `growth` has columns of rows that stay in their group, with the extremum towards which their
     values grow.
     """
     calls = tuple(call for _, call in node.aggregates)
-    upkeeps = tuple(_upkeep_of(call, mode, growing, node) for call in calls)
+    upkeeps = tuple(_upkeep_of(call, mode, growth, node) for call in calls)
     return KeepGroups(node.group, calls, upkeeps, () if node.CLOSES else _distinct_arguments(calls))
 
 
@@ -195,7 +194,7 @@ def _counts_values(call: AggCall) -> bool:
 def _upkeep_of(
     call: AggCall,
     mode: ChangelogMode,
-    growing: Mapping[str, str],
+    growth: Mapping[str, str],
     node: n.Aggregate | n.CloseAggregate,
 ) -> Upkeep:
     """Return how one aggregate of a node is kept."""
@@ -210,18 +209,18 @@ def _upkeep_of(
         return Upkeep.SCOPE
     if mode is ChangelogMode.APPEND_ONLY:
         return Upkeep.EXTREMUM
-    return Upkeep.GROWING if _grows(call, entry.extremum, growing, node) else Upkeep.SCOPE
+    return Upkeep.GROWING if _is_monotone(call, entry.extremum, growth, node) else Upkeep.SCOPE
 
 
-def _grows(
+def _is_monotone(
     call: AggCall,
     extremum: str,
-    growing: Mapping[str, str],
+    growth: Mapping[str, str],
     node: n.Aggregate | n.CloseAggregate,
 ) -> bool:
     """Tell whether no change takes the extremum back: a row that came in at FILTER stays in."""
     (value,) = call.args
-    grows = isinstance(value, ColumnRef) and growing.get(value.name) == extremum
+    grows = isinstance(value, ColumnRef) and growth.get(value.name) == extremum
     asked = () if call.filter is None else columns_of(call.filter)
     return grows and not node.CLOSES and set(node.group).issuperset(asked)
 
