@@ -370,7 +370,7 @@ class Limits:
     # Queries that are computed in the engine's process.
     in_process_rows: int = _process_limit(1_000_000, "rows", "A query computed there has no more.")
     in_process_bytes: int = _process_limit(128 * 2**20, "bytes", "Nor do its files have more.")
-    in_process_alone_bytes: int = _process_limit(8 * 2**20, "bytes", "With more it is the only.")
+    in_process_alone_bytes: int = _process_limit(8 * 2**20, "bytes", "Larger ones go one by one.")
     in_process_texts: int = _process_limit(250_000, "characters", "Texts of so many stay parsed.")
     in_process_characters: int = _process_limit(5_000, "characters", "A longer one is Spark's.")
     # Spark's server: that of several warehouses.

@@ -198,7 +198,7 @@ class EpochInputs:
     def has_updates(self, object_: str) -> bool:
         """Tell whether the epoch may have updated rows of an object."""
         obj = self.objects[object_]
-        if obj.append_only or obj.period:
+        if obj.append_only or obj.period or not self.has_changes(object_):
             return False
         handle, _ = self._changes_of(object_)
         files = self.tables.files_of_epochs(handle, self._first, self.epoch)

@@ -12,7 +12,7 @@ from floodmark.cached import cached_property
 from floodmark.dataflow.inputs import EpochInputs
 from floodmark.dataflow.materialize import cancel, has_map
 from floodmark.plan import nodes as n
-from floodmark.plan.rules.read_columns import Columns, read_columns
+from floodmark.plan.rules.read_columns import Columns
 from floodmark.spark.rows import Rows
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.lower import StreamPlan
@@ -35,20 +35,22 @@ class OtherUpdates:
         They are where the `readers` read a large table for the rows of one object.
         """
         inputs, node = self._inputs, op.node
-        if rows.inserts or rows.failing or inputs.fills or not inputs.few or not op.is_scanned:
+        if rows.inserts or rows.failing or rows.unknown or inputs.fills or not inputs.few:
             return None
-        read = frozenset(op.stream_key) | self._read[node]
-        if len(read) == len(op.names) and rows.consolidated and not rows.narrowed:
-            return None
+        above = [reader.node for reader in readers if reader.needs_all_rows]
         least = inputs.limits.reread_bytes
-        above = (reader.node for reader in readers if reader.needs_all_rows)
-        if not any(inputs.bytes_at_rest(reader) >= least for reader in above):
+        if not op.is_scanned or not any(inputs.bytes_at_rest(reader) >= least for reader in above):
             return None
         (scan,) = n.scans(node)
-        compared = tuple(field for field in node.schema if field.name in read)
-        if not inputs.has_updates(scan.object) or any(has_map(f.type) for f in compared):
+        if not inputs.has_updates(scan.object):
             return None
+        read = frozenset(op.stream_key) | self._read[node]
         others = [name for name in op.names if name not in read]
+        if not others and rows.consolidated and not rows.narrowed:
+            return None
+        compared = tuple(field for field in node.schema if field.name in read)
+        if any(has_map(field.type) for field in compared):
+            return None
         frame = cancel(rows.frame, compared, op.stream_key, others)
         return replace(rows, frame=frame, consolidated=True, narrowed=bool(others))
 
@@ -61,5 +63,5 @@ class OtherUpdates:
         held = (t.role for op in self._plan.operators.values() for t in op.state)
         owned = (op.own_table for op in self._plan.operators.values())
         if all(role in _OF_GROUPS for role in held) and set(owned) <= {None, OwnTableState.GROUPS}:
-            return read_columns(self._plan.nodes)
+            return self._plan.read_columns
         return {node: frozenset(node.names) for node in self._plan.nodes}

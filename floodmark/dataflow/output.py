@@ -53,7 +53,6 @@ class OperatorOutput:
         self._others = others
         self._outputs = outputs
         self._is_materialized = False
-        self._is_sparse = False
         self._met = 0
 
     @cached_property
@@ -71,10 +70,17 @@ class OperatorOutput:
 
     @cached_property
     def _delta(self) -> Rows | None:
-        rows = dispatch.delta(self.operator, self.inputs, self._ctx)
-        left = None if rows is None else self._others.cancel(self.operator, rows, self.readers)
-        self._is_sparse = left is not None
-        return left or rows
+        return self._net_changes or self._own_changes
+
+    @cached_property
+    def _own_changes(self) -> Rows | None:
+        return dispatch.delta(self.operator, self.inputs, self._ctx)
+
+    @cached_property
+    def _net_changes(self) -> Rows | None:
+        """The changes without updates of other columns, None where these are not looked for."""
+        rows = self._own_changes
+        return None if rows is None else self._others.cancel(self.operator, rows, self.readers)
 
     def _is_written_first(self, rows: Rows) -> bool:
         """Tell whether changes are written first: large ones, and where several would refuse.
@@ -82,7 +88,8 @@ class OperatorOutput:
         So are those of which perhaps none is left.
         """
         several = rows.failing and len(self.readers) > 1
-        return several or self._is_sparse or self._parts.are_large(rows, self.readers)
+        sparse = self._net_changes is not None
+        return several or sparse or self._parts.are_large(rows, self.readers)
 
     def materialize(self) -> DataFrame | None:
         """Return the changes without failing rows, cheap to read more than once."""

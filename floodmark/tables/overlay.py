@@ -1,4 +1,7 @@
-"""Layers of changes over the rows of a table: the newest row of a key replaces the others."""
+"""Newer rows over the rows of a table: the newest of a key replaces the others.
+
+They are layers of changes over rows at rest, and runs of groups over an aggregate's state.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,14 @@ def rewrite_is_dear(touched: Sequence[DataFile], files: Sequence[DataFile], limi
     changed, rewritten = (sum(f.size for f in chosen) for chosen in (files, touched))
     large = rewritten > max(limits.layer_bytes, limits.layer_factor * changed)
     return large or rows_of(touched) > max(limits.layer_rows, limits.layer_factor * rows_of(files))
+
+
+def split_runs(files: Sequence[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+    """Return the files of a state table with one row of each group, and its runs."""
+    return (
+        tuple(file for file in files if EPOCH not in file.high),
+        tuple(file for file in files if EPOCH in file.high),
+    )
 
 
 def newest_rows(

@@ -27,7 +27,7 @@ from floodmark.stream.properties.bounds import Bounds
 from floodmark.tables.bounds import FileFilter
 from floodmark.tables.keyed_rows import EVERY_ROW, Narrow
 from floodmark.tables.keys import files_with_keys
-from floodmark.tables.overlay import newest_rows, overlay, rewrite_is_dear
+from floodmark.tables.overlay import newest_rows, overlay, rewrite_is_dear, split_runs
 from floodmark.tables.tables import TableChange, rows_of
 
 if TYPE_CHECKING:
@@ -114,10 +114,10 @@ class AggregateState:
         Of a group of whose files some are left out, an older row may be there. They are left out
         where their keys are not among those that are asked for: nobody asks for that group.
         """
-        settled, runs = _split(files)
+        settled, runs = split_runs(files)
         tables, key, names = self.io.tables, self._key, [f.name for f in self.schema]
-        rows = narrow.load_rows(tables, handle, self.schema, settled) if settled else None
-        changed = narrow.load_rows(tables, handle, self._table_schema, runs) if runs else None
+        rows = narrow.load_rows(tables, handle, self.schema, settled)
+        changed = narrow.load_rows(tables, handle, self._table_schema, runs)
         if changed is None:
             return rows
         newest = newest_rows(changed, names, key, f"{ROWS} IS NOT NULL")
@@ -138,10 +138,10 @@ class AggregateState:
         read_back = self.io.tables.read_paths(paths, schema)
 
         def build(before: Handle | None) -> TableChange:
-            runs = () if before is None else _split(before.files)[1]
+            runs = () if before is None else split_runs(before.files)[1]
             touched = () if before is None or runs else self._find_files(before, files, paths)
-            dear = key and rewrite_is_dear(touched, files, self.io.tables.limits)
-            if before is not None and (runs or dear):
+            dear = rewrite_is_dear(touched, files, self.io.tables.limits)
+            if before is not None and key and (runs or dear):
                 return self._append(read_back, files, before)
             written = self._rewrite_here(files, paths, before, touched)
             if written is None:
@@ -164,7 +164,7 @@ class AggregateState:
         self, transitions: DataFrame, files: tuple[DataFile, ...], before: Handle
     ) -> TableChange:
         """Append a run with the changed groups; where the runs get long, write all groups anew."""
-        settled, runs = _split(before.files)
+        settled, runs = split_runs(before.files)
         if rows_of(runs) + rows_of(files) > rows_of(settled):
             rows = self._merge(transitions, files, before, before.files)
             return TableChange(self.io.writer.write(self.table, rows), before.files)
@@ -267,14 +267,6 @@ class AggregateState:
         )
         released = routed.get(1, ())
         return self.io.read_scratch(self.table, released, self.schema)
-
-
-def _split(files: Sequence[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-    """Return the files with one row of each group, and the runs."""
-    return (
-        tuple(file for file in files if EPOCH not in file.high),
-        tuple(file for file in files if EPOCH in file.high),
-    )
 
 
 def _side(field: Field) -> str:

@@ -6,12 +6,13 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from floodmark.changelog import EPOCH, WEIGHT
+from floodmark.changelog import WEIGHT
 from floodmark.limits import Limits
 from floodmark.spark.types import ident
 from floodmark.storage.files.compaction import plan_compaction
 from floodmark.storage.table import DataFile, Handle
 from floodmark.storage.warehouse import STATE
+from floodmark.tables.overlay import split_runs
 from floodmark.tables.tables import Tables
 
 if TYPE_CHECKING:
@@ -45,14 +46,8 @@ def groups_of(handle: Handle, limits: Limits) -> list[list[DataFile]]:
     """
     if _adds_up(handle) and len(handle.files) < 2 * limits.log_files:
         return []
-    runs = [f for f in handle.files if is_run(handle.table, f)]
-    others = [f for f in handle.files if f not in runs]
-    return [*plan_compaction(others, limits), *plan_compaction(runs, limits)]
-
-
-def is_run(table: str, file: DataFile) -> bool:
-    """Tell whether a file has groups that an epoch changed."""
-    return table.startswith(STATE) and EPOCH in file.high
+    parts = split_runs(handle.files) if handle.table.startswith(STATE) else (handle.files,)
+    return [group for part in parts for group in plan_compaction(part, limits)]
 
 
 def _adds_up(handle: Handle) -> bool:

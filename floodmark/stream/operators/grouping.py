@@ -82,9 +82,9 @@ class StreamGrouping(StreamOperator[G], family=True):
         return {c: below[c] for c in self.node.group if c in below}
 
     def derive_strategy(self) -> Strategy:
-        return keep_groups(
-            self.node, self.input.mode, growth_directions(self.input, self.node.group)
-        )
+        node = self.node
+        growth = {} if node.CLOSES else growth_directions(self.input, node.group)
+        return keep_groups(node, self.input.mode, growth)
 
     @property
     def recomputes(self) -> bool:

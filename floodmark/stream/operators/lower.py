@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from floodmark.cached import cached_property
 from floodmark.plan import nodes as n
+from floodmark.plan.rules.read_columns import Columns, read_columns
 from floodmark.stream.operators import Operator
 from floodmark.stream.operators.walks import class_of
 
@@ -39,6 +41,11 @@ class StreamPlan:
             inputs = tuple(changed[child] for child in node.inputs)
             changed[node] = known.evolve(inputs=inputs, **changes.get(node, {}))
         return StreamPlan(self.root, changed)
+
+    @cached_property
+    def read_columns(self) -> Mapping[n.Node, Columns]:
+        """The columns that are read of each node; of the root all are."""
+        return read_columns(self.nodes)
 
     @property
     def top(self) -> Operator:

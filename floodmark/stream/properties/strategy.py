@@ -154,9 +154,7 @@ def recomputes(strategy: Strategy) -> bool:
 
 
 def keep_groups(
-    node: n.Aggregate | n.CloseAggregate,
-    mode: ChangelogMode,
-    growth: Mapping[str, str],
+    node: n.Aggregate | n.CloseAggregate, mode: ChangelogMode, growth: Mapping[str, str]
 ) -> KeepGroups:
     """Return how the groups of a node are kept over input of a changelog mode.
 
@@ -164,8 +162,14 @@ def keep_groups(
     values grow.
     """
     calls = tuple(call for _, call in node.aggregates)
-    upkeeps = tuple(_upkeep_of(call, mode, growth, node) for call in calls)
-    return KeepGroups(node.group, calls, upkeeps, () if node.CLOSES else _distinct_arguments(calls))
+    upkeeps = [_upkeep_of(call, closes=node.CLOSES) for call in calls]
+    if mode is not ChangelogMode.APPEND_ONLY:
+        upkeeps = [
+            _extremum_of_changes(call, growth, node.group) if kept is Upkeep.EXTREMUM else kept
+            for call, kept in zip(calls, upkeeps, strict=True)
+        ]
+    distinct = () if node.CLOSES else _distinct_arguments(calls)
+    return KeepGroups(node.group, calls, tuple(upkeeps), distinct)
 
 
 def _distinct_arguments(calls: tuple[AggCall, ...]) -> tuple[Distinct, ...]:
@@ -191,38 +195,29 @@ def _counts_values(call: AggCall) -> bool:
     return len(call.args) == 1 and call.args[0].type.is_orderable
 
 
-def _upkeep_of(
-    call: AggCall,
-    mode: ChangelogMode,
-    growth: Mapping[str, str],
-    node: n.Aggregate | n.CloseAggregate,
-) -> Upkeep:
-    """Return how one aggregate of a node is kept."""
-    if _counts_values(call) and not node.CLOSES:
+def _upkeep_of(call: AggCall, *, closes: bool) -> Upkeep:
+    """Return how one aggregate is kept while rows only come; `closes`: it emits on window close."""
+    if _counts_values(call) and not closes:
         return Upkeep.VALUES
     entry = aggregate_overload(call.function, (arg.type for arg in call.args))
     if needs_each_value(call) or (call.order_by and not entry.ordered_set):
         return Upkeep.SCOPE
     if entry.is_sum(arg.type for arg in call.args):
         return Upkeep.ADDED
-    if entry.extremum is None:
-        return Upkeep.SCOPE
-    if mode is ChangelogMode.APPEND_ONLY:
-        return Upkeep.EXTREMUM
-    return Upkeep.GROWING if _is_monotone(call, entry.extremum, growth, node) else Upkeep.SCOPE
+    return Upkeep.SCOPE if entry.extremum is None else Upkeep.EXTREMUM
 
 
-def _is_monotone(
-    call: AggCall,
-    extremum: str,
-    growth: Mapping[str, str],
-    node: n.Aggregate | n.CloseAggregate,
-) -> bool:
-    """Tell whether no change takes the extremum back: a row that came in at FILTER stays in."""
+def _extremum_of_changes(call: AggCall, growth: Mapping[str, str], group: Key) -> Upkeep:
+    """Return how an extremum is kept of rows that change.
+
+    They do not take it back where values grow towards it, and rows that FILTER lets in stay in.
+    """
     (value,) = call.args
-    grows = isinstance(value, ColumnRef) and growth.get(value.name) == extremum
+    towards = growth.get(value.name) if isinstance(value, ColumnRef) else None
     asked = () if call.filter is None else columns_of(call.filter)
-    return grows and not node.CLOSES and set(node.group).issuperset(asked)
+    entry = aggregate_overload(call.function, (value.type,))
+    grows = towards == entry.extremum and set(group).issuperset(asked)
+    return Upkeep.GROWING if grows else Upkeep.SCOPE
 
 
 def needs_each_value(call: AggCall) -> bool:
