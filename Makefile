@@ -9,7 +9,7 @@ PACKAGES := floodmark floodmark_dagster assets demo jobs resources sensors
 export DAGSTER_HOME := $(CURDIR)/.dagster
 
 .DEFAULT_GOAL := help
-.PHONY: help install lock demo demo-year ui test test-fast test-long check types types-of-tests imports bench bench-epoch bench-history bench-delta bench-thinning bench-nexmark bench-tpch golden docs clean
+.PHONY: help install lock demo demo-year ui test test-fast test-long check types types-of-tests imports bench bench-epoch bench-history bench-delta bench-thinning bench-nexmark bench-tpch bench-spill golden docs clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/ —/'
@@ -65,7 +65,7 @@ types-of-tests: install
 imports: install
 	$(BIN)/lint-imports
 
-bench: bench-epoch bench-history bench-delta bench-thinning bench-nexmark bench-tpch ## All benchmarks
+bench: bench-epoch bench-history bench-delta bench-thinning bench-nexmark bench-tpch bench-spill ## All benchmarks
 
 bench-epoch: install ## An epoch of 1,000 rows against delta-spark
 	$(BIN)/python -m benchmarks.epoch
@@ -84,6 +84,9 @@ bench-nexmark: install ## Nexmark against Flink and Spark
 
 bench-tpch: install ## TPC-H as views, refreshed by 0.1, 1 and 10 %, against recomputing them
 	$(BIN)/python -m benchmarks.tpch $(OPTIONS)
+
+bench-spill: install ## State far beyond the heap of Spark's server
+	$(BIN)/python -m benchmarks.spill $(OPTIONS)
 
 golden: install ## Rewrite the golden plans; review the diff
 	$(BIN)/python -m tests.golden.rewrite

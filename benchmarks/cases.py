@@ -65,7 +65,7 @@ def append(root: Path, *, watermark: bool) -> Case:
     other = landing.small_files(root / "peer-landing", MILLION)
     peer = deltas.Appends(fm.sessions().main, root / "peer", other)
     name = "append-only object, " + ("watermark" if watermark else "no watermark")
-    return Case(name, fm, files, 0.15, 1 / 3, peer.step, "delta-spark append")
+    return Case(name, fm, files, 0.01, 1 / 3, peer.step, "delta-spark append")
 
 
 def aggregate(root: Path, keys: int) -> Case:
@@ -83,7 +83,7 @@ def aggregate(root: Path, keys: int) -> Case:
     peer.fill(history)
     files = landing.small_files(folder, keys, first_id=keys)
     name = f"aggregate over {keys:,} keys"
-    return Case(name, fm, files, 0.6, 1 / 3, peer.step, "MERGE + change feed")
+    return Case(name, fm, files, 0.2, 1 / 3, peer.step, "MERGE + change feed")
 
 
 def chain(root: Path) -> Case:
@@ -99,7 +99,7 @@ def chain(root: Path) -> Case:
         "SELECT n, count(*) AS keys, sum(total) AS total FROM totals GROUP BY n",
         "CREATE MATERIALIZED VIEW common AS SELECT n, keys FROM sizes WHERE keys > 10",
     ]
-    return Case("chain of 5 objects", _connected(root, statements), files, 1.5)
+    return Case("chain of 5 objects", _connected(root, statements), files, 0.25)
 
 
 def grown(root: Path, keys: str, rows: int) -> Case:

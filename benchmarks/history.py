@@ -21,7 +21,7 @@ from benchmarks.chart import dots
 from benchmarks.measuring import Timing, interleaved
 
 TIMES = (1, 10, 100)
-AIMS = {"append": 1.2, "local": 1.2, "random": 2.0}
+AIMS = {"append": 1.1, "local": 1.1, "random": 1.5}
 """How many times what an epoch costs at first it may cost after 100 times the history."""
 
 

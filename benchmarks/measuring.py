@@ -18,7 +18,7 @@ from unittest.mock import patch
 import psutil
 from rich.console import Console
 
-from floodmark.spark.confs import default_config
+from floodmark.spark.confs import SparkConfig, default_config
 from floodmark.spark.server import status
 
 
@@ -46,10 +46,13 @@ class Timing:
         return f"{self.median:.3f} s ({min(self.seconds):.3f} to {max(self.seconds):.3f})"
 
 
-def memory_peaks() -> dict[str, int]:
-    """Return the most bytes that this process and Spark's server have had in memory so far."""
+def memory_peaks(config: SparkConfig | None = None) -> dict[str, int]:
+    """Return the most bytes that this process and Spark's server have had in memory so far.
+
+    The server is that of the default configuration unless another one is given.
+    """
     peaks = {"engine": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
-    pid = status(default_config()).pid
+    pid = status(config or default_config()).pid
     if pid is not None:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))

@@ -38,14 +38,14 @@ def test_an_epoch_is_compared_with_delta_spark() -> None:
 @pytest.mark.long
 def test_epochs_are_compared_after_more_and_more_history() -> None:
     text = printed("history", "--only", "local")
-    assert re.search(r"│ \d+\.\d\d +│ \d+\.\d\d +│ ≤ 1\.2 +│", text), text
+    assert re.search(r"│ \d+\.\d\d +│ \d+\.\d\d +│ ≤ 1\.1 +│", text), text
 
 
 @pytest.mark.spark
 @pytest.mark.long
 def test_small_changes_are_compared_with_recomputation() -> None:
     text = printed("delta")
-    assert len(re.findall(r"│ \d+\.\d\d +│ ≥ 5 +│", text)) == 6, text
+    assert len(re.findall(r"│ \d+\.\d\d +│ ≥ (?:3\.5|2) +│", text)) == 6, text
 
 
 @pytest.mark.spark

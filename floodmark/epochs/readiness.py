@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from floodmark.epochs.backfill.choice import large_bytes
-from floodmark.spark.in_process.command import is_wanted
+from floodmark.spark.in_process.choice import is_wanted
 from floodmark.storage.checks.log_check import refuse_newer_records
 from floodmark.storage.checks.older_log import refuse_tables_ahead
 from floodmark.storage.durability import check_choice, durable_by_default, is_durable

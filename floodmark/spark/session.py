@@ -25,7 +25,6 @@ from floodmark.spark import server
 from floodmark.spark.confs import PLANNING, SEMANTIC, SparkConfig
 from floodmark.spark.deadline import Deadline
 from floodmark.spark.failures import ENDED, LOST, UNKNOWN, server_loss, translate
-from floodmark.spark.in_process.command import compute_small_queries
 from floodmark.spark.launch import NONCE_CONF, TOKEN_VARIABLE
 from floodmark.spark.queries import charge_queries
 
@@ -309,6 +308,8 @@ def _create_sharing(hold: server.Attachment, confs: Mapping[str, str]) -> SparkS
 def _create(url: str, token: str | None, confs: Mapping[str, str]) -> SparkSession:
     """Make a session; `token` is that of a local server, None for a remote one."""
     from pyspark.sql import SparkSession
+
+    from floodmark.spark.in_process.command import compute_small_queries
 
     if token is not None:
         # pyspark reads it once, here; sessions on another server may have set theirs before.

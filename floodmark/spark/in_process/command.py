@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from floodmark.errors import UserError
 from floodmark.limits import LIMITS
 from floodmark.price import Price, charge, charge_time
-from floodmark.scalar.casts import truth_of
 from floodmark.spark.in_process import parquet
+from floodmark.spark.in_process.choice import is_wanted
 from floodmark.spark.in_process.frame import LargeQuery, UnsupportedQuery
 from floodmark.spark.in_process.query import Query
 from floodmark.spark.in_process.shapes import Attempts, shape_of
@@ -27,24 +25,12 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 _ATTEMPTS = Attempts()
 _ALONE = threading.Lock()
-VARIABLE = "FLOODMARK_IN_PROCESS"
-"""Whether small queries are computed in the engine's process: `true` or `false`."""
 
 
 def compute_small_queries(session: SparkSession) -> None:
     """Carry out what is small here, whatever a session is to send from now on."""
     client: Any = session.client
     client.execute_command = _carry_out_or_send(client.execute_command)
-
-
-def is_wanted() -> bool:
-    """Tell whether anything is to be computed here; E0452 for an unknown value."""
-    text = os.environ.get(VARIABLE, "true")
-    if (wanted := truth_of(text)) is None:
-        raise UserError(
-            "E0452", f"{VARIABLE} is {text!r}", hint=f"{VARIABLE}=true or {VARIABLE}=false"
-        )
-    return wanted
 
 
 def _carry_out_or_send(send: Callable[..., Any]) -> Callable[..., Any]:
