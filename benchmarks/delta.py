@@ -2,7 +2,7 @@
 
 The engine applies an UPDATE of 1 % of a table's rows to three views; the other side computes each
 of these queries over the whole table and overwrites a Delta table with what comes out. Of a large
-table only changes of rows side by side are measured, and fewer of them.
+table only changes of rows side by side are measured, with fewer repetitions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from benchmarks import publishing
 from benchmarks.chart import dots
 from benchmarks.measuring import Timing, interleaved
 
-TEN_MILLION = 10_000_000
+LARGE = 10_000_000
+"""So many rows are changed side by side alone, and less often."""
 GROUP = 100
 """Rows of one group, next to each other by key."""
 VIEWS = {
@@ -50,10 +51,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="100,000 rows, 2 repetitions")
     chosen = parser.parse_args(arguments)
     quiet = publishing.is_quiet()
-    sizes = (1_000_000, TEN_MILLION) if chosen.rows is None else (chosen.rows,)
+    sizes = (1_000_000, LARGE) if chosen.rows is None else (chosen.rows,)
     measures = []
     for rows in (100_000,) if chosen.quick else sizes:
-        repeated = (1, 2) if chosen.quick or rows >= TEN_MILLION else (3, 7)
+        repeated = (1, 2) if chosen.quick or rows >= LARGE else (3, 7)
         found = [measure for name in VIEWS for measure in _of_view(name, rows, *repeated)]
         Console(width=120).print(_table(found, rows))
         measures += found
@@ -65,7 +66,7 @@ def _aim(name: str, rows: int, where: str) -> float:
     """Return how many times longer computing anew is to take."""
     if where == "scattered" and name == "aggregate":
         return 2.0  # every group has a changed row, and its maximum may go
-    return 10.0 if rows >= TEN_MILLION else 3.5
+    return 10.0 if rows >= LARGE else 3.5
 
 
 def _of_view(name: str, rows: int, warm_up: int, repetitions: int) -> Iterator[dict[str, Any]]:
@@ -77,7 +78,7 @@ def _of_view(name: str, rows: int, warm_up: int, repetitions: int) -> Iterator[d
             fm.execute_script(SCHEMA.format(folder=folder))
             fm.execute(f"CREATE MATERIALIZED VIEW v AS {VIEWS[name]}")
             fm.advance()
-            for where in ("side by side", "scattered") if rows < TEN_MILLION else ("side by side",):
+            for where in ("side by side", "scattered") if rows < LARGE else ("side by side",):
                 yield _measured(fm, folder, name, rows, where, warm_up, repetitions)
 
 

@@ -2,7 +2,7 @@
 
 One Nexmark query after the other is caught up, on a server of its own with a small heap. Printed
 are the bytes of the view and of its state, the most memory that the engine and the server had, and
-what the server spilled to the disk: it ends with 1 where a query fails, or nothing was spilled.
+what the server spilled to the disk. It ends with 1 where a query fails, or nothing was spilled.
 """
 
 from __future__ import annotations
